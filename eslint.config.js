@@ -1,0 +1,17 @@
+// Lint rules: the recommended ones of eslint and typescript-eslint, and the import directions' own test is test/architecture.test.ts.
+import eslint from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+export default tseslint.config(
+  { ignores: ['node_modules', 'data'] },
+  eslint.configs.recommended,
+  ...tseslint.configs.strict,
+  {
+    rules: {
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/consistent-type-imports': 'error',
+      'no-control-regex': 'off',
+      eqeqeq: 'error',
+    },
+  },
+);

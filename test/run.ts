@@ -1,0 +1,150 @@
+// The test command: checks the code, runs every test on the embedded PostgreSQL, and the black-box tests again on an installed one.
+//
+//   npm test                            everything
+//   npm test -- --install               the same, but first installs what is missing (as root on Debian or Ubuntu)
+//   npm test -- test/endpoints/token    only vitest, with these arguments, on the embedded PostgreSQL
+//
+// With CI=true it installs what is missing, and whatever was left out or skipped is a failure.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const BLACK_BOX = ['test/endpoints/', 'test/flows/', 'test/repositories/', 'test/spec/'];
+const BROWSER_TESTS = '**/*.browser.test.ts';
+const CLUSTER_DEFAULTS = '/etc/postgresql-common/createcluster.d';
+
+process.chdir(join(import.meta.dirname, '..'));
+const ci = process.env.CI === 'true';
+const vitestArguments = process.argv.slice(2).filter((argument) => argument !== '--install');
+const mayInstall = ci || process.argv.includes('--install');
+const totals = { passed: 0, failed: 0, skipped: 0 };
+/** What went wrong apart from failed tests; each counts as one failure. */
+const problems: string[] = [];
+const leftOut: string[] = [];
+
+if (vitestArguments.length > 0) {
+  tests('tests as chosen, on the embedded PostgreSQL', 'embedded', vitestArguments);
+} else {
+  installMissing();
+  if (!step('type check, eslint, prettier', () => run('npm', ['run', '--silent', 'check']))) {
+    problems.push('The code check failed: `npm run fix` mends what a tool can.');
+  }
+  tests('all tests on the embedded PostgreSQL', 'embedded', []);
+  const postgres = installedPostgres();
+  if (postgres) {
+    tests(`black-box tests on PostgreSQL ${postgres.major} (${postgres.bin})`, postgres, BLACK_BOX);
+  } else {
+    leftOut.push(
+      'The black-box tests did not run on an installed PostgreSQL: install postgresql-15, or any from 15 on.',
+    );
+  }
+}
+report();
+
+interface Postgres {
+  major: number;
+  bin: string;
+}
+
+/** The installed PostgreSQL 15 (the oldest that is supported), else the newest one from 15 on. */
+function installedPostgres(): Postgres | undefined {
+  const debian = '/usr/lib/postgresql';
+  const folders = existsSync(debian) ? readdirSync(debian).map((version) => join(debian, version, 'bin')) : [];
+  const found = [...folders, output('pg_config', ['--bindir'])]
+    .map((bin) => ({ bin, major: Number(/ (\d+)/.exec(output(join(bin, 'postgres'), ['--version']))?.[1]) }))
+    .filter(({ major }) => major >= 15)
+    .sort((a, b) => b.major - a.major);
+  return found.find(({ major }) => major === 15) ?? found[0];
+}
+
+function installedChromium(): string | undefined {
+  return [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+    (path) => path && existsSync(path),
+  );
+}
+
+function installMissing(): void {
+  const apt = existsSync('/usr/bin/apt-get') && process.getuid?.() === 0;
+  if (!mayInstall || !apt || (installedPostgres() && installedChromium())) return;
+  step('install what is missing', () => {
+    const options = { DEBIAN_FRONTEND: 'noninteractive' };
+    if (!run('apt-get', ['-qq', 'update'], options)) return false;
+    const packages: string[] = [];
+    if (!installedChromium()) packages.push('chromium');
+    if (!installedPostgres()) {
+      // Only the programs are wanted: no cluster is created, so none is started.
+      mkdirSync(CLUSTER_DEFAULTS, { recursive: true });
+      writeFileSync(join(CLUSTER_DEFAULTS, 'no-main-cluster.conf'), 'create_main_cluster = false\n');
+      packages.push(output('apt-cache', ['show', 'postgresql-15']) ? 'postgresql-15' : 'postgresql');
+    }
+    console.log(`apt-get install ${packages.join(' ')}`);
+    return run('apt-get', ['-qq', 'install', '--yes', '--no-install-recommends', ...packages], options, 'ignore');
+  });
+}
+
+/** Runs vitest once and adds up its figures. */
+function tests(title: string, postgres: Postgres | 'embedded', filters: string[]): void {
+  const chromium = installedChromium();
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
+  const file = join(folder, 'report.json');
+  const environment = {
+    CHROMIUM: chromium,
+    TEST_POSTGRES: postgres === 'embedded' ? postgres : String(postgres.major),
+    TEST_POSTGRES_BIN: postgres === 'embedded' ? undefined : postgres.bin,
+  };
+  const options = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
+  if (!chromium) {
+    options.push(`--exclude=${BROWSER_TESTS}`);
+    const remark = 'The browser tests did not run: install chromium, or set CHROMIUM to the path of one.';
+    if (!leftOut.includes(remark)) leftOut.push(remark);
+  }
+  step(title, () => {
+    const ok = run(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...options, ...filters], environment);
+    const counts = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, number>) : {};
+    totals.passed += counts.numPassedTests ?? 0;
+    totals.failed += counts.numFailedTests ?? 0;
+    totals.skipped += (counts.numPendingTests ?? 0) + (counts.numTodoTests ?? 0);
+    // Such as a file that does not load: no test failed, and yet it went wrong.
+    if (!ok && !counts.numFailedTests) problems.push(`vitest failed: ${title}.`);
+    return ok;
+  });
+  rmSync(folder, { recursive: true });
+}
+
+function step(title: string, work: () => boolean): boolean {
+  console.log(`\n== ${title}`);
+  const start = performance.now();
+  const ok = work();
+  console.log(`== ${ok ? 'done' : 'FAILED'} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  return ok;
+}
+
+function run(
+  command: string,
+  args: string[],
+  environment: Record<string, string | undefined> = {},
+  stdout: 'inherit' | 'ignore' = 'inherit',
+): boolean {
+  const env = { ...process.env, ...environment };
+  const { status, error } = spawnSync(command, args, { env, stdio: ['ignore', stdout, 'inherit'] });
+  if (error) console.error(error.message);
+  return status === 0;
+}
+
+/** What a command prints, or nothing when it is not there. */
+function output(command: string, args: string[]): string {
+  return spawnSync(command, args, { encoding: 'utf8' }).stdout?.trim() ?? '';
+}
+
+function report(): void {
+  if (ci && totals.skipped > 0 && vitestArguments.length === 0) {
+    problems.push(`CI allows no skipped tests; skipped: ${totals.skipped}.`);
+  }
+  if (ci) problems.push(...leftOut);
+  else if (leftOut.length > 0) leftOut.push('As root on Debian or Ubuntu, `npm test -- --install` installs both.');
+  console.log(`\n${[...(ci ? [] : leftOut), ...problems].map((line) => `${line}\n`).join('')}`);
+  const failed = totals.failed + problems.length;
+  console.log(`${totals.passed} passed, ${failed} failed${totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''}`);
+  process.exitCode = failed > 0 ? 1 : 0;
+}
