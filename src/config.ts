@@ -1,0 +1,266 @@
+// The environment, read once and turned into one frozen Config; a wrong setting becomes one sentence that names it.
+import { isIP, isIPv4 } from 'node:net';
+import { z } from 'zod';
+
+/** A setting is missing or wrong: the message is one sentence for the operator, and never holds a secret's value. */
+export class ConfigError extends Error {}
+
+const seconds = (fallback: number, max = 366 * 86_400) =>
+  z.coerce
+    .number({ error: 'must be a whole number of seconds' })
+    .int('must be a whole number of seconds')
+    .min(1, 'must be at least 1 second')
+    .max(max, `must be at most ${max} seconds`)
+    .default(fallback);
+
+const count = (fallback: number, max = 1_000_000_000) =>
+  z.coerce
+    .number({ error: 'must be a whole number' })
+    .int('must be a whole number')
+    .min(0, 'must be 0 or more')
+    .max(max, `must be at most ${max}`)
+    .default(fallback);
+
+const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).default('false');
+
+const baseUrl = z
+  .string()
+  .refine(
+    isBaseUrl,
+    'must be an https URL (http only on a loopback host) without a query, a fragment or a trailing slash',
+  );
+
+const cidrList = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  )
+  .refine((list) => list.every(isCidr), 'must be a comma-separated list of IP addresses or CIDR ranges');
+
+const hostPortList = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim().toLowerCase())
+      .filter(Boolean),
+  )
+  .refine(
+    (list) => list.every((item) => /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+):\d{1,5}$/.test(item)),
+    'must be a comma-separated list of host:port',
+  );
+
+const secretKey = z
+  .string()
+  .refine((text) => /^[A-Za-z0-9_-]+=?$/.test(text) && Buffer.from(text, 'base64url').length === 32, {
+    error: 'must be 32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_',
+  })
+  .refine(
+    (text) => new Set(Buffer.from(text, 'base64url')).size > 8,
+    'is a sample or a guessable value: make a random one',
+  );
+
+/** Every setting with its rule and default; `.env.example` lists the same, and a test compares them. */
+export const settings = {
+  PORT: z.coerce.number({ error: 'must be a port number' }).int().min(0).max(65_535).default(3000),
+  HOST: z.string().min(1).default('localhost'),
+  BASE_URL: baseUrl.optional(),
+  DATABASE_URL: z
+    .string()
+    .refine((text) => /^postgres(ql)?:\/\//.test(text), 'must start with postgresql://')
+    .optional(),
+  DATABASE_POOL_SIZE: count(20, 1000),
+  DATA_DIR: z.string().min(1).default('./data'),
+  SECRET_KEY: secretKey.optional(),
+  ADMIN_USERNAME: z.string().min(1).max(255).default('admin'),
+  ADMIN_PASSWORD: z.string().min(12, 'must have at least 12 characters').max(128).optional(),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  TRUST_PROXY: cidrList,
+  OUTBOUND_ALLOW: hostPortList,
+  TEMPLATES_DIR: z.string().min(1).optional(),
+  REGISTRATION_APPROVAL: z.enum(['manual', 'automatic']).default('manual'),
+  ERROR_DELIVERY: z.enum(['authenticate_first', 'standard']).default('authenticate_first'),
+  INTROSPECTION_MALFORMED: z.enum(['error', 'inactive']).default('error'),
+  USERINFO_POST: flag,
+  REQUIRE_PKCE: flag,
+  REFRESH_TOKEN_ROTATION: z.enum(['all', 'public']).default('all'),
+  AUTHORIZATION_CODE_LIFETIME: seconds(60, 600),
+  ACCESS_TOKEN_LIFETIME: seconds(600),
+  REFRESH_TOKEN_LIFETIME: seconds(30 * 86_400),
+  REFRESH_TOKEN_ABSOLUTE_LIFETIME: seconds(180 * 86_400, 3660 * 86_400),
+  ID_TOKEN_LIFETIME: seconds(600),
+  SESSION_IDLE_LIFETIME: seconds(8 * 3600),
+  SESSION_LIFETIME: seconds(86_400),
+  FORM_LIFETIME: seconds(600, 86_400),
+  INITIAL_ACCESS_TOKEN_LIFETIME: seconds(7 * 86_400),
+  KEY_PUBLICATION_LEAD: seconds(600),
+  PASSWORD_MIN_LENGTH: count(12, 128),
+  PASSWORD_HASH_CONCURRENCY: count(2, 64),
+  PASSWORD_HASH_QUEUE: count(64),
+  LIMIT_SIGN_IN_PER_ACCOUNT: count(10),
+  LIMIT_SIGN_IN_PER_NETWORK: count(100),
+  LIMIT_REGISTRATION_PER_NETWORK: count(60),
+  LIMIT_REGISTRATIONS_WAITING: count(10_000),
+  LIMIT_CLIENT_AUTH_FAILURES: count(30),
+  LIMIT_PENDING_SIGN_INS: count(20),
+} as const;
+
+const schema = z.object(settings);
+type Settings = z.infer<typeof schema>;
+
+export interface Config {
+  readonly port: number;
+  readonly host: string;
+  /** The issuer identifier, `{base_url}` of the specification: no trailing slash. */
+  readonly issuer: string;
+  /** Path of the issuer without a trailing slash: "" or "/idp". */
+  readonly basePath: string;
+  readonly secureCookies: boolean;
+  readonly databaseUrl: string | undefined;
+  readonly databasePoolSize: number;
+  readonly dataDir: string;
+  /** 32 bytes, base64url; undefined in embedded mode until DATA_DIR gives one. */
+  readonly secretKey: string | undefined;
+  readonly adminUsername: string;
+  readonly adminPassword: string | undefined;
+  readonly logLevel: Settings['LOG_LEVEL'];
+  readonly trustProxy: string[];
+  readonly outboundAllow: string[];
+  readonly templatesDir: string | undefined;
+  readonly automaticApproval: boolean;
+  readonly errorDelivery: Settings['ERROR_DELIVERY'];
+  readonly introspectionMalformed: Settings['INTROSPECTION_MALFORMED'];
+  readonly userinfoPost: boolean;
+  readonly requirePkce: boolean;
+  readonly rotateConfidential: boolean;
+  /** All in seconds. */
+  readonly lifetimes: {
+    readonly authorizationCode: number;
+    readonly accessToken: number;
+    readonly refreshToken: number;
+    readonly refreshTokenAbsolute: number;
+    readonly idToken: number;
+    readonly sessionIdle: number;
+    readonly session: number;
+    readonly form: number;
+    readonly initialAccessToken: number;
+    readonly keyPublicationLead: number;
+  };
+  readonly passwordMinLength: number;
+  readonly passwordHashConcurrency: number;
+  readonly passwordHashQueue: number;
+  readonly limits: {
+    readonly signInPerAccount: number;
+    readonly signInPerNetwork: number;
+    readonly registrationPerNetwork: number;
+    readonly registrationsWaiting: number;
+    readonly clientAuthFailures: number;
+    readonly pendingSignIns: number;
+  };
+}
+
+/**
+ * Reads the settings from an environment; an empty value counts as unset.
+ * @throws ConfigError with one sentence that names the first wrong setting
+ */
+export function loadConfig(environment: Record<string, string | undefined> = process.env): Config {
+  const given = Object.fromEntries(
+    Object.keys(settings).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
+  );
+  const parsed = schema.safeParse(given);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]!;
+    throw new ConfigError(`The setting ${String(issue.path[0])} ${sentence(issue.message)}.`);
+  }
+  const s = parsed.data;
+  if (s.DATABASE_URL && !s.SECRET_KEY) {
+    throw new ConfigError(
+      'The setting SECRET_KEY is missing: with DATABASE_URL it is required (32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_).',
+    );
+  }
+  if (s.PASSWORD_HASH_CONCURRENCY < 1)
+    throw new ConfigError('The setting PASSWORD_HASH_CONCURRENCY must be at least 1.');
+  if (s.DATABASE_POOL_SIZE < 1) throw new ConfigError('The setting DATABASE_POOL_SIZE must be at least 1.');
+  const issuer = s.BASE_URL ?? `http://localhost:${s.PORT}`;
+  const url = new URL(issuer);
+  return Object.freeze({
+    port: s.PORT,
+    host: s.HOST,
+    issuer,
+    basePath: url.pathname.replace(/\/$/, ''),
+    secureCookies: url.protocol === 'https:',
+    databaseUrl: s.DATABASE_URL,
+    databasePoolSize: s.DATABASE_POOL_SIZE,
+    dataDir: s.DATA_DIR,
+    secretKey: s.SECRET_KEY,
+    adminUsername: s.ADMIN_USERNAME,
+    adminPassword: s.ADMIN_PASSWORD,
+    logLevel: s.LOG_LEVEL,
+    trustProxy: s.TRUST_PROXY,
+    outboundAllow: s.OUTBOUND_ALLOW,
+    templatesDir: s.TEMPLATES_DIR,
+    automaticApproval: s.REGISTRATION_APPROVAL === 'automatic',
+    errorDelivery: s.ERROR_DELIVERY,
+    introspectionMalformed: s.INTROSPECTION_MALFORMED,
+    userinfoPost: s.USERINFO_POST === 'true',
+    requirePkce: s.REQUIRE_PKCE === 'true',
+    rotateConfidential: s.REFRESH_TOKEN_ROTATION === 'all',
+    lifetimes: Object.freeze({
+      authorizationCode: s.AUTHORIZATION_CODE_LIFETIME,
+      accessToken: s.ACCESS_TOKEN_LIFETIME,
+      refreshToken: s.REFRESH_TOKEN_LIFETIME,
+      refreshTokenAbsolute: s.REFRESH_TOKEN_ABSOLUTE_LIFETIME,
+      idToken: s.ID_TOKEN_LIFETIME,
+      sessionIdle: s.SESSION_IDLE_LIFETIME,
+      session: s.SESSION_LIFETIME,
+      form: s.FORM_LIFETIME,
+      initialAccessToken: s.INITIAL_ACCESS_TOKEN_LIFETIME,
+      keyPublicationLead: s.KEY_PUBLICATION_LEAD,
+    }),
+    passwordMinLength: s.PASSWORD_MIN_LENGTH,
+    passwordHashConcurrency: s.PASSWORD_HASH_CONCURRENCY,
+    passwordHashQueue: s.PASSWORD_HASH_QUEUE,
+    limits: Object.freeze({
+      signInPerAccount: s.LIMIT_SIGN_IN_PER_ACCOUNT,
+      signInPerNetwork: s.LIMIT_SIGN_IN_PER_NETWORK,
+      registrationPerNetwork: s.LIMIT_REGISTRATION_PER_NETWORK,
+      registrationsWaiting: s.LIMIT_REGISTRATIONS_WAITING,
+      clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
+      pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
+    }),
+  });
+}
+
+function sentence(message: string): string {
+  return /^(must|is) /.test(message) ? message : `is wrong (${message})`;
+}
+
+function isBaseUrl(text: string): boolean {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    return false;
+  }
+  const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
+  const exact = text === url.href || text === url.href.replace(/\/$/, '');
+  return (
+    (url.protocol === 'https:' || (url.protocol === 'http:' && loopback)) &&
+    exact &&
+    !text.endsWith('/') &&
+    !url.username &&
+    !url.password &&
+    !/[?#]/.test(text)
+  );
+}
+
+function isCidr(text: string): boolean {
+  const [address, bits, ...rest] = text.split('/');
+  if (rest.length > 0 || !address || !isIP(address)) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
+}

@@ -1,0 +1,30 @@
+// Random secrets, their digests and their comparison.
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** 256 random bits in base64url: client secrets, shared secrets, browser ids. */
+export function randomSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** 128 random bits in base64url: public identifiers. */
+export function randomId(): string {
+  return randomBytes(16).toString('base64url');
+}
+
+/**
+ * SHA-256 of a 256-bit random secret, separated by purpose, so that no value of one kind ever matches another.
+ * Enough for secrets that cannot be guessed; passwords go through password-hashing.ts.
+ */
+export function digest(purpose: string, secret: string): Buffer {
+  return createHash('sha256').update(purpose).update('\0').update(secret).digest();
+}
+
+/** Compares in constant time whatever the lengths. */
+export function equalSecrets(a: string, b: string): boolean {
+  return timingSafeEqual(createHash('sha256').update(a).digest(), createHash('sha256').update(b).digest());
+}
+
+/** Compares two digests in constant time. */
+export function equalDigests(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}

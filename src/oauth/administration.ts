@@ -1,0 +1,108 @@
+// What an administrator may send about users and clients, and how both are shown: the same for routes and command line.
+import { z } from 'zod';
+import { storableClaims } from './claims.ts';
+
+const wellFormed = (value: string) => !value.includes('\0') && value.isWellFormed();
+const name = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(255, 'must have at most 255 characters')
+  .refine((value) => wellFormed(value) && !/[\p{Cc}]/u.test(value), 'must not hold control characters');
+
+const email = z
+  .string()
+  .max(320)
+  .regex(/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u, 'must be an email address');
+
+const text = z.string().min(1).max(1000).refine(wellFormed, 'must be well-formed text');
+const url = z.url({ protocol: /^https?$/ }).max(2000);
+
+const claimRules: Record<(typeof storableClaims)[number], z.ZodType> = {
+  name: text,
+  family_name: text,
+  given_name: text,
+  middle_name: text,
+  nickname: text,
+  preferred_username: text,
+  profile: url,
+  picture: url,
+  website: url,
+  gender: text,
+  birthdate: z.string().regex(/^(\d{4}-\d{2}-\d{2}|\d{4})$/, 'must be YYYY-MM-DD or YYYY'),
+  zoneinfo: text,
+  locale: text,
+  address: z.strictObject({
+    formatted: text.optional(),
+    street_address: text.optional(),
+    locality: text.optional(),
+    region: text.optional(),
+    postal_code: text.optional(),
+    country: text.optional(),
+  }),
+  phone_number: text,
+  phone_number_verified: z.boolean(),
+};
+
+/** Standard claims by name; an unknown one is refused. */
+export const claimsShape = z.strictObject(
+  Object.fromEntries(Object.entries(claimRules).map(([claim, rule]) => [claim, rule.nullable().optional()])),
+  { error: `must hold standard claims only: ${storableClaims.join(', ')}` },
+);
+
+export const password = (minLength: number) =>
+  z
+    .string()
+    .refine((value) => [...value].length >= minLength, `must have at least ${minLength} characters`)
+    .refine((value) => [...value].length <= 128, 'must have at most 128 characters')
+    .refine(wellFormed, 'must be well-formed text');
+
+export const newUserShape = (minPasswordLength: number) =>
+  z.strictObject({
+    username: name,
+    email: email.optional(),
+    email_verified: z.boolean().optional(),
+    password: password(minPasswordLength).optional(),
+    groups: z.array(name).max(1000).optional(),
+    admin: z.boolean().optional(),
+    claims: claimsShape.optional(),
+  });
+
+export const userChangeShape = (minPasswordLength: number) =>
+  z.strictObject({
+    username: name.optional(),
+    email: email.nullable().optional(),
+    email_verified: z.boolean().optional(),
+    password: password(minPasswordLength).optional(),
+    groups: z.array(name).max(1000).optional(),
+    admin: z.boolean().optional(),
+    status: z.enum(['enabled', 'disabled']).optional(),
+    claims: claimsShape.optional(),
+  });
+
+const lifetime = z
+  .int()
+  .min(1)
+  .max(366 * 86_400)
+  .nullable()
+  .optional();
+
+/** What an administrator sets beside the registered metadata. */
+export const clientChangeShape = z.looseObject({
+  status: z.enum(['enabled', 'disabled']).optional(),
+  first_party: z.boolean().optional(),
+  self_managed: z.boolean().optional(),
+  introspect: z.enum(['own', 'any']).optional(),
+  authorization_code_lifetime: lifetime,
+  access_token_lifetime: lifetime,
+  refresh_token_lifetime: lifetime,
+  id_token_lifetime: lifetime,
+});
+
+/** The first thing wrong with what was sent, as one sentence. */
+export function firstProblem(error: z.ZodError): string {
+  const issue = error.issues[0]!;
+  const path = issue.path.map(String).join('.');
+  if (issue.code === 'unrecognized_keys') return `${issue.keys[0]} is not known here`;
+  return `${path || 'the body'} ${/^(must|is) /.test(issue.message) ? issue.message : 'is not valid'}`;
+}

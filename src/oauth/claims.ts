@@ -1,0 +1,95 @@
+// The End-User's claims: which a set of scopes releases, in their standard types, without empty ones (OpenID Connect Core 5.1).
+import { scopeClaims } from './scope.ts';
+
+/** What is known of a user, as claims are made from it. */
+export interface Subject {
+  sub: string;
+  username: string;
+  email: string | undefined;
+  emailVerified: boolean;
+  groups: string[];
+  /** Standard claims under their names, as stored. */
+  claims: Record<string, unknown>;
+  updatedAt: Date;
+}
+
+/** Names of claims that an administrator may store with a user. */
+export const storableClaims = [
+  'name',
+  'family_name',
+  'given_name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'profile',
+  'picture',
+  'website',
+  'gender',
+  'birthdate',
+  'zoneinfo',
+  'locale',
+  'address',
+  'phone_number',
+  'phone_number_verified',
+] as const;
+
+/** Every claim that the service can release: discovery's claims_supported. */
+export const supportedClaims: readonly string[] = ['sub', ...new Set(Object.values(scopeClaims).flat())];
+
+/**
+ * The claims that `scopes` release of a user, without `sub`. A claim without a value is left out;
+ * `email` comes with `email_verified` always.
+ */
+export function releasedClaims(user: Subject, scopes: readonly string[]): Record<string, unknown> {
+  const released: Record<string, unknown> = {};
+  for (const scope of scopes) {
+    for (const claim of scopeClaims[scope] ?? []) {
+      const value = claimValue(user, claim);
+      if (value !== undefined) released[claim] = value;
+    }
+  }
+  return released;
+}
+
+function claimValue(user: Subject, claim: string): unknown {
+  switch (claim) {
+    case 'preferred_username':
+      return present(user.claims[claim]) ?? user.username;
+    case 'email':
+      return present(user.email);
+    case 'email_verified':
+      return user.email === undefined ? undefined : user.emailVerified;
+    case 'phone_number_verified':
+      return present(user.claims['phone_number']) === undefined ? undefined : user.claims[claim] === true;
+    case 'groups':
+      return user.groups;
+    case 'updated_at':
+      return Math.floor(user.updatedAt.getTime() / 1000);
+    case 'address':
+      return address(user.claims[claim]);
+    default:
+      return present(user.claims[claim]);
+  }
+}
+
+function present(value: unknown): unknown {
+  return value === null || value === '' ? undefined : value;
+}
+
+const addressMembers = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'] as const;
+
+/** The address claim: known members only; `formatted` is made of the others when only those are stored (Core 5.1.1). */
+export function address(value: unknown): Record<string, string> | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const known: Record<string, string> = {};
+  for (const member of addressMembers) {
+    const part = (value as Record<string, unknown>)[member];
+    if (typeof part === 'string' && part !== '') known[member] = part;
+  }
+  if (Object.keys(known).length === 0) return undefined;
+  if (known['formatted'] === undefined) {
+    const town = [known['postal_code'], known['locality']].filter(Boolean).join(' ');
+    known['formatted'] = [known['street_address'], town, known['region'], known['country']].filter(Boolean).join('\n');
+  }
+  return known;
+}

@@ -1,0 +1,227 @@
+// Client metadata: the registered fields, each checked by its standard's rules (OpenID Connect Registration 1.0, RFC 7591).
+import { z } from 'zod';
+import { isPrivateUseUri, isRedirectUri, isWebUri } from './redirect-uri.ts';
+import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
+import { registrableScopes, splitScope } from './scope.ts';
+
+export const clientAuthenticationMethods = [
+  'client_secret_basic',
+  'client_secret_post',
+  'client_secret_jwt',
+  'private_key_jwt',
+  'none',
+] as const;
+export type ClientAuthenticationMethod = (typeof clientAuthenticationMethods)[number];
+
+export const idTokenSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
+export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
+
+export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
+
+/** The registered metadata after defaulting, under its standard names. */
+export type ClientMetadata = z.infer<typeof fields>;
+
+/** Members that only an administrator sets (decisions section 2). */
+export const administratorMembers = ['status', 'first_party', 'self_managed', 'introspect'] as const;
+/** Members that the service answers with and that nobody may send in an update (RFC 7592 section 2.2). */
+export const serverMembers = [
+  'registration_access_token',
+  'registration_client_uri',
+  'client_secret_expires_at',
+  'client_id_issued_at',
+  'shared_secret',
+  'login_uri',
+  'logout_uri',
+  'error_uri',
+  'access_denied_uri',
+  'pending_changes',
+] as const;
+
+// bidirectional overrides, zero-width characters and controls make a name look like another
+const deceptive = /[\p{Cc}\p{Cs}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
+
+const displayText = z
+  .string({ error: 'must be a string' })
+  .transform((text) => text.normalize('NFC').trim())
+  .refine((text) => text.length >= 1 && [...text].length <= 100, 'must have 1 to 100 characters')
+  .refine((text) => !deceptive.test(text), 'must not hold control, zero-width or direction characters');
+
+const webUri = z
+  .string({ error: 'must be a string' })
+  .refine(isWebUri, 'must be an https URL (http on loopback only) without user information or a fragment');
+
+const uriList = z
+  .array(z.string({ error: 'must be an array of strings' }), { error: 'must be an array of strings' })
+  .max(20, 'must have at most 20 entries');
+
+const jsonWebKey = z
+  .looseObject({ kty: z.string() })
+  .refine(
+    (key) => key.kty !== 'oct' && !['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].some((member) => member in key),
+    'must hold public keys only',
+  );
+
+const fields = z.object({
+  redirect_uris: uriList.default([]),
+  post_logout_redirect_uris: uriList.optional(),
+  response_types: z
+    .array(z.enum(['code'], { error: 'holds a response type that is not supported' }))
+    .min(1)
+    .default(['code']),
+  grant_types: z
+    .array(
+      z.enum(['authorization_code', 'refresh_token', 'client_credentials'], {
+        error: 'holds a grant type that is not supported',
+      }),
+    )
+    .min(1)
+    .default(['authorization_code']),
+  application_type: z.enum(['web', 'native'], { error: 'must be web or native' }).default('web'),
+  token_endpoint_auth_method: z
+    .enum(clientAuthenticationMethods, { error: 'is not a supported method' })
+    .default('client_secret_basic'),
+  token_endpoint_auth_signing_alg: z
+    .enum(assertionSigningAlgorithms, { error: 'is not a supported algorithm' })
+    .optional(),
+  id_token_signed_response_alg: z
+    .enum(idTokenSigningAlgorithms, { error: 'is not a supported algorithm' })
+    .default('RS256'),
+  subject_type: z.enum(['public'], { error: 'must be public' }).default('public'),
+  scope: z
+    .string({ error: 'must be a string' })
+    .default('openid profile email')
+    .transform((scope) => [...new Set(splitScope(scope))].join(' ')),
+  client_name: displayText.optional(),
+  client_uri: webUri.optional(),
+  logo_uri: webUri.optional(),
+  policy_uri: webUri.optional(),
+  tos_uri: webUri.optional(),
+  contacts: z.array(displayText).max(10, 'must have at most 10 entries').optional(),
+  jwks_uri: webUri.optional(),
+  jwks: z
+    .strictObject({ keys: z.array(jsonWebKey).min(1).max(20) }, { error: 'must be a JSON Web Key Set' })
+    .optional(),
+  default_max_age: z.int({ error: 'must be a whole number of seconds' }).min(0).optional(),
+  require_auth_time: z.boolean({ error: 'must be true or false' }).optional(),
+  software_id: displayText.optional(),
+  software_version: displayText.optional(),
+  require_pkce: z.boolean({ error: 'must be true or false' }).default(false),
+  uma_profile: z.boolean({ error: 'must be true or false' }).default(false),
+});
+
+/** The registered fields by name: what a registrant may send. */
+export const registrableFields = Object.keys(fields.shape);
+
+/**
+ * Validates metadata that somebody sends; unknown members are dropped (RFC 7591 section 2).
+ * @param options.admin the sender is an administrator, who may give the scope `admin`
+ * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
+ */
+export function parseClientMetadata(input: Record<string, unknown>, options: { admin?: boolean } = {}): ClientMetadata {
+  const parsed = fields.safeParse(input);
+  if (!parsed.success) throw refusal(parsed.error.issues[0]!);
+  const metadata = parsed.data;
+  const needsRedirect = metadata.grant_types.includes('authorization_code');
+  if (needsRedirect && metadata.redirect_uris.length === 0) {
+    throw invalidRedirectUri('redirect_uris is missing: register at least one address');
+  }
+  for (const uri of metadata.redirect_uris) {
+    if (!isRedirectUri(uri, metadata.application_type)) {
+      throw invalidRedirectUri(
+        'redirect_uris holds an address that is not allowed: https, http on a loopback address, or for native applications a reverse-domain scheme; normalised, without fragment or user information',
+      );
+    }
+  }
+  for (const uri of metadata.post_logout_redirect_uris ?? []) {
+    if (!isRedirectUri(uri, metadata.application_type)) {
+      throw invalidClientMetadata('post_logout_redirect_uris holds an address that is not allowed');
+    }
+  }
+  const method = metadata.token_endpoint_auth_method;
+  const scopes = splitScope(metadata.scope);
+  const foreign = scopes.find((scope) => !registrableScopes.includes(scope) && !(options.admin && scope === 'admin'));
+  if (foreign !== undefined) throw invalidClientMetadata(`scope may hold ${registrableScopes.join(', ')} only`);
+  if (metadata.jwks && metadata.jwks_uri) throw invalidClientMetadata('jwks and jwks_uri must not both be there');
+  if (method === 'private_key_jwt' && !metadata.jwks && !metadata.jwks_uri) {
+    throw invalidClientMetadata('private_key_jwt needs jwks or jwks_uri');
+  }
+  const signing = metadata.token_endpoint_auth_signing_alg;
+  if (signing && method === 'private_key_jwt' && signing === 'HS256') {
+    throw invalidClientMetadata('token_endpoint_auth_signing_alg must be asymmetric for private_key_jwt');
+  }
+  if (signing && method === 'client_secret_jwt' && signing !== 'HS256') {
+    throw invalidClientMetadata('token_endpoint_auth_signing_alg must be HS256 for client_secret_jwt');
+  }
+  if (method === 'none') {
+    if (metadata.grant_types.includes('client_credentials'))
+      throw invalidClientMetadata('a public client cannot have the grant client_credentials');
+    if (metadata.id_token_signed_response_alg === 'HS256')
+      throw invalidClientMetadata('a public client cannot have HS256 ID Tokens');
+    if (metadata.uma_profile) throw invalidClientMetadata('uma_profile is for confidential clients only');
+  }
+  if (metadata.id_token_signed_response_alg === 'HS256' && method === 'private_key_jwt') {
+    throw invalidClientMetadata('HS256 ID Tokens need a client secret');
+  }
+  if (metadata.grant_types.includes('refresh_token') && !needsRedirect) {
+    throw invalidClientMetadata('grant_types: refresh_token needs authorization_code');
+  }
+  return metadata;
+}
+
+/** True when the client's secret serves as an HMAC key, and must be stored encrypted beside its hash. */
+export function needsSecretAsKey(metadata: ClientMetadata): boolean {
+  return (
+    metadata.token_endpoint_auth_method === 'client_secret_jwt' || metadata.id_token_signed_response_alg === 'HS256'
+  );
+}
+
+/** True when the client has a client_secret at all. */
+export function needsSecret(metadata: ClientMetadata): boolean {
+  return metadata.token_endpoint_auth_method.startsWith('client_secret') || needsSecretAsKey(metadata);
+}
+
+export function isPublicClient(metadata: ClientMetadata): boolean {
+  return metadata.token_endpoint_auth_method === 'none';
+}
+
+/**
+ * Whether `next` gives the client anything that an administrator did not look at in `current`
+ * (decisions section 2): redirect URIs, response and grant types, auth method to none, keys, uma_profile, scope.
+ */
+export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
+  const more = (a: readonly string[], b: readonly string[]) => b.some((item) => !a.includes(item));
+  return (
+    more(current.redirect_uris, next.redirect_uris) ||
+    more(current.post_logout_redirect_uris ?? [], next.post_logout_redirect_uris ?? []) ||
+    more(current.response_types, next.response_types) ||
+    more(current.grant_types, next.grant_types) ||
+    more(splitScope(current.scope), splitScope(next.scope)) ||
+    current.application_type !== next.application_type ||
+    (next.token_endpoint_auth_method === 'none' && current.token_endpoint_auth_method !== 'none') ||
+    current.jwks_uri !== next.jwks_uri ||
+    JSON.stringify(current.jwks) !== JSON.stringify(next.jwks) ||
+    (current.require_pkce && !next.require_pkce) ||
+    (next.uma_profile && !current.uma_profile)
+  );
+}
+
+/** The name that people see. */
+export function displayName(clientId: string, metadata: ClientMetadata): string {
+  return metadata.client_name ?? clientId;
+}
+
+/** Host of a redirect URI, or the scheme of a native application's. */
+export function redirectHost(uri: string): string {
+  return isPrivateUseUri(uri) ? new URL(uri).protocol : new URL(uri).host;
+}
+
+function refusal(issue: z.core.$ZodIssue): OAuthError {
+  const name = issue.path.map(String).join('.') || 'the request';
+  return issue.path[0] === 'redirect_uris'
+    ? invalidRedirectUri(`redirect_uris ${plain(issue.message)}`)
+    : invalidClientMetadata(`${/^[a-z0-9_.]+$/.test(name) ? name : 'a member'} ${plain(issue.message)}`);
+}
+
+function plain(message: string): string {
+  return /^(must|is|holds) /.test(message) ? message : 'is not valid';
+}

@@ -1,0 +1,98 @@
+// The named refusals of OAuth and OpenID Connect: a public description apart from the cause, which is only logged.
+
+/** Every error code the service answers with, and where it is registered. */
+export type ErrorCode =
+  | 'invalid_request' // RFC 6749 4.1.2.1, 5.2; RFC 6750 3.1
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'invalid_scope'
+  | 'access_denied'
+  | 'unsupported_response_type'
+  | 'server_error'
+  | 'temporarily_unavailable'
+  | 'invalid_token' // RFC 6750 3.1
+  | 'insufficient_scope'
+  | 'interaction_required' // OpenID Connect Core 3.1.2.6
+  | 'login_required'
+  | 'consent_required'
+  | 'request_not_supported'
+  | 'request_uri_not_supported'
+  | 'registration_not_supported'
+  | 'invalid_redirect_uri' // RFC 7591 3.2.2
+  | 'invalid_client_metadata'
+  | 'unsupported_token_type' // RFC 7009 2.2.1
+  | 'invalid_target' // RFC 8707 2
+  | 'not_found'
+  | 'conflict';
+
+/** A refusal with its HTTP status. `description` is public: plain ASCII without quotes or backslashes; `cause` is only logged. */
+export class OAuthError extends Error {
+  readonly code: ErrorCode;
+  readonly description: string;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(
+    code: ErrorCode,
+    description: string,
+    status = 400,
+    options: { cause?: unknown; headers?: Record<string, string> } = {},
+  ) {
+    super(`${code}: ${description}`, 'cause' in options ? { cause: options.cause } : undefined);
+    this.code = code;
+    this.description = description.replace(/[^\x20-\x7e]|["\\]/g, "'");
+    this.status = status;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** Where and how an authorization response goes. Only verified requests have one. */
+export interface ResponseTarget {
+  readonly redirectUri: string;
+  readonly responseMode: 'query' | 'fragment' | 'form_post';
+  readonly state: string | undefined;
+}
+
+/** An error that goes to the client by the browser (RFC 6749 4.1.2.1); it cannot be made without a verified redirect URI. */
+export class AuthorizationError extends Error {
+  readonly code: ErrorCode;
+  readonly description: string;
+  readonly target: ResponseTarget;
+  constructor(target: ResponseTarget, code: ErrorCode, description: string) {
+    super(`${code}: ${description}`);
+    this.target = target;
+    this.code = code;
+    this.description = description.replace(/[^\x20-\x7e]|["\\]/g, "'");
+  }
+}
+
+export const invalidRequest = (description: string) => new OAuthError('invalid_request', description);
+export const invalidGrant = (description: string) => new OAuthError('invalid_grant', description);
+export const invalidScope = (description: string) => new OAuthError('invalid_scope', description);
+export const unsupportedGrantType = (description: string) => new OAuthError('unsupported_grant_type', description);
+export const unauthorizedClient = (description: string, status = 400) =>
+  new OAuthError('unauthorized_client', description, status);
+export const invalidClientMetadata = (description: string) => new OAuthError('invalid_client_metadata', description);
+export const invalidRedirectUri = (description: string) => new OAuthError('invalid_redirect_uri', description);
+export const invalidToken = (description: string) => new OAuthError('invalid_token', description, 401);
+export const insufficientScope = (description: string) => new OAuthError('insufficient_scope', description, 403);
+export const accessDenied = (description: string) => new OAuthError('access_denied', description, 403);
+export const notFound = (description: string) => new OAuthError('not_found', description, 404);
+export const conflict = (description: string) => new OAuthError('conflict', description, 409);
+
+/** The client did not authenticate (RFC 6749 5.2): one answer whatever the reason. */
+export const invalidClient = (cause?: string) =>
+  new OAuthError(
+    'invalid_client',
+    'client authentication failed: check client_id, the credentials and the registered method',
+    401,
+    {
+      cause,
+      headers: { 'www-authenticate': 'Basic realm="gatehouse", charset="UTF-8"' },
+    },
+  );
+
+/** A disabled client with its right credentials (decisions section 2). */
+export const clientDisabled = (status = 400) =>
+  unauthorizedClient('this client is registered but not enabled: an administrator has to approve it first', status);

@@ -1,0 +1,40 @@
+// Scope values and the claims that each releases (service specification 2.4, OpenID Connect Core 5.4).
+
+/** The claims that each scope value releases. */
+export const scopeClaims: Readonly<Record<string, readonly string[]>> = {
+  openid: [],
+  profile: [
+    'name',
+    'family_name',
+    'given_name',
+    'middle_name',
+    'nickname',
+    'preferred_username',
+    'profile',
+    'picture',
+    'website',
+    'gender',
+    'birthdate',
+    'zoneinfo',
+    'locale',
+    'updated_at',
+  ],
+  email: ['email', 'email_verified'],
+  address: ['address'],
+  phone: ['phone_number', 'phone_number_verified'],
+  scope: ['preferred_username', 'groups'],
+  offline_access: [],
+};
+
+/** What a client may register; `admin` is given by an administrator only. */
+export const registrableScopes: readonly string[] = Object.keys(scopeClaims);
+
+/** Splits a scope parameter into its values; order is kept, doubles are dropped (RFC 6749 3.3). */
+export function splitScope(scope: string): string[] {
+  return [...new Set(scope.split(' ').filter(Boolean))];
+}
+
+/** RFC 6749 appendix A.4: the characters that a scope value may have. */
+export function isScope(scope: string): boolean {
+  return /^[!#-[\]-~]+( +[!#-[\]-~]+)*$/.test(scope);
+}

@@ -1,0 +1,65 @@
+// The settings: their rules, and that .env.example lists every one with its default.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ConfigError, loadConfig, settings } from '../src/config.ts';
+
+const secretKey = 'dGhpcyBpcyBub3QgYSByZWFsIHNlY3JldCBrZXkgMTI';
+
+test('.env.example lists every setting with its default (decisions section 8)', () => {
+  const text = readFileSync(join(import.meta.dirname, '../.env.example'), 'utf8');
+  const listed = Object.fromEntries([...text.matchAll(/^# ?([A-Z_]+)=(.*)$/gm)].map((match) => [match[1], match[2]]));
+  expect(Object.keys(listed).sort()).toEqual(Object.keys(settings).sort());
+  for (const [name, rule] of Object.entries(settings)) {
+    const parsed = rule.safeParse(undefined);
+    const value: unknown = parsed.success ? parsed.data : undefined;
+    if (name === 'BASE_URL') continue; // follows PORT
+    const expected = value === undefined || (Array.isArray(value) && value.length === 0) ? '' : String(value);
+    expect(`${name}=${listed[name]}`).toBe(`${name}=${expected}`);
+  }
+});
+
+test.each([
+  ['PORT', 'eighty'],
+  ['PORT', '70000'],
+  ['BASE_URL', 'http://idp.example.com'],
+  ['BASE_URL', 'https://idp.example.com/'],
+  ['BASE_URL', 'https://idp.example.com?x=1'],
+  ['BASE_URL', 'https://user@idp.example.com'],
+  ['BASE_URL', 'idp.example.com'],
+  ['DATABASE_URL', 'mysql://localhost/x'],
+  ['SECRET_KEY', 'short'],
+  ['SECRET_KEY', 'A'.repeat(43)],
+  ['TRUST_PROXY', '1'],
+  ['TRUST_PROXY', '10.0.0.0/33'],
+  ['OUTBOUND_ALLOW', 'localhost'],
+  ['ACCESS_TOKEN_LIFETIME', '0'],
+  ['ACCESS_TOKEN_LIFETIME', '1.5'],
+  ['PASSWORD_HASH_CONCURRENCY', '0'],
+  ['REGISTRATION_APPROVAL', 'yes'],
+  ['USERINFO_POST', '1'],
+  ['ADMIN_PASSWORD', 'short'],
+])('a wrong %s is refused with one sentence that names it and not its value (decisions section 8)', (name, value) => {
+  let message = '';
+  try {
+    loadConfig({ [name]: value });
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    message = (error as Error).message;
+  }
+  expect(message).toContain(name);
+  expect(message).toMatch(/^The setting .*\.$/);
+  if (name === 'SECRET_KEY' || name === 'ADMIN_PASSWORD') expect(message).not.toContain(value);
+});
+
+test('DATABASE_URL without SECRET_KEY is refused (decisions section 8, security R111)', () => {
+  expect(() => loadConfig({ DATABASE_URL: 'postgresql://localhost/gatehouse' })).toThrow(/SECRET_KEY is missing/);
+  expect(() => loadConfig({ DATABASE_URL: 'postgresql://localhost/gatehouse', SECRET_KEY: secretKey })).not.toThrow();
+});
+
+test('http is for loopback only, and the base address may have a path (decisions sections 1 and 8)', () => {
+  expect(loadConfig({}).issuer).toBe('http://localhost:3000');
+  expect(loadConfig({ PORT: '8080' }).issuer).toBe('http://localhost:8080');
+  const config = loadConfig({ BASE_URL: 'https://example.com/idp' });
+  expect(config).toMatchObject({ issuer: 'https://example.com/idp', basePath: '/idp', secureCookies: true });
+});
