@@ -1,0 +1,183 @@
+// The one door to PostgreSQL: the pool, named prepared statements, transactions, and the database's trouble as one named error.
+import pg from 'pg';
+
+/** The database cannot be asked just now: callers answer 503 with Retry-After, never a verdict. */
+export class DatabaseUnavailable extends Error {}
+
+/** A statement that is prepared once a connection under its name. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface Sql {
+  /** @throws DatabaseUnavailable when the database cannot be asked; any other error is the statement's own */
+  query<Row>(statement: Statement, values?: unknown[]): Promise<Row[]>;
+}
+
+export interface Database extends Sql {
+  /**
+   * Runs `work` in one transaction on one connection; a serialization failure or a deadlock is tried again,
+   * three times at most, so `work` must have no effect but its statements.
+   */
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /** Calls `listener` with each notification on the channel, and with undefined whenever some may have been missed. */
+  listen(channel: string, listener: (payload: string | undefined) => void): void;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  connection: pg.ClientConfig;
+  poolSize: number;
+  /** Called with trouble of idle connections, which nobody else would see. */
+  onError: (error: Error) => void;
+}
+
+const serializationFailures = new Set(['40001', '40P01']);
+// connection exceptions, shutdowns, too many connections, out of resources, read-only during a failover
+const unavailable = /^(08...|57P0[1-4]|53...|25006|58...|XX...)$/;
+
+export function isUniqueViolation(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23505';
+}
+
+export function isForeignKeyViolation(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23503';
+}
+
+export function statement(name: string, text: string): Statement {
+  return { name, text };
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    ...options.connection,
+    max: options.poolSize,
+    connectionTimeoutMillis: 2_500,
+    query_timeout: 10_000,
+    idle_in_transaction_session_timeout: 10_000,
+    idleTimeoutMillis: 30_000,
+    application_name: 'gatehouse',
+  });
+  pool.on('error', options.onError);
+  const listener = createListener(options);
+
+  async function run<Row>(client: pg.Pool | pg.PoolClient, query: Statement, values: unknown[] = []): Promise<Row[]> {
+    try {
+      const result = await client.query({ name: query.name, text: query.text, values });
+      return result.rows as Row[];
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  }
+
+  async function once<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    let client: pg.PoolClient;
+    try {
+      client = await pool.connect();
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+    let broken: Error | undefined;
+    try {
+      await run(client, begin);
+      const result = await work({ query: (query, values) => run(client, query, values) });
+      await run(client, commit);
+      return result;
+    } catch (error) {
+      await client.query('ROLLBACK').catch((rollbackError: Error) => (broken = rollbackError));
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  return {
+    query: (query, values) => run(pool, query, values),
+    async transaction(work) {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await once(work);
+        } catch (error) {
+          if (attempt > 3 || !(error instanceof pg.DatabaseError) || !serializationFailures.has(error.code ?? ''))
+            throw error;
+          await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * attempt));
+        }
+      }
+    },
+    listen: (channel, handler) => listener.listen(channel, handler),
+    async close() {
+      await listener.close();
+      await pool.end();
+    },
+  };
+}
+
+const begin = statement('begin', 'BEGIN');
+const commit = statement('commit', 'COMMIT');
+
+function asUnavailable(error: unknown): unknown {
+  if (error instanceof pg.DatabaseError) {
+    return unavailable.test(error.code ?? '')
+      ? new DatabaseUnavailable('the database refused', { cause: error })
+      : error;
+  }
+  // everything that is no answer of the server: refused, reset, timed out, ended
+  return error instanceof Error && !(error instanceof TypeError)
+    ? new DatabaseUnavailable('the database cannot be reached', { cause: error })
+    : error;
+}
+
+/** One connection of its own that listens, and comes back by itself. */
+function createListener(options: DatabaseOptions) {
+  const handlers = new Map<string, (payload: string | undefined) => void>();
+  let client: pg.Client | undefined;
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function connect(): Promise<void> {
+    const next = new pg.Client({
+      ...options.connection,
+      application_name: 'gatehouse listener',
+      connectionTimeoutMillis: 2_500,
+      keepAlive: true,
+    });
+    next.on('error', () => next.end().catch(() => undefined));
+    next.on('end', () => {
+      if (closed || client !== next) return;
+      client = undefined;
+      for (const handler of handlers.values()) handler(undefined);
+      again();
+    });
+    next.on('notification', (message) => handlers.get(message.channel)?.(message.payload));
+    try {
+      await next.connect();
+      client = next;
+      for (const channel of handlers.keys()) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+      for (const handler of handlers.values()) handler(undefined);
+    } catch (error) {
+      options.onError(error as Error);
+      client = undefined;
+      await next.end().catch(() => undefined);
+      again();
+    }
+    if (closed) await next.end().catch(() => undefined);
+  }
+
+  function again(): void {
+    if (!closed) timer = setTimeout(() => void connect(), 500);
+  }
+
+  return {
+    listen(channel: string, handler: (payload: string | undefined) => void): void {
+      handlers.set(channel, handler);
+      if (!client && !timer) timer = setTimeout(() => void connect(), 0);
+      else void client?.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
+    },
+    async close(): Promise<void> {
+      closed = true;
+      clearTimeout(timer);
+      await client?.end().catch(() => undefined);
+    },
+  };
+}

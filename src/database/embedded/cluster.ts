@@ -1,0 +1,103 @@
+// The cluster's files: DATA_DIR, the folder DATA_DIR/postgres that initdb fills, its owner, and the socket's address.
+import { randomBytes } from 'node:crypto';
+import { chmod, chown, lchown, mkdir, readdir, readlink, rename, stat, symlink } from 'node:fs/promises';
+import path from 'node:path';
+import { serverAccount, type Account } from './account.ts';
+import { findBinaries, type Binaries } from './binaries.ts';
+import { EmbeddedPostgresError, errorCode } from './error.ts';
+import { initialise } from './initdb.ts';
+
+export const PORT = 5432;
+const SOCKET = `.s.PGSQL.${PORT}`;
+
+/** Everything that stays the same while the server comes and goes. */
+export interface Cluster {
+  /** Absolute DATA_DIR. */
+  readonly dataDir: string;
+  /** DATA_DIR/postgres, the PostgreSQL data directory; the socket is in it, and DATA_DIR holds a link to the socket. */
+  readonly directory: string;
+  /** Marks the processes of this cluster in the process list: made of the folder's identity, so it survives a move. */
+  readonly name: string;
+  /** The account that runs the server, when it is not the one of this process. */
+  readonly account: Account | undefined;
+  readonly binaries: Binaries;
+}
+
+/**
+ * Makes DATA_DIR and an initialised cluster in it unless they exist.
+ * @throws EmbeddedPostgresError when the folder cannot be used, there is no server for this platform, or initdb fails.
+ */
+export async function openCluster(dataDir: string, log: (line: string) => void): Promise<Cluster> {
+  const directory = path.join(dataDir, 'postgres');
+  try {
+    await makeFolder(dataDir);
+    const account = await serverAccount(dataDir, directory);
+    const binaries = await findBinaries(account, log);
+    await initialise({ dataDir, directory, account, binaries });
+    await repairOwner(directory, account);
+    await linkSocket(dataDir);
+    const { dev, ino } = await stat(directory, { bigint: true });
+    return { dataDir, directory, account, binaries, name: `gatehouse-${dev.toString(16)}-${ino.toString(16)}` };
+  } catch (error) {
+    throw error instanceof EmbeddedPostgresError ? error : folderError(dataDir, error);
+  }
+}
+
+/** The sentence for a file system error in DATA_DIR. */
+export function folderError(dataDir: string, error: unknown): EmbeddedPostgresError {
+  const reason =
+    {
+      EACCES: 'this user may not use it; give it to the user that runs the service',
+      EPERM: 'this user may not use it; give it to the user that runs the service',
+      EROFS: 'it lies on a read-only file system',
+      ENOSPC: 'the disk is full',
+      ENOTDIR: 'a part of that path is not a folder',
+      EEXIST: 'a part of that path is not a folder',
+    }[errorCode(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
+  return new EmbeddedPostgresError(
+    `The embedded PostgreSQL cannot keep its data in DATA_DIR (${dataDir}): ${reason}; or choose another DATA_DIR, or set DATABASE_URL.`,
+    { cause: error },
+  );
+}
+
+/** Makes a folder and those above it. Node's own recursive way never ends where the system refuses with ENOENT. */
+async function makeFolder(folder: string, retry = true): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === 'EEXIST' && (await stat(folder)).isDirectory()) return;
+    if (code !== 'ENOENT' || !retry || folder === path.dirname(folder)) throw error;
+    await makeFolder(path.dirname(folder));
+    await makeFolder(folder, false);
+  }
+}
+
+/** PostgreSQL insists on owning its folder and on its mode; a copied or restored DATA_DIR may belong to root as a whole. */
+async function repairOwner(directory: string, account: Account | undefined): Promise<void> {
+  const { uid, mode } = await stat(directory);
+  if (account && uid === 0) {
+    for (const entry of await readdir(directory, { recursive: true })) {
+      await lchown(path.join(directory, entry), account.uid, account.gid);
+    }
+    await chown(directory, account.uid, account.gid);
+  } else if (!account && uid !== process.getuid?.()) {
+    throw new EmbeddedPostgresError(
+      `The embedded PostgreSQL's data in ${directory} belongs to another user (id ${uid}): start the service as that user or as root, or give the folder and all in it to this user.`,
+    );
+  }
+  if ((mode & 0o777) !== 0o700) await chmod(directory, 0o700);
+}
+
+/**
+ * DATA_DIR/.s.PGSQL.5432, where clients look: a link to the socket, which is in the only folder that the server's account
+ * can surely write to.
+ */
+async function linkSocket(dataDir: string): Promise<void> {
+  const link = path.join(dataDir, SOCKET);
+  const target = path.join('postgres', SOCKET);
+  if ((await readlink(link).catch(() => undefined)) === target) return;
+  const draft = `${link}.${randomBytes(6).toString('hex')}`;
+  await symlink(target, draft);
+  await rename(draft, link);
+}

@@ -1,0 +1,182 @@
+// Making a new cluster: initdb in a draft folder, renamed into place, whatever is killed and whoever does the same at once.
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Account } from './account.ts';
+import type { Cluster } from './cluster.ts';
+import { EmbeddedPostgresError, errorCode } from './error.ts';
+import { directoryArgument, programError, spawnProgram, switchRefused } from './program.ts';
+
+type Uninitialised = Omit<Cluster, 'name'>;
+
+/**
+ * Defaults for a small machine, which initdb writes to postgresql.conf, so that an operator can tune them there.
+ * io_method=sync saves three worker processes that a database which fits in memory does not need.
+ */
+const TUNABLE = {
+  max_connections: '100',
+  shared_buffers: '64MB',
+  maintenance_work_mem: '32MB',
+  effective_cache_size: '256MB',
+  max_worker_processes: '4',
+  io_method: 'sync',
+  jit: 'off',
+  log_checkpoints: 'off',
+};
+
+const INITDB = [
+  '--username=postgres',
+  '--auth-local=trust', // only the owner of DATA_DIR and root can reach the socket
+  '--auth-host=reject',
+  '--encoding=UTF8',
+  '--locale=C',
+  '--locale-provider=builtin',
+  '--builtin-locale=C.UTF-8',
+  '--data-checksums',
+  '--no-instructions',
+  ...Object.entries(TUNABLE).map(([name, value]) => `--set=${name}=${value}`),
+];
+
+const DRAFT_PREFIX = 'postgres.initdb-';
+const DRAFT_MAX_AGE_MS = 10 * 60_000;
+/** Tries, since another process may take the draft away. */
+const MAX_ROUNDS = 4;
+const INITDB_TIMEOUT_MS = 180_000;
+/** The drafts that this process fills at this moment. */
+const ownDrafts = new Set<string>();
+
+/**
+ * Makes the cluster unless it exists; DATA_DIR does.
+ * @throws EmbeddedPostgresError when initdb fails, or a file system error.
+ */
+export async function initialise(cluster: Uninitialised): Promise<void> {
+  await removeAbandonedDrafts(cluster.dataDir);
+  for (let round = 1; !(await exists(path.join(cluster.directory, 'PG_VERSION'))); round++) {
+    if (await hasEntries(cluster.directory)) {
+      throw new EmbeddedPostgresError(
+        `The folder ${cluster.directory} holds something that is not a PostgreSQL cluster: move it away, choose another DATA_DIR, or set DATABASE_URL.`,
+      );
+    }
+    await initialiseDraft(cluster, round === MAX_ROUNDS);
+  }
+}
+
+/**
+ * Runs initdb in a sibling folder and renames it into place, so that a kill in between leaves no half-made cluster and
+ * of several processes that do so at once exactly one wins.
+ */
+async function initialiseDraft(
+  { dataDir, directory, account, binaries }: Uninitialised,
+  lastRound: boolean,
+): Promise<void> {
+  const name = `${DRAFT_PREFIX}${process.pid}-${randomBytes(6).toString('hex')}`;
+  const draft = path.join(dataDir, name);
+  ownDrafts.add(name);
+  try {
+    await mkdir(draft, { mode: 0o700 });
+    if (account) await giveTo(account, draft);
+    await runInitdb(binaries.initdb, draft, account);
+    await rename(draft, directory);
+    await syncFolder(dataDir);
+  } catch (error) {
+    // ENOTEMPTY: another process has won; ENOENT: somebody emptied the folder, so the next round tries again
+    if (lastRound || !['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errorCode(error) ?? '')) throw error;
+  } finally {
+    await rm(draft, { recursive: true, force: true, maxRetries: 5 });
+    ownDrafts.delete(name);
+  }
+}
+
+async function runInitdb(program: string, draft: string, account: Account | undefined): Promise<void> {
+  if (!account) requireUserName();
+  const child = spawnProgram(account, program, ['-D', directoryArgument(account, draft), ...INITDB], {
+    cwd: draft,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: INITDB_TIMEOUT_MS,
+  });
+  const exit = once(child, 'exit').catch((error: unknown) => {
+    throw programError(program, account, error);
+  });
+  const [[code], output, complaints] = await Promise.all([exit, text(child.stdout!), text(child.stderr!)]);
+  if (code === 0) return;
+  if (!(await exists(draft))) throw Object.assign(new Error('the draft is gone'), { code: 'ENOENT' });
+  const lines = `${output}\n${complaints}`.split('\n').map((line) => line.trim());
+  const reason =
+    lines.find((line) => /error|fatal/i.test(line)) ?? lines.findLast((line) => line !== '') ?? 'no reason given';
+  throw new EmbeddedPostgresError(
+    `The embedded PostgreSQL could not be initialised in DATA_DIR (${path.dirname(draft)}): ${reason}; mend that, or set DATABASE_URL.`,
+    { cause: `${output}${complaints}` },
+  );
+}
+
+/** initdb looks up the name of its user, which an arbitrary user id in a container does not have. */
+function requireUserName(): void {
+  try {
+    userInfo();
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `The user id ${process.getuid?.()} has no entry in /etc/passwd, which the embedded PostgreSQL needs: add one, run the service as another user, or set DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+}
+
+/** Drafts of processes that were killed; those of other live processes are left alone. */
+async function removeAbandonedDrafts(dataDir: string): Promise<void> {
+  for (const name of await readdir(dataDir)) {
+    if (!name.startsWith(DRAFT_PREFIX) || ownDrafts.has(name)) continue;
+    const draft = path.join(dataDir, name);
+    const maker = Number(name.slice(DRAFT_PREFIX.length).split('-')[0]);
+    const age = Date.now() - ((await stat(draft).catch(() => undefined))?.mtimeMs ?? 0);
+    if (maker !== process.pid && isAlive(maker) && age < DRAFT_MAX_AGE_MS) continue;
+    // An orphaned initdb may still be writing there: then the rest goes at the next start.
+    await rm(draft, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errorCode(error) === 'EPERM';
+  }
+}
+
+/** Gives a new folder to the account that runs the server, which takes the same rights as starting it does. */
+async function giveTo(account: Account, folder: string): Promise<void> {
+  await chown(folder, account.uid, account.gid).catch((error: unknown) => {
+    if (!['EPERM', 'EINVAL'].includes(errorCode(error) ?? '')) throw error;
+    throw new EmbeddedPostgresError(
+      `The embedded PostgreSQL must not run as root, and ${switchRefused(account)}, or set DATABASE_URL.`,
+      { cause: error },
+    );
+  });
+}
+
+/** Makes a rename in the folder survive a power failure. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function exists(target: string): Promise<boolean> {
+  return await stat(target).then(
+    () => true,
+    (error: unknown) => {
+      if (errorCode(error) === 'ENOENT') return false;
+      throw error;
+    },
+  );
+}
+
+async function hasEntries(folder: string): Promise<boolean> {
+  return (await readdir(folder).catch(() => [])).length > 0;
+}

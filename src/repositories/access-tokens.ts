@@ -1,0 +1,71 @@
+// The table access_tokens: small rows that are read on every request of a resource.
+import { type Sql, statement } from '../database/database.ts';
+import { toUser, type User, type UserRow } from './users.ts';
+
+export interface AccessToken {
+  clientId: string;
+  scope: string;
+  issuedAt: Date;
+  expiresAt: Date;
+  /** Undefined for a token by client credentials. */
+  user: User | undefined;
+  sid: string | undefined;
+  authTime: Date | undefined;
+}
+
+interface Row extends UserRow {
+  token_client_id: string;
+  scope: string;
+  issued_at: Date;
+  expires_at: Date;
+  sid: string | null;
+  auth_time: Date | null;
+}
+
+// dead when the token, its client session, its client (or that epoch of it) or its user is
+const find = statement(
+  'access_tokens.find',
+  `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at, cs.sid, cs.auth_time
+     FROM access_tokens t
+     LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
+     JOIN clients c ON c.client_id = coalesce(cs.client_id, t.client_id) AND c.status = 'enabled'
+                   AND c.epoch = coalesce(cs.client_epoch, t.client_epoch)
+     LEFT JOIN users u ON u.sub = cs.sub
+    WHERE t.token_hash = $1 AND t.expires_at > now() AND (cs.id IS NULL OR u.status = 'enabled')`,
+);
+const insertForClient = statement(
+  'access_tokens.insert_for_client',
+  `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at)
+   SELECT $1, client_id, epoch, $3, now() + make_interval(secs => $4) FROM clients WHERE client_id = $2 AND status = 'enabled'
+   RETURNING 1 AS stored`,
+);
+
+export function accessTokensRepository(sql: Sql) {
+  return {
+    /** The token, if it and all that it hangs on is alive. */
+    async find(tokenHash: Buffer): Promise<AccessToken | undefined> {
+      const [row] = await sql.query<Row>(find, [tokenHash]);
+      return (
+        row && {
+          clientId: row.token_client_id,
+          scope: row.scope,
+          issuedAt: row.issued_at,
+          expiresAt: row.expires_at,
+          user: row.sub === null ? undefined : toUser(row),
+          sid: row.sid ?? undefined,
+          authTime: row.auth_time ?? undefined,
+        }
+      );
+    },
+    /** Stores a token by client credentials; false when the client is no longer enabled. @param token.lifetime in seconds */
+    async insertForClient(token: {
+      tokenHash: Buffer;
+      clientId: string;
+      scope: string;
+      lifetime: number;
+    }): Promise<boolean> {
+      const rows = await sql.query(insertForClient, [token.tokenHash, token.clientId, token.scope, token.lifetime]);
+      return rows.length > 0;
+    },
+  };
+}

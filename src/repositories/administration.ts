@@ -1,0 +1,133 @@
+// What administrators do to users and clients, each act with its audit row in one transaction: for routes and command line alike.
+import { conflict, invalidRequest, notFound } from '../oauth/errors.ts';
+import { isUniqueViolation } from '../database/database.ts';
+import type { AuditEvent } from './audit-events.ts';
+import type { Client, ClientChange, NewClient } from './clients.ts';
+import type { Repositories, Store } from './index.ts';
+import type { NewUser, User, UserChange } from './users.ts';
+
+/** Who acts, and from where. */
+export interface Actor {
+  actor: string;
+  address?: string | undefined;
+}
+
+export type Administration = ReturnType<typeof createAdministration>;
+
+export function createAdministration(store: Store, onEvent: (event: AuditEvent) => void = () => undefined) {
+  async function act<T>(
+    by: Actor,
+    event: Omit<AuditEvent, 'actor' | 'address' | 'outcome'>,
+    work: (repositories: Repositories) => Promise<T>,
+    facts: (result: T) => Partial<AuditEvent> = () => ({}),
+  ): Promise<T> {
+    let recorded: AuditEvent | undefined;
+    const result = await store.transaction(async (repositories) => {
+      const done = await work(repositories);
+      recorded = { ...event, ...by, outcome: 'success', ...facts(done) };
+      await repositories.auditEvents.insert(recorded);
+      return done;
+    });
+    if (recorded) onEvent(recorded);
+    return result;
+  }
+
+  const found = <T>(thing: T | undefined, what: string): T => {
+    if (thing === undefined) throw notFound(`there is no such ${what}`);
+    return thing;
+  };
+
+  return {
+    /** @throws OAuthError conflict when the user name or the email is taken */
+    createUser: (by: Actor, user: NewUser): Promise<User> =>
+      act(
+        by,
+        { type: 'user.created' },
+        (repositories) => repositories.users.insert(user),
+        (made) => ({
+          sub: made.sub,
+          detail: { username: made.username, admin: made.admin },
+        }),
+      ).catch((error: unknown) => {
+        throw isUniqueViolation(error) ? conflict('the user name or the email is taken') : error;
+      }),
+    changeUser: (by: Actor, sub: string, change: UserChange, passwordHash?: string): Promise<User> =>
+      act(
+        by,
+        {
+          type:
+            change.status === 'disabled'
+              ? 'user.disabled'
+              : passwordHash === undefined
+                ? 'user.changed'
+                : 'user.password_changed',
+          sub,
+          detail: {
+            members: [
+              ...Object.keys(change).filter((key) => change[key as keyof UserChange] !== undefined),
+              ...(passwordHash === undefined ? [] : ['password']),
+            ],
+          },
+        },
+        async (repositories) => {
+          if (passwordHash !== undefined) await repositories.users.setPassword(sub, passwordHash);
+          return found(await repositories.users.update(sub, change), 'user');
+        },
+      ).catch((error: unknown) => {
+        throw isUniqueViolation(error) ? conflict('the user name or the email is taken') : error;
+      }),
+    deleteUser: (by: Actor, sub: string): Promise<void> =>
+      act(by, { type: 'user.deleted', sub }, async (repositories) => {
+        if (!(await repositories.users.delete(sub))) throw notFound('there is no such user');
+      }),
+    createClient: (by: Actor, client: NewClient): Promise<Client> =>
+      act(
+        by,
+        {
+          type: 'client.created',
+          clientId: client.clientId,
+          detail: { name: client.metadata.client_name, scope: client.metadata.scope },
+        },
+        (repositories) => repositories.clients.insert(client),
+      ),
+    changeClient: (by: Actor, clientId: string, change: ClientChange): Promise<Client> =>
+      act(by, { type: 'client.updated', clientId, detail: { members: Object.keys(change) } }, async (repositories) =>
+        found(await repositories.clients.update(clientId, change), 'client'),
+      ),
+    /** Approves what was looked at. @throws OAuthError conflict when it changed since */
+    approveClient: (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
+      act(
+        by,
+        { type: 'client.approved', clientId },
+        async (repositories) => {
+          const approved = await repositories.clients.approve(clientId, version);
+          if (approved) return approved;
+          found(await repositories.clients.find(clientId), 'client');
+          throw conflict('the client changed since you looked at it: look again, then approve its present version');
+        },
+        (client) => ({ detail: { version: client.version } }),
+      ),
+    disableClient: (by: Actor, clientId: string): Promise<Client> =>
+      act(by, { type: 'client.disabled', clientId }, async (repositories) =>
+        found(await repositories.clients.disable(clientId), 'client'),
+      ),
+    deleteClient: (by: Actor, clientId: string): Promise<void> =>
+      act(by, { type: 'client.deleted', clientId }, async (repositories) => {
+        if (!(await repositories.clients.delete(clientId))) throw notFound('there is no such client');
+      }),
+    endSession: (by: Actor, sid: string): Promise<void> =>
+      act(by, { type: 'session.ended', detail: { session: sid } }, async (repositories) => {
+        if (!(await repositories.sessions.endBySid(sid))) throw notFound('there is no such session');
+      }),
+    /** Stores an initial access token. @param lifetime in seconds */
+    createRegistrationToken: (by: Actor, tokenHash: Buffer, lifetime: number): Promise<Date> => {
+      if (lifetime < 1) throw invalidRequest('the lifetime must be at least a second');
+      return act(by, { type: 'registration_token.created' }, (repositories) =>
+        repositories.registrationTokens.insert(tokenHash, lifetime),
+      );
+    },
+    /** Records that the keys were rotated. */
+    keysRotated: (by: Actor, kids: string[]): Promise<void> =>
+      act(by, { type: 'keys.rotated', detail: { kids } }, async () => undefined),
+  };
+}

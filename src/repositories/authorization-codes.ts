@@ -1,0 +1,220 @@
+// The table authorization_codes: issued with their client session in one statement, redeemed exactly once in another.
+import { type Sql, statement } from '../database/database.ts';
+import type { Subject } from '../oauth/claims.ts';
+import { toUser, type UserRow } from './users.ts';
+
+export interface NewCode {
+  codeHash: Buffer;
+  sessionId: string;
+  clientId: string;
+  /** The version of the client that the request was validated against. */
+  clientVersion: number;
+  scope: string[];
+  offline: boolean;
+  redirectUri: string;
+  nonce: string | undefined;
+  codeChallenge: string | undefined;
+  /** In seconds. */
+  lifetime: number;
+  /** The stored authorization request that this answers, which is used up by it. */
+  requestHash: Buffer | undefined;
+}
+
+/** An authorization as its tokens need it. */
+export interface Authorization {
+  clientSessionId: string;
+  sid: string;
+  scope: string;
+  authTime: Date;
+  amr: string[];
+  nonce: string | undefined;
+  user: Subject;
+}
+
+export interface Redemption {
+  codeHash: Buffer;
+  clientId: string;
+  redirectUri: string | undefined;
+  /** The challenge that the presented verifier makes. */
+  codeChallenge: string | undefined;
+  accessTokenHash: Buffer;
+  refreshTokenHash: Buffer | undefined;
+  /** In seconds. */
+  accessTokenLifetime: number;
+  refreshTokenLifetime: number;
+  refreshTokenAbsoluteLifetime: number;
+}
+
+/** Why a code was not redeemed. */
+export type RedemptionFailure =
+  | 'unknown'
+  | 'expired'
+  | 'ended' // the session, the user, the client or the grant is no longer good
+  | 'client'
+  | 'redirect_uri'
+  | 'pkce_missing'
+  | 'pkce_unexpected'
+  | 'pkce'
+  | 'replayed' // and everything that came of it is revoked
+  | 'retried'; // within seconds, by the same client: only refused
+
+export type RedemptionResult =
+  | { authorization: Authorization; issuedAt: Date }
+  | { failure: RedemptionFailure; sub: string | undefined; clientId: string | undefined };
+
+// at most this many unredeemed codes of one session and client live; the oldest go
+const codesPerClientSession = 5;
+
+const issueText = (withRequest: boolean) => `
+  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $12 RETURNING 1),' : ''}
+  client_session AS (
+    INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, expires_at)
+    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7,
+           now() + make_interval(secs => $10)
+      FROM sessions s
+      JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
+      JOIN clients c ON c.client_id = $3 AND c.status = 'enabled' AND c.version = $4
+      JOIN grants g ON g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[]
+      ${withRequest ? 'JOIN request ON true' : ''}
+     WHERE s.id = $2 AND s.idle_expires_at > now()
+    RETURNING id),
+  surplus AS (
+    DELETE FROM authorization_codes WHERE redeemed_at IS NULL AND code_hash IN (
+      SELECT ac.code_hash FROM client_sessions cs JOIN authorization_codes ac ON ac.client_session_id = cs.id
+       WHERE cs.session_id = $2 AND cs.client_id = $3 AND ac.redeemed_at IS NULL AND ac.expires_at > now()
+       ORDER BY ac.issued_at DESC, cs.id DESC OFFSET $11))
+  INSERT INTO authorization_codes (code_hash, client_session_id, redirect_uri, code_challenge, expires_at)
+  SELECT $1, id, $8, $9, now() + make_interval(secs => $10) FROM client_session
+  RETURNING client_session_id`;
+const issue = statement('authorization_codes.issue', issueText(false));
+const issueForRequest = statement('authorization_codes.issue_for_request', issueText(true));
+
+/*
+ * One statement decides and does everything, so that two redemptions cannot both win: the family's row is locked
+ * first (as refresh, revocation and logout do), then the code is claimed by an update that sees what the one before did.
+ */
+const redeem = statement(
+  'authorization_codes.redeem',
+  `WITH family AS MATERIALIZED (
+     SELECT cs.id, cs.sub, cs.client_id, cs.created_at, cs.offline, s.expires_at AS session_expires_at,
+            (c.status = 'enabled' AND c.epoch = cs.client_epoch AND u.status = 'enabled' AND g.sub IS NOT NULL
+              AND s.idle_expires_at > now()) AS good
+       FROM authorization_codes ac
+       JOIN client_sessions cs ON cs.id = ac.client_session_id
+       JOIN clients c ON c.client_id = cs.client_id
+       JOIN users u ON u.sub = cs.sub
+       LEFT JOIN grants g ON g.sub = cs.sub AND g.client_id = cs.client_id
+       LEFT JOIN sessions s ON s.id = cs.session_id
+      WHERE ac.code_hash = $1
+        FOR NO KEY UPDATE OF cs),
+   verdict AS (
+     SELECT family.*,
+            CASE WHEN NOT coalesce(good, false) THEN 'ended'
+                 WHEN ac.expires_at <= now() THEN 'expired'
+                 WHEN family.client_id <> $2 THEN 'client'
+                 WHEN $3::text IS NULL OR ac.redirect_uri <> $3 THEN 'redirect_uri'
+                 WHEN ac.code_challenge IS NOT NULL AND $4::text IS NULL THEN 'pkce_missing'
+                 WHEN ac.code_challenge IS NULL AND $4 IS NOT NULL THEN 'pkce_unexpected'
+                 WHEN ac.code_challenge <> $4 THEN 'pkce' END AS failure
+       FROM family JOIN authorization_codes ac ON ac.client_session_id = family.id),
+   attempt AS (
+     UPDATE authorization_codes ac SET
+            redemptions = ac.redemptions + CASE WHEN ac.redeemed_at IS NOT NULL OR v.failure IS NULL THEN 1 ELSE 0 END,
+            redeemed_at = CASE WHEN ac.redeemed_at IS NULL AND v.failure IS NULL THEN clock_timestamp() ELSE ac.redeemed_at END,
+            failures = ac.failures + CASE WHEN ac.redeemed_at IS NULL
+                         AND v.failure IN ('client', 'redirect_uri', 'pkce_missing', 'pkce_unexpected', 'pkce') THEN 1 ELSE 0 END
+       FROM verdict v WHERE ac.code_hash = $1
+     RETURNING v.*, ac.redemptions, ac.failures,
+            (ac.redemptions > 1 OR (ac.redemptions = 1 AND v.failure IS NOT NULL))
+              AND (v.client_id <> $2 OR clock_timestamp() > ac.redeemed_at + interval '5 seconds') AS replayed),
+   access AS (
+     INSERT INTO access_tokens (token_hash, client_session_id, expires_at)
+     SELECT $5, id, now() + make_interval(secs => $7) FROM attempt WHERE redemptions = 1 AND failure IS NULL),
+   refresh AS (
+     INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at)
+     SELECT $6, id, 1, least(now() + make_interval(secs => $8),
+              CASE WHEN offline THEN created_at + make_interval(secs => $9) ELSE session_expires_at END)
+       FROM attempt WHERE redemptions = 1 AND failure IS NULL AND $6::bytea IS NOT NULL),
+   kept AS (
+     UPDATE client_sessions cs SET expires_at = greatest(now() + make_interval(secs => $7),
+              CASE WHEN $6 IS NULL THEN now() WHEN cs.offline THEN cs.created_at + make_interval(secs => $9) ELSE a.session_expires_at END)
+       FROM attempt a WHERE cs.id = a.id AND a.redemptions = 1 AND a.failure IS NULL),
+   ended AS (
+     DELETE FROM client_sessions cs USING attempt a WHERE cs.id = a.id AND (a.replayed OR a.failures >= 5))
+   SELECT a.redemptions, a.failure, a.replayed, now() AS issued_at,
+          cs.id AS client_session_id, cs.sid, cs.scope, cs.auth_time, cs.amr, cs.nonce, cs.client_id, u.*
+     FROM attempt a JOIN client_sessions cs ON cs.id = a.id JOIN users u ON u.sub = cs.sub`,
+);
+
+export function authorizationCodesRepository(sql: Sql) {
+  return {
+    /**
+     * Issues a code with its client session, if session, user, client (at the version that was looked at) and grant are
+     * still good and the stored request was not answered before; false otherwise.
+     */
+    async issue(code: NewCode): Promise<boolean> {
+      const values = [
+        code.codeHash,
+        code.sessionId,
+        code.clientId,
+        code.clientVersion,
+        code.scope,
+        code.offline,
+        code.nonce,
+        code.redirectUri,
+        code.codeChallenge,
+        code.lifetime,
+        codesPerClientSession - 1,
+      ];
+      const rows = code.requestHash
+        ? await sql.query(issueForRequest, [...values, code.requestHash])
+        : await sql.query(issue, values);
+      return rows.length > 0;
+    },
+    /** Redeems a code and stores the tokens it buys; the decision and its effects are one statement. */
+    async redeem(redemption: Redemption): Promise<RedemptionResult> {
+      const [row] = await sql.query<
+        UserRow & {
+          redemptions: number;
+          failure: RedemptionFailure | null;
+          replayed: boolean;
+          issued_at: Date;
+          client_session_id: string;
+          sid: string;
+          scope: string;
+          auth_time: Date;
+          nonce: string | null;
+          amr: string[];
+          client_id: string;
+        }
+      >(redeem, [
+        redemption.codeHash,
+        redemption.clientId,
+        redemption.redirectUri,
+        redemption.codeChallenge,
+        redemption.accessTokenHash,
+        redemption.refreshTokenHash,
+        redemption.accessTokenLifetime,
+        redemption.refreshTokenLifetime,
+        redemption.refreshTokenAbsoluteLifetime,
+      ]);
+      if (!row) return { failure: 'unknown', sub: undefined, clientId: undefined };
+      if (row.redemptions === 1 && row.failure === null) {
+        return {
+          issuedAt: row.issued_at,
+          authorization: {
+            clientSessionId: row.client_session_id,
+            sid: row.sid,
+            scope: row.scope,
+            authTime: row.auth_time,
+            amr: row.amr,
+            nonce: row.nonce ?? undefined,
+            user: toUser(row),
+          },
+        };
+      }
+      const failure = row.replayed ? 'replayed' : (row.failure ?? 'retried');
+      return { failure, sub: row.sub, clientId: row.client_id };
+    },
+  };
+}

@@ -1,0 +1,236 @@
+// The table clients: relying parties, their registration, and their approval.
+import { type Sql, statement } from '../database/database.ts';
+import type { ClientMetadata } from '../oauth/client-metadata.ts';
+
+export type ClientStatus = 'disabled' | 'enabled';
+
+export interface Client {
+  clientId: string;
+  status: ClientStatus;
+  /** Rises with every change. */
+  version: number;
+  epoch: number;
+  metadata: ClientMetadata;
+  pendingMetadata: ClientMetadata | undefined;
+  secretHash: Buffer | undefined;
+  secretEncrypted: Buffer | undefined;
+  sharedSecretEncrypted: Buffer;
+  registrationTokenHash: Buffer | undefined;
+  firstParty: boolean;
+  selfManaged: boolean;
+  introspect: 'own' | 'any';
+  approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
+  /** In seconds; undefined means the service's setting. */
+  lifetimes: {
+    authorizationCode: number | undefined;
+    accessToken: number | undefined;
+    refreshToken: number | undefined;
+    idToken: number | undefined;
+  };
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+export interface ClientCredentials {
+  secretHash: Buffer | undefined;
+  secretEncrypted: Buffer | undefined;
+  sharedSecretEncrypted: Buffer;
+  registrationTokenHash: Buffer | undefined;
+}
+
+export interface NewClient extends ClientCredentials {
+  clientId: string;
+  status: ClientStatus;
+  approvedBy: Client['approvedBy'];
+  metadata: ClientMetadata;
+  firstParty: boolean;
+}
+
+/** What an administrator sets; undefined leaves a member as it is. */
+export interface ClientChange {
+  metadata?: ClientMetadata | undefined;
+  pendingMetadata?: ClientMetadata | null | undefined;
+  firstParty?: boolean | undefined;
+  selfManaged?: boolean | undefined;
+  introspect?: 'own' | 'any' | undefined;
+  lifetimes?: Partial<Record<keyof Client['lifetimes'], number | null | undefined>> | undefined;
+  credentials?: Partial<ClientCredentials> | undefined;
+}
+
+export interface Page {
+  limit: number;
+  /** The cursor that the page before gave. */
+  after: { at: Date; id: string } | undefined;
+}
+
+interface Row {
+  client_id: string;
+  status: ClientStatus;
+  version: number;
+  epoch: number;
+  metadata: ClientMetadata;
+  pending_metadata: ClientMetadata | null;
+  client_secret_hash: Buffer | null;
+  client_secret_encrypted: Buffer | null;
+  shared_secret_encrypted: Buffer;
+  registration_access_token_hash: Buffer | null;
+  first_party: boolean;
+  self_managed: boolean;
+  introspect: 'own' | 'any';
+  approved_by: NonNullable<Client['approvedBy']> | null;
+  authorization_code_lifetime: number | null;
+  access_token_lifetime: number | null;
+  refresh_token_lifetime: number | null;
+  id_token_lifetime: number | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const find = statement('clients.find', 'SELECT * FROM clients WHERE client_id = $1');
+const lock = statement('clients.lock', 'SELECT * FROM clients WHERE client_id = $1 FOR UPDATE');
+const findByRegistrationToken = statement(
+  'clients.find_by_registration_token',
+  'SELECT * FROM clients WHERE registration_access_token_hash = $1',
+);
+const list = statement(
+  'clients.list',
+  `SELECT * FROM clients
+    WHERE ($1::text IS NULL OR status = $1) AND ($2::timestamptz IS NULL OR (created_at, client_id) < ($2, $3))
+    ORDER BY created_at DESC, client_id DESC LIMIT $4`,
+);
+const insert = statement(
+  'clients.insert',
+  `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
+     shared_secret_encrypted, registration_access_token_hash)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING *`,
+);
+const countWaiting = statement(
+  'clients.count_waiting',
+  `SELECT count(*)::int AS waiting FROM (
+     SELECT 1 FROM clients WHERE status = 'disabled' AND approved_by IS NULL LIMIT $1) AS capped`,
+);
+const update = statement(
+  'clients.update',
+  `UPDATE clients SET
+     metadata = coalesce($2, metadata),
+     pending_metadata = CASE WHEN $3 THEN $4::jsonb ELSE pending_metadata END,
+     first_party = coalesce($5, first_party),
+     self_managed = coalesce($6, self_managed),
+     introspect = coalesce($7, introspect),
+     authorization_code_lifetime = CASE WHEN $8::jsonb ? 'authorizationCode' THEN ($8 ->> 'authorizationCode')::int ELSE authorization_code_lifetime END,
+     access_token_lifetime = CASE WHEN $8 ? 'accessToken' THEN ($8 ->> 'accessToken')::int ELSE access_token_lifetime END,
+     refresh_token_lifetime = CASE WHEN $8 ? 'refreshToken' THEN ($8 ->> 'refreshToken')::int ELSE refresh_token_lifetime END,
+     id_token_lifetime = CASE WHEN $8 ? 'idToken' THEN ($8 ->> 'idToken')::int ELSE id_token_lifetime END,
+     client_secret_hash = CASE WHEN $9 THEN $10 ELSE client_secret_hash END,
+     client_secret_encrypted = CASE WHEN $9 THEN $11 ELSE client_secret_encrypted END,
+     shared_secret_encrypted = coalesce($12, shared_secret_encrypted),
+     registration_access_token_hash = coalesce($13, registration_access_token_hash)
+   WHERE client_id = $1 RETURNING *`,
+);
+const approve = statement(
+  'clients.approve',
+  `UPDATE clients SET status = 'enabled' WHERE client_id = $1 AND ($2::int IS NULL OR version = $2) RETURNING *`,
+);
+const disable = statement('clients.disable', `UPDATE clients SET status = 'disabled' WHERE client_id = $1 RETURNING *`);
+const remove = statement('clients.delete', 'DELETE FROM clients WHERE client_id = $1 RETURNING client_id');
+const useAssertion = statement(
+  'clients.use_assertion',
+  `INSERT INTO used_assertions (client_id, jti_hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING client_id`,
+);
+
+export function clientsRepository(sql: Sql) {
+  const one = async (rows: Promise<Row[]>): Promise<Client | undefined> => {
+    const [row] = await rows;
+    return row && toClient(row);
+  };
+  return {
+    find: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(find, [clientId])),
+    /** Finds and locks the row until the transaction ends. */
+    lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
+    findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>
+      one(sql.query<Row>(findByRegistrationToken, [tokenHash])),
+    async list(filter: { status: ClientStatus | undefined }, page: Page): Promise<Client[]> {
+      const rows = await sql.query<Row>(list, [filter.status, page.after?.at, page.after?.id, page.limit]);
+      return rows.map(toClient);
+    },
+    async insert(client: NewClient): Promise<Client> {
+      const [row] = await sql.query<Row>(insert, [
+        client.clientId,
+        client.status,
+        client.approvedBy,
+        client.metadata,
+        client.firstParty,
+        client.secretHash,
+        client.secretEncrypted,
+        client.sharedSecretEncrypted,
+        client.registrationTokenHash,
+      ]);
+      return toClient(row!);
+    },
+    /** How many registrations wait for an administrator, counted up to `limit`. */
+    async countWaiting(limit: number): Promise<number> {
+      const [row] = await sql.query<{ waiting: number }>(countWaiting, [limit]);
+      return row!.waiting;
+    },
+    update(clientId: string, change: ClientChange): Promise<Client | undefined> {
+      const credentials = change.credentials ?? {};
+      return one(
+        sql.query<Row>(update, [
+          clientId,
+          change.metadata,
+          change.pendingMetadata !== undefined,
+          change.pendingMetadata,
+          change.firstParty,
+          change.selfManaged,
+          change.introspect,
+          JSON.stringify(change.lifetimes ?? {}),
+          'secretHash' in credentials,
+          credentials.secretHash,
+          credentials.secretEncrypted,
+          credentials.sharedSecretEncrypted,
+          credentials.registrationTokenHash,
+        ]),
+      );
+    },
+    /** Enables a client with what waits for approval; undefined when it is gone or no longer at `version`. */
+    approve: (clientId: string, version: number | undefined): Promise<Client | undefined> =>
+      one(sql.query<Row>(approve, [clientId, version])),
+    /** Disables a client and ends all that was issued to it. */
+    disable: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(disable, [clientId])),
+    /** Deletes a client with its sessions, codes and tokens; false when it was not there. */
+    async delete(clientId: string): Promise<boolean> {
+      return (await sql.query(remove, [clientId])).length > 0;
+    },
+    /** Marks a client assertion as used; false when it was used before (RFC 7523 section 3). */
+    async useAssertion(clientId: string, jtiHash: Buffer, expiresAt: Date): Promise<boolean> {
+      return (await sql.query(useAssertion, [clientId, jtiHash, expiresAt])).length > 0;
+    },
+  };
+}
+
+function toClient(row: Row): Client {
+  return {
+    clientId: row.client_id,
+    status: row.status,
+    version: row.version,
+    epoch: row.epoch,
+    metadata: row.metadata,
+    pendingMetadata: row.pending_metadata ?? undefined,
+    secretHash: row.client_secret_hash ?? undefined,
+    secretEncrypted: row.client_secret_encrypted ?? undefined,
+    sharedSecretEncrypted: row.shared_secret_encrypted,
+    registrationTokenHash: row.registration_access_token_hash ?? undefined,
+    firstParty: row.first_party,
+    selfManaged: row.self_managed,
+    introspect: row.introspect,
+    approvedBy: row.approved_by ?? undefined,
+    lifetimes: {
+      authorizationCode: row.authorization_code_lifetime ?? undefined,
+      accessToken: row.access_token_lifetime ?? undefined,
+      refreshToken: row.refresh_token_lifetime ?? undefined,
+      idToken: row.id_token_lifetime ?? undefined,
+    },
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

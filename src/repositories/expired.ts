@@ -1,0 +1,54 @@
+// Deletes what has expired, in batches small enough that no request waits for one.
+import { type Sql, statement } from '../database/database.ts';
+
+const batch = 1000;
+const lockKey = 7_106_343;
+
+const tryLock = statement('expired.lock', 'SELECT pg_try_advisory_xact_lock($1) AS mine');
+
+// rows that somebody works on are left for the next time
+const byExpiry = (table: string, column = 'expires_at', now = 'now()') =>
+  statement(
+    `expired.${table}`,
+    `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM ${table} WHERE ${column} <= ${now} ORDER BY ${column} LIMIT ${batch} FOR UPDATE SKIP LOCKED))
+     RETURNING 1 AS gone`,
+  );
+
+const tables = [
+  byExpiry('access_tokens'),
+  byExpiry('authorization_requests'),
+  byExpiry('client_sessions'),
+  byExpiry('used_assertions'),
+  byExpiry('initial_access_tokens'),
+  byExpiry('registration_keys'),
+  byExpiry('signing_keys'),
+  byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
+];
+
+// a spent refresh token is kept as long as its family: its return must be known
+const sessions = [
+  statement(
+    'expired.detach_offline',
+    `UPDATE client_sessions cs SET session_id = NULL FROM sessions s
+      WHERE s.id = cs.session_id AND cs.offline AND s.idle_expires_at <= now() RETURNING 1 AS gone`,
+  ),
+  byExpiry('sessions', 'idle_expires_at'),
+];
+
+export function expiredRepository(sql: Sql) {
+  return {
+    /** True when this transaction is the one that cleans up. */
+    async claim(): Promise<boolean> {
+      const [row] = await sql.query<{ mine: boolean }>(tryLock, [lockKey]);
+      return row!.mine;
+    },
+    /** How many kinds of rows there are to go through. */
+    kinds: tables.length + sessions.length,
+    /** Deletes one batch of one kind and returns how many rows went. */
+    async deleteBatch(kind: number): Promise<number> {
+      return (await sql.query([...tables, ...sessions][kind]!)).length;
+    },
+    batch,
+  };
+}

@@ -1,0 +1,62 @@
+// The table grants: consent that is remembered until it is withdrawn.
+import { type Sql, statement } from '../database/database.ts';
+
+export interface Grant {
+  clientId: string;
+  scope: string[];
+  redirectUris: string[];
+  createdAt: Date;
+  clientName: string;
+}
+
+const find = statement('grants.find', 'SELECT scope, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2');
+const add = statement(
+  'grants.add',
+  `INSERT INTO grants (sub, client_id, scope, redirect_uris) VALUES ($1, $2, $3, ARRAY[$4])
+   ON CONFLICT (sub, client_id) DO UPDATE SET
+     scope = ARRAY(SELECT DISTINCT unnest(grants.scope || excluded.scope)),
+     redirect_uris = ARRAY(SELECT DISTINCT unnest(grants.redirect_uris || excluded.redirect_uris)),
+     updated_at = now()`,
+);
+const list = statement(
+  'grants.list',
+  `SELECT g.client_id, g.scope, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name
+     FROM grants g JOIN clients c USING (client_id) WHERE g.sub = $1 ORDER BY g.created_at DESC LIMIT 200`,
+);
+const withdraw = statement(
+  'grants.withdraw',
+  'DELETE FROM grants WHERE sub = $1 AND client_id = $2 RETURNING client_id',
+);
+
+export function grantsRepository(sql: Sql) {
+  return {
+    async find(sub: string, clientId: string): Promise<{ scope: string[]; redirectUris: string[] } | undefined> {
+      const [row] = await sql.query<{ scope: string[]; redirect_uris: string[] }>(find, [sub, clientId]);
+      return row && { scope: row.scope, redirectUris: row.redirect_uris };
+    },
+    /** Adds scopes to what a user has granted to a client, for an answer to this redirect URI. */
+    async add(sub: string, clientId: string, scope: string[], redirectUri: string): Promise<void> {
+      await sql.query(add, [sub, clientId, scope, redirectUri]);
+    },
+    async list(sub: string): Promise<Grant[]> {
+      const rows = await sql.query<{
+        client_id: string;
+        scope: string[];
+        redirect_uris: string[];
+        created_at: Date;
+        client_name: string;
+      }>(list, [sub]);
+      return rows.map((row) => ({
+        clientId: row.client_id,
+        scope: row.scope,
+        redirectUris: row.redirect_uris,
+        createdAt: row.created_at,
+        clientName: row.client_name,
+      }));
+    },
+    /** Withdraws a grant and ends all that was issued under it. */
+    async withdraw(sub: string, clientId: string): Promise<boolean> {
+      return (await sql.query(withdraw, [sub, clientId])).length > 0;
+    },
+  };
+}

@@ -1,0 +1,45 @@
+// The Store: every repository on one connection, and transactions over all of them.
+import type { Database, Sql } from '../database/database.ts';
+import { accessTokensRepository } from './access-tokens.ts';
+import { auditEventsRepository } from './audit-events.ts';
+import { authorizationCodesRepository } from './authorization-codes.ts';
+import { authorizationRequestsRepository } from './authorization-requests.ts';
+import { clientsRepository } from './clients.ts';
+import { expiredRepository } from './expired.ts';
+import { grantsRepository } from './grants.ts';
+import { refreshTokensRepository } from './refresh-tokens.ts';
+import { registrationTokensRepository } from './registration-tokens.ts';
+import { sessionsRepository } from './sessions.ts';
+import { signingKeysRepository } from './signing-keys.ts';
+import { usersRepository } from './users.ts';
+
+function repositories(sql: Sql) {
+  return {
+    accessTokens: accessTokensRepository(sql),
+    auditEvents: auditEventsRepository(sql),
+    authorizationCodes: authorizationCodesRepository(sql),
+    authorizationRequests: authorizationRequestsRepository(sql),
+    clients: clientsRepository(sql),
+    expired: expiredRepository(sql),
+    grants: grantsRepository(sql),
+    refreshTokens: refreshTokensRepository(sql),
+    registrationTokens: registrationTokensRepository(sql),
+    sessions: sessionsRepository(sql),
+    signingKeys: signingKeysRepository(sql),
+    users: usersRepository(sql),
+  };
+}
+
+export type Repositories = ReturnType<typeof repositories>;
+
+export interface Store extends Repositories {
+  /** Runs `work` in one transaction; it may run again after a deadlock, so it must have no effect but its statements. */
+  transaction<T>(work: (store: Repositories) => Promise<T>): Promise<T>;
+}
+
+export function createStore(database: Database): Store {
+  return {
+    ...repositories(database),
+    transaction: (work) => database.transaction((sql) => work(repositories(sql))),
+  };
+}

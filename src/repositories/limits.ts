@@ -1,0 +1,81 @@
+// The table rate_limits: how often something was tried, counted across all instances before it is done.
+import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
+import { digest } from '../crypto/secrets.ts';
+import { type Sql, statement } from '../database/database.ts';
+
+export type LimitName = 'signInPerAccount' | 'signInPerNetwork' | 'registrationPerNetwork' | 'clientAuthFailures';
+
+/** Points a window, 0 for no limit. */
+export type LimitPoints = Readonly<Record<LimitName, number>>;
+
+/** Length of each limit's window, in seconds. */
+const windows: Readonly<Record<LimitName, number>> = {
+  signInPerAccount: 15 * 60,
+  signInPerNetwork: 60,
+  registrationPerNetwork: 3600,
+  clientAuthFailures: 60,
+};
+
+const maxKnown = 10_000;
+
+export interface Limits {
+  /** Counts one try; the number of seconds to wait when that is one too many, else 0. @throws DatabaseUnavailable */
+  consume(name: LimitName, key: string): Promise<number>;
+  /** Takes a try back: it turned out right. */
+  giveBack(name: LimitName, key: string): Promise<void>;
+  /** Seconds to wait when this instance knows already that the limit is passed, else 0; asks no database. */
+  blocked(name: LimitName, key: string): number;
+}
+
+export function createLimits(sql: Sql, points: LimitPoints): Limits {
+  const storeClient = {
+    async query({ name, text, values }: { name: string; text: string; values: unknown[] }) {
+      const rows = await sql.query(statement(name, text), values);
+      return { rows, rowCount: rows.length };
+    },
+  };
+  const limiter = (name: LimitName) =>
+    points[name] === 0
+      ? undefined
+      : new RateLimiterPostgres({
+          storeClient,
+          storeType: 'client',
+          tableName: 'rate_limits',
+          tableCreated: true,
+          clearExpiredByTimeout: false,
+          keyPrefix: name,
+          points: points[name],
+          duration: windows[name],
+        });
+  const limiters = {
+    signInPerAccount: limiter('signInPerAccount'),
+    signInPerNetwork: limiter('signInPerNetwork'),
+    registrationPerNetwork: limiter('registrationPerNetwork'),
+    clientAuthFailures: limiter('clientAuthFailures'),
+  };
+  const short = (key: string) => digest('limit', key).toString('base64url');
+  /** Until when (milliseconds of performance.now) this instance knows a key to be past its limit. */
+  const known = new Map<string, number>();
+
+  return {
+    async consume(name, key) {
+      try {
+        await limiters[name]?.consume(short(key));
+        return 0;
+      } catch (refusal) {
+        if (!(refusal instanceof RateLimiterRes)) throw refusal;
+        if (known.size >= maxKnown) known.delete(known.keys().next().value!);
+        known.set(`${name} ${short(key)}`, performance.now() + refusal.msBeforeNext);
+        return Math.max(1, Math.ceil(refusal.msBeforeNext / 1000));
+      }
+    },
+    async giveBack(name, key) {
+      await limiters[name]?.reward(short(key));
+    },
+    blocked(name, key) {
+      // nothing is known most of the time: then not even a digest is made
+      const until = known.size === 0 ? undefined : known.get(`${name} ${short(key)}`);
+      return until === undefined ? 0 : Math.max(0, Math.ceil((until - performance.now()) / 1000));
+    },
+  };
+}

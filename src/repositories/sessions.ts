@@ -1,0 +1,169 @@
+// The table sessions: the browser's single sign-on sessions.
+import { type Sql, statement } from '../database/database.ts';
+import type { Page } from './clients.ts';
+import { toUser, type User, type UserRow } from './users.ts';
+
+export interface Session {
+  id: string;
+  /** The name by which clients know the session. */
+  sid: string;
+  authTime: Date;
+  amr: string[];
+  /** The database's time when the session was read: what ages are measured by. */
+  now: Date;
+  /** True when the idle end should be moved. */
+  stale: boolean;
+  user: User;
+}
+
+export interface SessionSummary {
+  sid: string;
+  sub: string;
+  username: string;
+  createdAt: Date;
+  usedAt: Date;
+  expiresAt: Date;
+  address: string | undefined;
+  userAgent: string | undefined;
+  id: string;
+}
+
+interface Row extends UserRow {
+  session_id: string;
+  sid: string;
+  auth_time: Date;
+  amr: string[];
+  now: Date;
+  stale: boolean;
+}
+
+const find = statement(
+  'sessions.find',
+  `SELECT u.*, s.id AS session_id, s.sid, s.auth_time, s.amr, clock_timestamp() AS now,
+          s.used_at < now() - make_interval(secs => $2::float8 / 20) AS stale
+     FROM sessions s JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
+    WHERE s.token_hash = $1 AND s.idle_expires_at > now()`,
+);
+// the user's row is locked, so that a password change at the same moment either sees this session or refuses it
+const insert = statement(
+  'sessions.insert',
+  `WITH u AS MATERIALIZED (
+     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND password_hash = $4 FOR NO KEY UPDATE)
+   INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address)
+   SELECT $1, $2, u.sub, clock_timestamp(), $5, now() + make_interval(secs => least($6::float8, $7::float8)), now() + make_interval(secs => $7::float8), $8, $9::inet FROM u
+   RETURNING id`,
+);
+const touch = statement(
+  'sessions.touch',
+  `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2)) WHERE id = $1`,
+);
+// what was granted offline_access lives on without the session, but not its codes and access tokens
+const endText = (condition: string) => `
+  WITH doomed AS MATERIALIZED (SELECT id FROM sessions WHERE ${condition} FOR UPDATE),
+       detached AS (
+         UPDATE client_sessions cs SET session_id = NULL FROM doomed
+          WHERE cs.session_id = doomed.id AND cs.offline RETURNING cs.id),
+       tokens AS (DELETE FROM access_tokens t USING detached WHERE t.client_session_id = detached.id),
+       codes AS (DELETE FROM authorization_codes c USING detached WHERE c.client_session_id = detached.id),
+       families AS (DELETE FROM client_sessions cs USING doomed WHERE cs.session_id = doomed.id AND NOT cs.offline)
+  SELECT id FROM doomed`;
+const lockForEnd = statement('sessions.end', endText('id = $1'));
+const lockBySid = statement('sessions.end_by_sid', endText('sid = $1'));
+const remove = statement('sessions.delete', 'DELETE FROM sessions WHERE id = $1');
+const list = statement(
+  'sessions.list',
+  `SELECT s.id, s.sid, s.sub, u.username, s.created_at, s.used_at, s.expires_at, host(s.address) AS address, s.user_agent
+     FROM sessions s JOIN users u ON u.sub = s.sub
+    WHERE s.idle_expires_at > now() AND ($1::text IS NULL OR s.sub = $1)
+      AND ($2::timestamptz IS NULL OR (s.created_at, s.id) < ($2, $3::bigint))
+    ORDER BY s.created_at DESC, s.id DESC LIMIT $4`,
+);
+
+export function sessionsRepository(sql: Sql) {
+  return {
+    /** The live session of an enabled user. @param idleLifetime in seconds */
+    async find(tokenHash: Buffer, idleLifetime: number): Promise<Session | undefined> {
+      const [row] = await sql.query<Row>(find, [tokenHash, idleLifetime]);
+      return row && toSession(row);
+    },
+    /**
+     * Makes a session for a user whose password was verified against `passwordHash`; undefined when the user was
+     * disabled or the password changed meanwhile. Lifetimes in seconds.
+     */
+    async insert(session: {
+      tokenHash: Buffer;
+      sid: string;
+      sub: string;
+      passwordHash: string;
+      amr: string[];
+      idleLifetime: number;
+      lifetime: number;
+      userAgent: string | undefined;
+      address: string | undefined;
+    }): Promise<string | undefined> {
+      const [row] = await sql.query<{ id: string }>(insert, [
+        session.tokenHash,
+        session.sid,
+        session.sub,
+        session.passwordHash,
+        session.amr,
+        session.idleLifetime,
+        session.lifetime,
+        session.userAgent,
+        session.address,
+      ]);
+      return row?.id;
+    },
+    /** Moves the idle end. @param idleLifetime in seconds */
+    async touch(id: string, idleLifetime: number): Promise<void> {
+      await sql.query(touch, [id, idleLifetime]);
+    },
+    /** Ends a session and all that hangs on it but what was granted offline_access; inside a transaction. */
+    async end(id: string): Promise<boolean> {
+      const doomed = await sql.query<{ id: string }>(lockForEnd, [id]);
+      for (const row of doomed) await sql.query(remove, [row.id]);
+      return doomed.length > 0;
+    },
+    async endBySid(sid: string): Promise<boolean> {
+      const doomed = await sql.query<{ id: string }>(lockBySid, [sid]);
+      for (const row of doomed) await sql.query(remove, [row.id]);
+      return doomed.length > 0;
+    },
+    async list(filter: { sub: string | undefined }, page: Page): Promise<SessionSummary[]> {
+      const rows = await sql.query<{
+        id: string;
+        sid: string;
+        sub: string;
+        username: string;
+        created_at: Date;
+        used_at: Date;
+        expires_at: Date;
+        address: string | null;
+        user_agent: string | null;
+      }>(list, [filter.sub, page.after?.at, page.after?.id, page.limit]);
+      return rows.map((row) => ({
+        id: row.id,
+        sid: row.sid,
+        sub: row.sub,
+        username: row.username,
+        createdAt: row.created_at,
+        usedAt: row.used_at,
+        expiresAt: row.expires_at,
+        address: row.address ?? undefined,
+        userAgent: row.user_agent ?? undefined,
+      }));
+    },
+  };
+}
+
+function toSession(row: Row): Session {
+  return {
+    id: row.session_id,
+    sid: row.sid,
+    authTime: row.auth_time,
+    amr: row.amr,
+    now: row.now,
+    stale: row.stale,
+    user: toUser(row),
+  };
+}

@@ -1,0 +1,76 @@
+// The table signing_keys: the key ring's store.
+import { type Sql, statement } from '../database/database.ts';
+
+export interface SigningKeyRow {
+  kid: string;
+  alg: 'RS256' | 'PS256' | 'ES256' | 'EdDSA';
+  publicJwk: Record<string, unknown>;
+  privateKeyEncrypted: Buffer;
+  createdAt: Date;
+  activeAt: Date;
+  expiresAt: Date | undefined;
+}
+
+const list = statement(
+  'signing_keys.list',
+  `SELECT *, now() AS now FROM signing_keys WHERE expires_at IS NULL OR expires_at > now() ORDER BY active_at DESC, kid`,
+);
+const lockTable = statement('signing_keys.lock_table', 'LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE');
+const insert = statement(
+  'signing_keys.insert',
+  `INSERT INTO signing_keys (kid, alg, public_jwk, private_key_encrypted, active_at)
+   VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
+);
+// a key that another takes over from stays published until the last token that it signed has expired
+const retire = statement(
+  'signing_keys.retire',
+  `UPDATE signing_keys SET expires_at = now() + make_interval(secs => $2) WHERE alg = $1 AND expires_at IS NULL AND kid <> $3`,
+);
+const removeExpired = statement('signing_keys.delete_expired', 'DELETE FROM signing_keys WHERE expires_at <= now()');
+
+export function signingKeysRepository(sql: Sql) {
+  return {
+    /** The keys to publish, newest first, with the database's time. */
+    async list(): Promise<{ keys: SigningKeyRow[]; now: Date }> {
+      const rows = await sql.query<{
+        kid: string;
+        alg: SigningKeyRow['alg'];
+        public_jwk: Record<string, unknown>;
+        private_key_encrypted: Buffer;
+        created_at: Date;
+        active_at: Date;
+        expires_at: Date | null;
+        now: Date;
+      }>(list);
+      return {
+        now: rows[0]?.now ?? new Date(),
+        keys: rows.map((row) => ({
+          kid: row.kid,
+          alg: row.alg,
+          publicJwk: row.public_jwk,
+          privateKeyEncrypted: row.private_key_encrypted,
+          createdAt: row.created_at,
+          activeAt: row.active_at,
+          expiresAt: row.expires_at ?? undefined,
+        })),
+      };
+    },
+    /** Keeps other instances from changing the ring until the transaction ends. */
+    async lock(): Promise<void> {
+      await sql.query(lockTable);
+    },
+    /** @param key.lead seconds until it signs */
+    async insert(
+      key: Pick<SigningKeyRow, 'kid' | 'alg' | 'publicJwk' | 'privateKeyEncrypted'> & { lead: number },
+    ): Promise<void> {
+      await sql.query(insert, [key.kid, key.alg, key.publicJwk, key.privateKeyEncrypted, key.lead]);
+    },
+    /** Sets the end of all older keys of an algorithm. @param seconds until they leave the published set */
+    async retire(alg: SigningKeyRow['alg'], seconds: number, successor: string): Promise<void> {
+      await sql.query(retire, [alg, seconds, successor]);
+    },
+    async deleteExpired(): Promise<void> {
+      await sql.query(removeExpired);
+    },
+  };
+}

@@ -1,0 +1,178 @@
+// The table users: End-Users, their password hash and their claims.
+import { type Sql, statement } from '../database/database.ts';
+import type { Subject } from '../oauth/claims.ts';
+import type { Page } from './clients.ts';
+
+export interface User extends Subject {
+  passwordHash: string | undefined;
+  status: 'disabled' | 'enabled';
+  admin: boolean;
+  createdAt: Date;
+}
+
+export interface NewUser {
+  username: string;
+  email?: string | undefined;
+  emailVerified?: boolean | undefined;
+  passwordHash?: string | undefined;
+  admin?: boolean | undefined;
+  groups?: string[] | undefined;
+  claims?: Record<string, unknown> | undefined;
+}
+
+/** undefined leaves a member as it is. */
+export interface UserChange {
+  username?: string | undefined;
+  email?: string | null | undefined;
+  emailVerified?: boolean | undefined;
+  status?: 'disabled' | 'enabled' | undefined;
+  admin?: boolean | undefined;
+  groups?: string[] | undefined;
+  claims?: Record<string, unknown> | undefined;
+}
+
+export interface UserRow {
+  sub: string;
+  username: string;
+  email: string | null;
+  email_verified: boolean;
+  password_hash: string | null;
+  status: 'disabled' | 'enabled';
+  admin: boolean;
+  groups: string[];
+  claims: Record<string, unknown>;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
+// a user name wins over another account's address that reads the same
+const findByLogin = statement(
+  'users.find_by_login',
+  `SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC)) OR email_key = lower(normalize(btrim($1), NFKC))
+    ORDER BY (username_key = lower(normalize(btrim($1), NFKC))) DESC LIMIT 1`,
+);
+const findByUsername = statement(
+  'users.find_by_username',
+  'SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC))',
+);
+const list = statement(
+  'users.list',
+  `SELECT * FROM users WHERE ($1::timestamptz IS NULL OR (created_at, sub) < ($1, $2))
+    ORDER BY created_at DESC, sub DESC LIMIT $3`,
+);
+const insert = statement(
+  'users.insert',
+  `INSERT INTO users (username, email, email_verified, password_hash, admin, groups, claims)
+   VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *`,
+);
+const insertFirstAdmin = statement(
+  'users.insert_first_admin',
+  `INSERT INTO users (username, password_hash, admin)
+   SELECT $1, $2, true WHERE NOT EXISTS (SELECT FROM users WHERE admin) RETURNING *`,
+);
+const hasAdmin = statement('users.has_admin', 'SELECT EXISTS (SELECT FROM users WHERE admin) AS present');
+const lockTable = statement('users.lock_table', 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+const update = statement(
+  'users.update',
+  `UPDATE users SET
+     username = coalesce($2, username),
+     email = CASE WHEN $3 THEN $4 ELSE email END,
+     email_verified = coalesce($5, CASE WHEN $3 AND $4 IS DISTINCT FROM email THEN false ELSE email_verified END),
+     status = coalesce($6, status),
+     admin = coalesce($7, admin),
+     groups = coalesce($8, groups),
+     claims = coalesce($9, claims),
+     updated_at = now()
+   WHERE sub = $1 RETURNING *`,
+);
+// a password change ends all sessions of the user but the one that made it
+const setPassword = statement(
+  'users.set_password',
+  `WITH changed AS (UPDATE users SET password_hash = $2, updated_at = now() WHERE sub = $1 RETURNING sub),
+        ended AS (DELETE FROM sessions USING changed WHERE sessions.sub = changed.sub AND sessions.id IS DISTINCT FROM $3::bigint),
+        families AS (DELETE FROM client_sessions USING changed
+                      WHERE client_sessions.sub = changed.sub AND client_sessions.session_id IS DISTINCT FROM $3::bigint)
+   SELECT sub FROM changed`,
+);
+const rehash = statement('users.rehash', 'UPDATE users SET password_hash = $3 WHERE sub = $1 AND password_hash = $2');
+const remove = statement('users.delete', 'DELETE FROM users WHERE sub = $1 RETURNING sub');
+
+export function usersRepository(sql: Sql) {
+  const one = async (rows: Promise<UserRow[]>): Promise<User | undefined> => {
+    const [row] = await rows;
+    return row && toUser(row);
+  };
+  return {
+    find: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(find, [sub])),
+    /** By user name or email, however it is spelled. */
+    findByLogin: (login: string): Promise<User | undefined> => one(sql.query<UserRow>(findByLogin, [login])),
+    findByUsername: (username: string): Promise<User | undefined> =>
+      one(sql.query<UserRow>(findByUsername, [username])),
+    async list(page: Page): Promise<User[]> {
+      return (await sql.query<UserRow>(list, [page.after?.at, page.after?.id, page.limit])).map(toUser);
+    },
+    async insert(user: NewUser): Promise<User> {
+      const [row] = await sql.query<UserRow>(insert, [
+        user.username,
+        user.email,
+        user.emailVerified ?? false,
+        user.passwordHash,
+        user.admin ?? false,
+        user.groups ?? [],
+        user.claims ?? {},
+      ]);
+      return toUser(row!);
+    },
+    async hasAdmin(): Promise<boolean> {
+      const [row] = await sql.query<{ present: boolean }>(hasAdmin);
+      return row!.present;
+    },
+    /** Makes the first administrator if there is none; in a transaction, so that instances that start at once make one. */
+    async insertFirstAdmin(username: string, passwordHash: string): Promise<User | undefined> {
+      await sql.query(lockTable);
+      return one(sql.query<UserRow>(insertFirstAdmin, [username, passwordHash]));
+    },
+    update: (sub: string, change: UserChange): Promise<User | undefined> =>
+      one(
+        sql.query<UserRow>(update, [
+          sub,
+          change.username,
+          change.email !== undefined,
+          change.email,
+          change.emailVerified,
+          change.status,
+          change.admin,
+          change.groups,
+          change.claims,
+        ]),
+      ),
+    /** Sets the password and ends all sessions of the user but `keepSession`; false when there is no such user. */
+    async setPassword(sub: string, passwordHash: string, keepSession?: string): Promise<boolean> {
+      return (await sql.query(setPassword, [sub, passwordHash, keepSession])).length > 0;
+    },
+    /** Replaces a hash by a stronger one of the same password. */
+    async rehash(sub: string, oldHash: string, newHash: string): Promise<void> {
+      await sql.query(rehash, [sub, oldHash, newHash]);
+    },
+    async delete(sub: string): Promise<boolean> {
+      return (await sql.query(remove, [sub])).length > 0;
+    },
+  };
+}
+
+export function toUser(row: UserRow): User {
+  return {
+    sub: row.sub,
+    username: row.username,
+    email: row.email ?? undefined,
+    emailVerified: row.email_verified,
+    passwordHash: row.password_hash ?? undefined,
+    status: row.status,
+    admin: row.admin,
+    groups: row.groups,
+    claims: row.claims,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,34 @@
+// A database of a test file's own, cloned from the migrated template.
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { execute, templateDatabase } from './global-setup.ts';
+
+export interface TestDatabase {
+  connection: { host: string; port: number; user: string; database: string };
+  /** For programs that take a setting DATABASE_URL. */
+  url: string;
+  /** Any statement, as an administrator with psql would send it. */
+  sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
+  drop(): Promise<void>;
+}
+
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const server = inject('postgres');
+  const database = `test_${randomBytes(6).toString('hex')}`;
+  await execute({ ...server, database: 'postgres' }, `CREATE DATABASE ${database} TEMPLATE ${templateDatabase}`);
+  const connection = { ...server, database };
+  const pool = new pg.Pool({ ...connection, max: 4 });
+  pool.on('error', () => undefined);
+  return {
+    connection,
+    url: `postgresql://${server.user}@/${database}?host=${encodeURIComponent(server.host)}&port=${server.port}`,
+    async sql<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) {
+      return (await pool.query<Row>(text, values)).rows;
+    },
+    async drop() {
+      await pool.end();
+      await execute({ ...server, database: 'postgres' }, `DROP DATABASE ${database} WITH (FORCE)`);
+    },
+  };
+}
