@@ -1,0 +1,107 @@
+// Client assertions (RFC 7523, OpenID Connect Core 9): client_secret_jwt and private_key_jwt.
+import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
+import { assertionSigningAlgorithms, type ClientMetadata } from '../oauth/client-metadata.ts';
+
+/** An assertion is refused; the message is for the log. */
+export class AssertionRefused extends Error {}
+
+export interface VerifiedAssertion {
+  jti: string;
+  expiresAt: Date;
+}
+
+// an assertion is for one request; nobody needs one that lives for long
+const maxLifetime = 3600; // seconds
+const tolerance = 30; // seconds of difference between clocks
+
+/** The client that an assertion claims to come from, before anything of it is believed. */
+export function assertionSubject(assertion: string): string | undefined {
+  if (!/^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(assertion)) return undefined;
+  try {
+    const payload = JSON.parse(Buffer.from(assertion.split('.')[1]!, 'base64url').toString()) as { sub?: unknown };
+    return typeof payload?.sub === 'string' ? payload.sub : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Verifies an assertion of a client. The caller marks its `jti` as used.
+ * @param keys the client's secret, or what gives its key set (with `fresh`, past any cache)
+ * @throws AssertionRefused
+ */
+export async function verifyClientAssertion(
+  assertion: string,
+  client: { clientId: string; metadata: ClientMetadata },
+  keys: { secret: Buffer } | { jwks: (fresh: boolean) => Promise<JSONWebKeySet> },
+  audiences: string[],
+): Promise<VerifiedAssertion> {
+  const expected = client.metadata.token_endpoint_auth_signing_alg;
+  const algorithms = 'secret' in keys ? ['HS256'] : assertionSigningAlgorithms.filter((alg) => alg !== 'HS256');
+  const options = {
+    algorithms: expected ? algorithms.filter((alg) => alg === expected) : algorithms,
+    issuer: client.clientId,
+    subject: client.clientId,
+    audience: audiences,
+    clockTolerance: tolerance,
+    requiredClaims: ['exp', 'jti'],
+  };
+  let payload: JWTPayload;
+  try {
+    const header = decodeProtectedHeader(assertion);
+    if (header.crit || header.jku || header.jwk || header.x5u)
+      throw new AssertionRefused('a header member that is not allowed');
+    if ('secret' in keys) payload = (await jwtVerify(assertion, keys.secret, options)).payload;
+    else payload = await verifyWithKeys(assertion, keys.jwks, options);
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof TypeError)
+      throw new AssertionRefused(error.message, { cause: error });
+    throw error;
+  }
+  const { jti, exp } = payload;
+  if (typeof jti !== 'string' || jti === '' || jti.length > 512) throw new AssertionRefused('jti is missing');
+  if (Array.isArray(payload.aud) && payload.aud.some((aud) => !audiences.includes(aud)))
+    throw new AssertionRefused('a foreign audience');
+  const lifetime = exp! - Math.floor(Date.now() / 1000);
+  if (lifetime > maxLifetime + tolerance) throw new AssertionRefused('exp is too far away');
+  if (payload.iat !== undefined && payload.iat > Date.now() / 1000 + tolerance)
+    throw new AssertionRefused('iat is in the future');
+  return { jti, expiresAt: new Date((exp! + tolerance) * 1000) };
+}
+
+async function verifyWithKeys(
+  assertion: string,
+  jwks: (fresh: boolean) => Promise<JSONWebKeySet>,
+  options: Parameters<typeof jwtVerify>[2],
+): Promise<JWTPayload> {
+  for (const fresh of [false, true]) {
+    try {
+      return await verifyWithAny(assertion, createLocalJWKSet(await jwks(fresh)), options);
+    } catch (error) {
+      // the client may have rotated its keys since we read them (RFC 7517 jwks_uri)
+      if (fresh || !(error instanceof errors.JWKSNoMatchingKey)) throw error;
+    }
+  }
+  throw new AssertionRefused('no key matches');
+}
+
+/** A key set without kid may have several candidates: each is tried. */
+async function verifyWithAny(
+  assertion: string,
+  keySet: ReturnType<typeof createLocalJWKSet>,
+  options: Parameters<typeof jwtVerify>[2],
+): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(assertion, keySet, options)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    for await (const key of error) {
+      try {
+        return (await jwtVerify(assertion, key, options)).payload;
+      } catch (inner) {
+        if (!(inner instanceof errors.JWSSignatureVerificationFailed)) throw inner;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
+}

@@ -1,0 +1,47 @@
+// A client's credentials: made, stored (hashed or sealed), and shown once.
+import type { SecretBox } from '../crypto/secret-box.ts';
+import { digest, randomSecret } from '../crypto/secrets.ts';
+import { type ClientMetadata, needsSecret, needsSecretAsKey } from '../oauth/client-metadata.ts';
+import type { ClientCredentials } from '../repositories/clients.ts';
+import { newOpaqueToken } from './opaque-token.ts';
+import { secretPlace, sharedSecretPlace } from './token-service.ts';
+
+/** Credentials as their holder gets them, once. */
+export interface ShownCredentials {
+  clientSecret: string | undefined;
+  sharedSecret: string | undefined;
+  registrationAccessToken: string | undefined;
+}
+
+/** New credentials for a client: what is stored and what is shown. */
+export function newCredentials(
+  secretBox: SecretBox,
+  clientId: string,
+  metadata: ClientMetadata,
+): { stored: ClientCredentials; shown: ShownCredentials } {
+  const clientSecret = needsSecret(metadata) ? randomSecret() : undefined;
+  const sharedSecret = randomSecret();
+  const registrationAccessToken = newOpaqueToken('registration_access_token');
+  return {
+    stored: {
+      ...storedSecret(secretBox, clientId, metadata, clientSecret),
+      sharedSecretEncrypted: secretBox.seal(sharedSecret, sharedSecretPlace(clientId)),
+      registrationTokenHash: registrationAccessToken.hash,
+    },
+    shown: { clientSecret, sharedSecret, registrationAccessToken: registrationAccessToken.token },
+  };
+}
+
+/** How a client secret is stored: its hash, and encrypted where it serves as a key. */
+export function storedSecret(
+  secretBox: SecretBox,
+  clientId: string,
+  metadata: ClientMetadata,
+  secret: string | undefined,
+): Pick<ClientCredentials, 'secretHash' | 'secretEncrypted'> {
+  return {
+    secretHash: secret === undefined ? undefined : digest('client_secret', secret),
+    secretEncrypted:
+      secret !== undefined && needsSecretAsKey(metadata) ? secretBox.seal(secret, secretPlace(clientId)) : undefined,
+  };
+}

@@ -1,0 +1,104 @@
+// ID Tokens (OpenID Connect Core 2): minted for an authorization, and read back as hints.
+import { createHash } from 'node:crypto';
+import { createLocalJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
+import type { KeyAlgorithm, KeyRing } from './key-ring.ts';
+import { keyAlgorithms } from './key-ring.ts';
+
+export interface IdTokenContent {
+  issuer: string;
+  clientId: string;
+  sub: string;
+  sid: string;
+  authTime: Date;
+  amr: string[];
+  nonce?: string | undefined;
+  accessToken?: string | undefined;
+  code?: string | undefined;
+  /** Seconds since the epoch. */
+  issuedAt: number;
+  /** In seconds. */
+  lifetime: number;
+  claims: Record<string, unknown>;
+}
+
+/** The key of an HS256 token is the client's secret. */
+export type IdTokenKey = { alg: KeyAlgorithm } | { alg: 'HS256'; secret: Buffer };
+
+/** What authentication context a password gives (RFC 6711 name of the service). */
+export const passwordAcr = 'urn:gatehouse:acr:password';
+
+export async function mintIdToken(ring: KeyRing, key: IdTokenKey, content: IdTokenContent): Promise<string> {
+  const payload: JWTPayload = {
+    ...content.claims,
+    sid: content.sid,
+    auth_time: Math.floor(content.authTime.getTime() / 1000),
+    amr: content.amr,
+    acr: passwordAcr,
+  };
+  if (content.nonce !== undefined) payload['nonce'] = content.nonce;
+  if (content.accessToken !== undefined) payload['at_hash'] = leftHalf(content.accessToken, key.alg);
+  if (content.code !== undefined) payload['c_hash'] = leftHalf(content.code, key.alg);
+  const token = new SignJWT(payload)
+    .setIssuer(content.issuer)
+    .setSubject(content.sub)
+    .setAudience(content.clientId)
+    .setIssuedAt(content.issuedAt)
+    .setExpirationTime(content.issuedAt + content.lifetime);
+  if (key.alg === 'HS256') return token.setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(key.secret);
+  const signing = ring.signingKey(key.alg);
+  return token.setProtectedHeader({ alg: key.alg, kid: signing.kid, typ: 'JWT' }).sign(signing.privateKey);
+}
+
+/**
+ * Reads an ID Token that we issued, expired or not: a hint (Core 3.1.2.1, RP-Initiated Logout 2). Undefined for
+ * anything else: another issuer's, another kind of JWT, a wrong signature.
+ */
+export async function readIdTokenHint(
+  ring: KeyRing,
+  issuer: string,
+  hint: string,
+  secretOf: (clientId: string) => Promise<Buffer | undefined>,
+): Promise<{ sub: string; clientId: string; sid: string | undefined } | undefined> {
+  if (!/^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(hint) || hint.length > 8192) return undefined;
+  try {
+    const header = decodeProtectedHeader(hint);
+    if (header.typ !== undefined && header.typ !== 'JWT') return undefined;
+    const options = { issuer, requiredClaims: ['sub', 'aud', 'exp', 'iat'], currentDate: new Date(0) };
+    const { payload } =
+      header.alg === 'HS256'
+        ? await verifyWithSecret(hint, options, secretOf)
+        : await jwtVerify(hint, createLocalJWKSet(ring.jwks), { ...options, algorithms: [...keyAlgorithms] });
+    // logout tokens and access tokens have other members
+    if (typeof payload.aud !== 'string' || payload['auth_time'] === undefined || payload['events'] !== undefined)
+      return undefined;
+    return {
+      sub: payload.sub!,
+      clientId: payload.aud,
+      sid: typeof payload['sid'] === 'string' ? payload['sid'] : undefined,
+    };
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof SyntaxError || error instanceof TypeError)
+      return undefined;
+    throw error;
+  }
+}
+
+async function verifyWithSecret(
+  hint: string,
+  options: { issuer: string; requiredClaims: string[]; currentDate: Date },
+  secretOf: (clientId: string) => Promise<Buffer | undefined>,
+) {
+  const audience = JSON.parse(Buffer.from(hint.split('.')[1]!, 'base64url').toString())?.aud as unknown;
+  const secret = typeof audience === 'string' ? await secretOf(audience) : undefined;
+  if (!secret) throw new errors.JWSSignatureVerificationFailed();
+  return jwtVerify(hint, secret, { ...options, algorithms: ['HS256'] });
+}
+
+/** Left half of the hash of the signature's own algorithm (Core 3.1.3.6); Ed25519 hashes with SHA-512. */
+function leftHalf(value: string, alg: IdTokenSigningAlgorithm): string {
+  const hash = createHash(alg === 'EdDSA' ? 'sha512' : 'sha256')
+    .update(value, 'ascii')
+    .digest();
+  return hash.subarray(0, hash.length / 2).toString('base64url');
+}

@@ -1,0 +1,51 @@
+// Opaque tokens: 256 random bits with a type prefix and a checksum, so that a malformed one is told without the database.
+import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { digest } from '../crypto/secrets.ts';
+
+/** Each kind of opaque token and its published prefix. */
+export const tokenPrefixes = {
+  authorization_code: 'ghac_',
+  access_token: 'ghat_',
+  refresh_token: 'ghrt_',
+  registration_access_token: 'ghra_',
+  initial_access_token: 'ghia_',
+  session: 'ghse_',
+} as const;
+export type OpaqueTokenKind = keyof typeof tokenPrefixes;
+
+export interface OpaqueToken {
+  /** The value that its holder gets; never stored, never logged. */
+  token: string;
+  /** What is stored: a SHA-256, separated by kind. */
+  hash: Buffer;
+}
+
+const form = /^gh(?:ac|at|rt|ra|ia|se)_[A-Za-z0-9_-]{49}$/;
+const randomLength = 43;
+
+export function newOpaqueToken(kind: OpaqueTokenKind): OpaqueToken {
+  const body = tokenPrefixes[kind] + randomBytes(32).toString('base64url');
+  const token = body + checksum(body);
+  return { token, hash: digest(kind, token) };
+}
+
+/** The digest under which a token of this kind is stored, or undefined when the text cannot be one. */
+export function opaqueTokenHash(kind: OpaqueTokenKind, text: string): Buffer | undefined {
+  return opaqueTokenKind(text) === kind ? digest(kind, text) : undefined;
+}
+
+/** Which kind of token a text has the form of; undefined when this service could never have issued it. */
+export function opaqueTokenKind(text: string): OpaqueTokenKind | undefined {
+  if (!form.test(text)) return undefined;
+  const body = text.slice(0, 5 + randomLength);
+  if (checksum(body) !== text.slice(5 + randomLength)) return undefined;
+  return (Object.keys(tokenPrefixes) as OpaqueTokenKind[]).find((kind) => text.startsWith(tokenPrefixes[kind]));
+}
+
+/** CRC-32 of prefix and random part: six characters of base64url. */
+function checksum(body: string): string {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(crc32(body));
+  return bytes.toString('base64url');
+}

@@ -1,0 +1,105 @@
+// The token service: it mints everything that the service issues, and is the only door to keys.
+import type { SecretBox } from '../crypto/secret-box.ts';
+import { isPublicClient } from '../oauth/client-metadata.ts';
+import { releasedClaims } from '../oauth/claims.ts';
+import { splitScope } from '../oauth/scope.ts';
+import type { Authorization } from '../repositories/authorization-codes.ts';
+import type { Client } from '../repositories/clients.ts';
+import { type IdTokenKey, mintIdToken, readIdTokenHint } from './id-token.ts';
+import type { KeyRing } from './key-ring.ts';
+
+export interface TokenServiceOptions {
+  issuer: string;
+  keyRing: KeyRing;
+  secretBox: SecretBox;
+  findClient: (clientId: string) => Promise<Client | undefined>;
+  lifetimes: {
+    authorizationCode: number;
+    accessToken: number;
+    refreshToken: number;
+    refreshTokenAbsolute: number;
+    idToken: number;
+  };
+  /** Whether confidential clients' refresh tokens rotate too. */
+  rotateConfidential: boolean;
+}
+
+export type TokenService = ReturnType<typeof createTokenService>;
+
+export function createTokenService(options: TokenServiceOptions) {
+  const { issuer, keyRing, secretBox } = options;
+
+  function clientSecret(client: Client): Buffer | undefined {
+    return client.secretEncrypted && secretBox.open(client.secretEncrypted, secretPlace(client.clientId));
+  }
+
+  function idTokenKey(client: Client): IdTokenKey {
+    const alg = client.metadata.id_token_signed_response_alg;
+    if (alg !== 'HS256') return { alg };
+    const secret = clientSecret(client);
+    if (!secret) throw new Error('a client with HS256 ID Tokens has no stored secret');
+    return { alg, secret };
+  }
+
+  return {
+    /** The key of client_secret_jwt and HS256; undefined when the secret is stored as a hash only. */
+    clientSecret,
+    /** Lifetimes in force for a client, in seconds. */
+    lifetimes(client: Client) {
+      const own = client.lifetimes;
+      return {
+        authorizationCode: own.authorizationCode ?? options.lifetimes.authorizationCode,
+        accessToken: own.accessToken ?? options.lifetimes.accessToken,
+        refreshToken: own.refreshToken ?? options.lifetimes.refreshToken,
+        refreshTokenAbsolute: options.lifetimes.refreshTokenAbsolute,
+        idToken: own.idToken ?? options.lifetimes.idToken,
+      };
+    },
+    /** Public clients' refresh tokens rotate always (RFC 9700 4.14.2). */
+    rotates: (client: Client): boolean => isPublicClient(client.metadata) || options.rotateConfidential,
+    /**
+     * An ID Token for an authorization. With an access token at hand the claims of the scopes stay at UserInfo, but for
+     * those of the scope `scope` (decisions section 5).
+     */
+    idToken(
+      client: Client,
+      authorization: Authorization,
+      issued: { at: Date; accessToken?: string | undefined; code?: string | undefined; nonce?: string | undefined },
+    ): Promise<string> {
+      const scopes = splitScope(authorization.scope);
+      const carried = issued.accessToken === undefined ? scopes : scopes.filter((scope) => scope === 'scope');
+      return mintIdToken(keyRing, idTokenKey(client), {
+        issuer,
+        clientId: client.clientId,
+        sub: authorization.user.sub,
+        sid: authorization.sid,
+        authTime: authorization.authTime,
+        amr: authorization.amr,
+        nonce: issued.nonce,
+        accessToken: issued.accessToken,
+        code: issued.code,
+        issuedAt: Math.floor(issued.at.getTime() / 1000),
+        lifetime: this.lifetimes(client).idToken,
+        claims: releasedClaims(authorization.user, carried),
+      });
+    },
+    /** An ID Token of ours, expired or not; undefined for anything else. */
+    readIdTokenHint: (hint: string) =>
+      readIdTokenHint(keyRing, issuer, hint, async (clientId) => {
+        const client = await options.findClient(clientId);
+        return client && clientSecret(client);
+      }),
+    get jwks() {
+      return keyRing.jwks;
+    },
+  };
+}
+
+/** Where a client's secret is sealed: a ciphertext moved to another row does not open. */
+export function secretPlace(clientId: string): string {
+  return `clients.client_secret_encrypted.${clientId}`;
+}
+
+export function sharedSecretPlace(clientId: string): string {
+  return `clients.shared_secret_encrypted.${clientId}`;
+}
