@@ -1,0 +1,389 @@
+// Photographs every page in the states that tend to break a layout, and checks what a machine can see in them:
+// contrast, sideways scrolling, size of targets, broken policy. Usage: node scripts/screenshots.ts OUTPUT-FOLDER [NAME-PART]
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium, type Page } from 'playwright-core';
+import { createPages } from '../src/http/pages.ts';
+import { examples, type ClientView, type PageName, type Pages } from '../src/http/views.ts';
+
+const [folder, only = ''] = process.argv.slice(2);
+if (folder === undefined) {
+  console.error('Usage: node scripts/screenshots.ts OUTPUT-FOLDER [NAME-PART]');
+  process.exit(2);
+}
+
+// Translations for looking only: the longest words of German, and a script that runs the other way.
+const german = {
+  'page.title.problem': 'Fehler: {state}',
+  reference: 'Vorgangsnummer {reference}',
+  'way-on.account': 'Zur Benutzerkontoverwaltung',
+  'way-on.client': 'Weiter zu {client}',
+  'legal.policy': 'Datenschutzerklärung von {client}',
+  'legal.terms': 'Nutzungsbedingungen von {client}',
+  'problem.application': 'Das ist nicht Ihre Schuld.',
+  'problem.form.expired': 'Diese Seite war zu lange geöffnet',
+  'problem.form.expired.text': 'Es wurde nichts geändert. Bitte treffen Sie Ihre Wahl noch einmal.',
+  'login.title': 'Anmelden',
+  'login.title.client': 'Bei {client} anmelden',
+  'login.title.reauthentication': 'Bestätigen Sie, dass Sie es sind',
+  'login.lead': 'um zu Ihrem Benutzerkonto zu gelangen',
+  'login.lead.client': 'um mit {client} fortzufahren',
+  'login.reauthentication': 'Sie sind als {account} angemeldet. Melden Sie sich noch einmal an, um fortzufahren.',
+  'login.username': 'Benutzername oder E-Mail-Adresse',
+  'login.password': 'Kennwort',
+  'login.password.show': 'Anzeigen',
+  'login.password.hide': 'Verbergen',
+  'login.submit': 'Anmelden',
+  'login.forgotten': 'Haben Sie Ihr Kennwort vergessen?',
+  'login.field.username.credentials': 'Überprüfen Sie Ihren Benutzernamen oder Ihre E-Mail-Adresse.',
+  'login.field.password.credentials': 'Geben Sie Ihr Kennwort noch einmal ein.',
+  'login.problem.credentials': 'Dieser Benutzername und dieses Kennwort passen nicht zusammen',
+  'consent.title': 'Darf {client} Ihr Benutzerkonto verwenden?',
+  'consent.host': 'Sie werden zu {host} weitergeleitet.',
+  'consent.self-registered': 'Diese Anwendung hat sich selbst registriert',
+  'consent.self-registered.text':
+    'Niemand hat hier überprüft, wer sie betreibt. Erlauben Sie den Zugriff nur, wenn Sie {host} kennen und vertrauen.',
+  'consent.switch': 'Anderes Benutzerkonto verwenden',
+  'consent.what': 'Sie möchte',
+  'consent.values': 'Was sie sehen wird',
+  'consent.no-values': 'Hier gibt es noch nichts zu sehen.',
+  'consent.allow': 'Zugriff erlauben',
+  'consent.deny': 'Zugriff nicht erlauben',
+  'consent.withdraw': 'Sie können das jederzeit auf der Seite Ihres Benutzerkontos zurücknehmen.',
+  'scope.openid': 'Wissen, dass Sie es sind',
+  'scope.profile': 'Ihren Namen und Ihre Profilangaben sehen',
+  'scope.email': 'Ihre E-Mail-Adresse sehen',
+  'scope.phone': 'Ihre Telefonnummer sehen',
+  'scope.offline_access': 'Diesen Zugriff während Ihrer Abwesenheit behalten',
+  'claim.name': 'Vollständiger Name',
+  'claim.birthdate': 'Geburtsdatum',
+  'claim.zoneinfo': 'Zeitzone',
+  'claim.email': 'E-Mail-Adresse',
+  'continue.title': 'Weiter zu {client}?',
+  'continue.text': '{client} wird wissen, dass Sie es sind. Sie werden zu {host} weitergeleitet.',
+  'continue.submit': 'Weiter',
+  'continue.stay': 'Stattdessen zur Benutzerkontoverwaltung',
+  'logout.title': 'Möchten Sie sich abmelden?',
+  'logout.text.client':
+    'Sie haben {client} verlassen. Sie können sich auch von allen anderen Anwendungen abmelden, die Sie in diesem Browser mit diesem Benutzerkonto geöffnet haben.',
+  'logout.sign-out': 'Überall abmelden',
+  'logout.stay': 'Angemeldet bleiben',
+  'signed-out.title': 'Sie sind abgemeldet',
+  'signed-out.text': 'Wenn andere Personen dieses Gerät benutzen, schließen Sie bitte auch alle Browserfenster.',
+  'signed-out.sign-in': 'Erneut anmelden',
+  'signed-out.applications': 'Zurück zu Ihren Anwendungen',
+  'error.kind.request': 'Die Anwendung hat um etwas gebeten, das wir nicht verstehen',
+  'error.kind.request.text':
+    'Gehen Sie bitte zurück und versuchen Sie es erneut. Geschieht es noch einmal, benachrichtigen Sie bitte die Betreiber der Anwendung.',
+  'error.whom':
+    'Wenn Sie um Hilfe bitten, nennen Sie diese Vorgangsnummer. Sie zeigt den Betreibern dieses Dienstes, wo sie nachsehen müssen.',
+  'access-denied.title.client': '{client} hat Sie nicht eingelassen',
+  'account.title': 'Ihr Benutzerkonto',
+  'account.username': 'Benutzername',
+  'account.email': 'E-Mail-Adresse',
+  'account.sign-out': 'Abmelden',
+  'account.applications': 'Anwendungen mit Zugriffsberechtigung',
+  'account.since': 'Seit dem {date}',
+  'account.withdraw': 'Zugriffsberechtigung entziehen',
+};
+const arabic = {
+  'page.title.problem': 'خطأ: {state}',
+  reference: 'الرقم المرجعي {reference}',
+  'way-on.account': 'الانتقال إلى حسابك',
+  'way-on.client': 'الانتقال إلى {client}',
+  'legal.policy': 'سياسة الخصوصية لدى {client}',
+  'legal.terms': 'شروط {client}',
+  'problem.application': 'هذا ليس خطأك.',
+  'problem.form.expired': 'بقيت هذه الصفحة مفتوحة مدة طويلة',
+  'problem.form.expired.text': 'لم يتغير شيء. يرجى الاختيار مرة أخرى.',
+  'login.title': 'تسجيل الدخول',
+  'login.title.client': 'تسجيل الدخول إلى {client}',
+  'login.title.reauthentication': 'أكد أنك أنت',
+  'login.lead': 'للانتقال إلى حسابك',
+  'login.lead.client': 'للمتابعة إلى {client}',
+  'login.reauthentication': 'أنت مسجل الدخول باسم {account}. سجل الدخول مرة أخرى للمتابعة.',
+  'login.username': 'اسم المستخدم أو البريد الإلكتروني',
+  'login.password': 'كلمة المرور',
+  'login.password.show': 'إظهار',
+  'login.password.hide': 'إخفاء',
+  'login.submit': 'تسجيل الدخول',
+  'login.forgotten': 'هل نسيت كلمة المرور؟',
+  'login.field.username.credentials': 'تحقق من اسم المستخدم أو البريد الإلكتروني.',
+  'login.field.password.credentials': 'أدخل كلمة المرور مرة أخرى.',
+  'login.problem.credentials': 'اسم المستخدم وكلمة المرور غير متطابقين',
+  'consent.title': 'هل تسمح لتطبيق {client} باستخدام حسابك؟',
+  'consent.host': 'ستنتقل بعد ذلك إلى {host}.',
+  'consent.self-registered': 'سجل هذا التطبيق نفسه بنفسه',
+  'consent.self-registered.text': 'لم يتحقق أحد هنا ممن يديره. لا تسمح به إلا إذا كنت تعرف {host} وتثق به.',
+  'consent.switch': 'استخدام حساب آخر',
+  'consent.what': 'يطلب التطبيق',
+  'consent.values': 'ما الذي سيراه',
+  'consent.no-values': 'لا يوجد ما يمكن الاطلاع عليه بعد.',
+  'consent.allow': 'السماح',
+  'consent.deny': 'عدم السماح',
+  'consent.withdraw': 'يمكنك التراجع عن ذلك في أي وقت من صفحة حسابك.',
+  'scope.openid': 'معرفة أنك أنت',
+  'scope.profile': 'الاطلاع على اسمك وملفك الشخصي',
+  'scope.email': 'الاطلاع على بريدك الإلكتروني',
+  'scope.phone': 'الاطلاع على رقم هاتفك',
+  'scope.offline_access': 'الاحتفاظ بهذا الإذن أثناء غيابك',
+  'claim.name': 'الاسم الكامل',
+  'claim.birthdate': 'تاريخ الميلاد',
+  'claim.zoneinfo': 'المنطقة الزمنية',
+  'claim.email': 'البريد الإلكتروني',
+  'logout.title': 'هل تريد تسجيل الخروج؟',
+  'logout.text.client':
+    'لقد غادرت {client}. يمكنك أيضًا الخروج من كل التطبيقات الأخرى التي فتحتها بهذا الحساب في هذا المتصفح.',
+  'logout.sign-out': 'الخروج من كل مكان',
+  'logout.stay': 'البقاء مسجل الدخول',
+  'error.kind.request': 'طلب التطبيق شيئًا لا نفهمه',
+  'error.kind.request.text': 'يرجى الرجوع والمحاولة مرة أخرى. إذا تكرر ذلك فأخبر القائمين على التطبيق.',
+  'error.whom': 'إذا طلبت المساعدة فاذكر هذا الرقم المرجعي.',
+  'account.title': 'حسابك',
+  'account.username': 'اسم المستخدم',
+  'account.email': 'البريد الإلكتروني',
+  'account.sign-out': 'تسجيل الخروج',
+  'account.applications': 'التطبيقات التي لديها إذن',
+  'account.since': 'منذ {date}',
+  'account.withdraw': 'سحب الإذن',
+};
+
+const pages = createPages({ basePath: '', catalogues: { de: german, ar: arabic } });
+
+type Shot = { [N in PageName]: { name: string; page: N; data: Pages[N]; locale?: string; script?: boolean } }[PageName];
+
+const most = <N extends PageName>(page: N): Pages[N] => examples[page][1];
+const least = <N extends PageName>(page: N): Pages[N] => examples[page][0];
+const client = most('continue').client;
+const longName =
+  'Königliche Donaudampfschifffahrtsgesellschaft für Frachtbeförderung und Fahrgastbetreuung mbH & Co. KGaA';
+const longClient: ClientView = {
+  ...client,
+  name: longName,
+  logoUri: 'https://harbour.example/missing.png',
+  host: 'anmeldung.frachtbefoerderung.donaudampfschifffahrtsgesellschaft.example',
+};
+const longAccount = {
+  username: 'maximiliane.freifrau-von-und-zu-hohenlohe-langenburg@donaudampfschifffahrt.example',
+  name: longName,
+};
+const bareClient: ClientView = { clientId: 'c-4f81', name: '', host: 'localhost:8080', selfRegistered: false };
+const signIn: Pages['login'] = {
+  ...most('login'),
+  username: '',
+  problem: undefined,
+  reauthentication: undefined,
+  reference: undefined,
+};
+const consent: Pages['consent'] = { ...most('consent'), problem: undefined };
+
+const shots: Shot[] = [
+  { name: 'login', page: 'login', data: signIn },
+  { name: 'login-noscript', page: 'login', data: signIn, script: false },
+  { name: 'login-own', page: 'login', data: { form: signIn.form } },
+  { name: 'login-wrong', page: 'login', data: { ...signIn, username: 'ada', problem: 'credentials' } },
+  { name: 'login-again', page: 'login', data: { ...signIn, reauthentication: most('consent').account } },
+  { name: 'login-expired', page: 'login', data: { ...signIn, problem: 'expired', reference: '7F3K-9QXD' } },
+  { name: 'login-client', page: 'login', data: { problem: 'client', reference: '7F3K-9QXD' } },
+  {
+    name: 'login-long',
+    page: 'login',
+    data: { ...most('login'), client: longClient, username: longAccount.username, reauthentication: longAccount },
+  },
+  { name: 'login-empty', page: 'login', data: { client: bareClient, form: signIn.form } },
+  { name: 'login-german', page: 'login', data: { ...signIn, username: 'ada', problem: 'credentials' }, locale: 'de' },
+  { name: 'login-arabic', page: 'login', data: signIn, locale: 'ar' },
+  {
+    name: 'login-arabic-wrong',
+    page: 'login',
+    data: { ...signIn, username: 'ada', problem: 'credentials' },
+    locale: 'ar',
+  },
+  { name: 'consent', page: 'consent', data: { ...consent, client: { ...client, selfRegistered: false } } },
+  { name: 'consent-self', page: 'consent', data: most('consent') },
+  { name: 'consent-long', page: 'consent', data: { ...consent, client: longClient, account: longAccount } },
+  { name: 'consent-empty', page: 'consent', data: least('consent') },
+  { name: 'consent-german', page: 'consent', data: consent, locale: 'de' },
+  { name: 'consent-arabic', page: 'consent', data: consent, locale: 'ar' },
+  { name: 'continue', page: 'continue', data: most('continue') },
+  {
+    name: 'continue-long',
+    page: 'continue',
+    data: { ...most('continue'), client: longClient, account: longAccount },
+    locale: 'de',
+  },
+  { name: 'logout', page: 'logout', data: { ...most('logout'), problem: undefined } },
+  { name: 'logout-own', page: 'logout', data: least('logout') },
+  {
+    name: 'logout-german',
+    page: 'logout',
+    data: { ...most('logout'), problem: 'expired', client: longClient },
+    locale: 'de',
+  },
+  { name: 'logout-arabic', page: 'logout', data: { ...most('logout'), problem: undefined }, locale: 'ar' },
+  { name: 'signed-out', page: 'signed-out', data: least('signed-out') },
+  {
+    name: 'signed-out-back',
+    page: 'signed-out',
+    data: { ...most('signed-out'), frames: undefined, continueUri: undefined },
+  },
+  { name: 'signed-out-stayed', page: 'signed-out', data: { client, stayed: true, accountUri: '/account' } },
+  { name: 'error', page: 'error', data: most('error') },
+  { name: 'error-server', page: 'error', data: { kind: 'server', reference: '7F3K-9QXD' } },
+  { name: 'error-german', page: 'error', data: { ...most('error'), client: longClient }, locale: 'de' },
+  { name: 'error-arabic', page: 'error', data: most('error'), locale: 'ar' },
+  { name: 'access-denied', page: 'access-denied', data: most('access-denied') },
+  { name: 'form-post-noscript', page: 'form-post', data: most('form-post'), script: false },
+  { name: 'account', page: 'account', data: most('account') },
+  { name: 'account-empty', page: 'account', data: { ...least('account'), account: { username: 'ada' } } },
+  {
+    name: 'account-german',
+    page: 'account',
+    data: { ...most('account'), account: longAccount, done: undefined },
+    locale: 'de',
+  },
+  { name: 'account-arabic', page: 'account', data: { ...most('account'), done: undefined }, locale: 'ar' },
+];
+
+const logo =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48"><circle cx="24" cy="24" r="22" fill="#1b4f8f"/><path d="M10 29c5-4 9 4 14 0s9 4 14 0M24 10v16" stroke="#fff" stroke-width="4" fill="none" stroke-linecap="round"/></svg>';
+
+/** What a machine can see. It runs in the browser, hence as text: Node has no document to type it against. */
+const inspect = `(() => {
+  const faults = [];
+  const parse = (color) => {
+    const parts = color.match(/[\\d.]+/g).map(Number);
+    return { rgb: parts.slice(0, 3), alpha: parts.length > 3 ? parts[3] : 1 };
+  };
+  const luminance = (rgb) => {
+    const [r, g, b] = rgb.map((v) => ((v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratio = (a, b) => {
+    const [x, y] = [luminance(a), luminance(b)].sort((m, n) => n - m);
+    return (x + 0.05) / (y + 0.05);
+  };
+  // The page's ground shades from one colour to another: text has to stand out from both.
+  const grounds = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const style = getComputedStyle(at);
+      const { rgb, alpha } = parse(style.backgroundColor);
+      if (alpha === 0 && style.backgroundImage === 'none') continue;
+      const stops = style.backgroundImage.match(/rgba?\\([^)]*\\)/g) ?? [];
+      return [rgb, ...stops.map(parse).filter((stop) => stop.alpha === 1).map((stop) => stop.rgb)];
+    }
+    return [[255, 255, 255]];
+  };
+  let least = 21;
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const holders = new Set(document.querySelectorAll('input:not([type=hidden])'));
+  while (texts.nextNode()) if (texts.currentNode.data.trim() !== '') holders.add(texts.currentNode.parentElement);
+  for (const holder of holders) {
+    if (!holder.checkVisibility() || ['SCRIPT', 'NOSCRIPT'].includes(holder.tagName)) continue;
+    for (const ground of grounds(holder)) {
+      const found = ratio(parse(getComputedStyle(holder).color).rgb, ground);
+      least = Math.min(least, found);
+      if (found < 7) faults.push('contrast ' + found.toFixed(2) + ' of "' + holder.textContent.slice(0, 30) + '"');
+    }
+  }
+  for (const target of document.querySelectorAll('a, button, summary, input:not([type=hidden])')) {
+    if (!target.checkVisibility()) continue;
+    const { width, height } = target.getBoundingClientRect();
+    if (height < 44 || width < 44) faults.push('target of ' + Math.round(width) + ' x ' + Math.round(height) + ': "' + target.textContent.slice(0, 30) + '"');
+  }
+  if (document.querySelector('[style]')) faults.push('inline style');
+  return { least, faults };
+})()`;
+const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+
+mkdirSync(folder, { recursive: true });
+const browser = await chromium.launch({
+  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+  args: [
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    // The browser's own sandbox cannot be set up by root; what it loads comes from this file only.
+    ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+  ],
+});
+
+let failures = 0;
+const complain = (what: string): void => {
+  failures++;
+  console.error(what);
+};
+
+/** Answers every request from memory, under the policy that the service sends. */
+async function serve(page: Page, shot: Shot): Promise<void> {
+  const html = pages.render(shot.page, shot.data as never, { locale: shot.locale ?? 'en' });
+  const policy = `default-src 'none'; style-src 'self'; script-src 'self' ${pages.formPostScriptHash}; img-src 'self' data: https://harbour.example; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
+  await page.route('**/*', async (route) => {
+    const url = new URL(route.request().url());
+    const asset = [pages.stylesheet, pages.script].find(({ path }) => path === url.pathname);
+    if (asset) return route.fulfill({ contentType: asset.contentType, body: asset.body });
+    if (url.pathname === '/logo.png') return route.fulfill({ contentType: 'image/svg+xml', body: logo });
+    if (url.pathname === '/page') {
+      return route.fulfill({ contentType: 'text/html', headers: { 'content-security-policy': policy }, body: html });
+    }
+    return route.fulfill({ status: 404, body: '' });
+  });
+  page.on('console', (message) => {
+    // A logo that is not there is one of the cases.
+    if (message.type() === 'error' && !message.text().includes('404')) complain(`${shot.name}: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => complain(`${shot.name}: ${error.message}`));
+  await page.goto('https://gatehouse.example/page');
+}
+
+let contrast = 21;
+for (const shot of shots.filter(({ name }) => name.includes(only))) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const context = await browser.newContext({ colorScheme, javaScriptEnabled: shot.script ?? true });
+    const page = await context.newPage();
+    await serve(page, shot);
+    if (shot.script !== false) {
+      const { least: found, faults } = await page.evaluate<{ least: number; faults: string[] }>(inspect);
+      contrast = Math.min(contrast, found);
+      for (const fault of faults) complain(`${shot.name}, ${colorScheme}: ${fault}`);
+    }
+    for (const width of [360, 768, 1280]) {
+      await page.setViewportSize({ width, height: width === 360 ? 720 : 800 });
+      await page.screenshot({
+        path: join(folder, `${shot.name}-${width}-${colorScheme}.png`),
+        fullPage: true,
+        animations: 'disabled',
+      });
+    }
+    const opened = page.locator('details').first();
+    if (colorScheme === 'light' && (await opened.count()) > 0) {
+      await opened.locator('summary').click();
+      await page.screenshot({ path: join(folder, `${shot.name}-open-1280-light.png`), fullPage: true });
+    }
+    if (shot.script !== false) {
+      await page.setViewportSize({ width: 320, height: 640 });
+      if ((await page.evaluate<number>(overflow)) > 0) complain(`${shot.name}: scrolls sideways at 320 px`);
+      await page.evaluate("document.documentElement.style.fontSize = '200%'");
+      if ((await page.evaluate<number>(overflow)) > 0)
+        complain(`${shot.name}: scrolls sideways at 320 px and 200 % text`);
+      if (colorScheme === 'light')
+        await page.screenshot({ path: join(folder, `${shot.name}-320-large.png`), fullPage: true });
+    }
+    await context.close();
+  }
+  if (shot.script !== false) {
+    const context = await browser.newContext({ forcedColors: 'active', reducedMotion: 'reduce' });
+    const page = await context.newPage();
+    await serve(page, shot);
+    await page.screenshot({ path: join(folder, `${shot.name}-forced.png`), fullPage: true });
+    await context.close();
+  }
+}
+await browser.close();
+console.log(
+  `Lowest contrast of text: ${contrast.toFixed(2)}:1. ${failures === 0 ? 'Nothing amiss.' : `${failures} things amiss.`}`,
+);
+process.exitCode = failures === 0 ? 0 : 1;

@@ -1,0 +1,79 @@
+// Users, clients and the rest as administrators see them: snake_case, without secrets.
+import type { StoredAuditEvent } from '../repositories/audit-events.ts';
+import type { Client } from '../repositories/clients.ts';
+import type { SessionSummary } from '../repositories/sessions.ts';
+import type { User } from '../repositories/users.ts';
+import type { KeyRing } from '../tokens/key-ring.ts';
+
+export function clientView(client: Client): Record<string, unknown> {
+  return {
+    client_id: client.clientId,
+    status: client.status,
+    version: client.version,
+    ...client.metadata,
+    pending_changes: client.pendingMetadata,
+    first_party: client.firstParty,
+    self_managed: client.selfManaged,
+    introspect: client.introspect,
+    approved_by: client.approvedBy,
+    authorization_code_lifetime: client.lifetimes.authorizationCode,
+    access_token_lifetime: client.lifetimes.accessToken,
+    refresh_token_lifetime: client.lifetimes.refreshToken,
+    id_token_lifetime: client.lifetimes.idToken,
+    created_at: client.createdAt.toISOString(),
+    updated_at: client.updatedAt.toISOString(),
+  };
+}
+
+export function userView(user: User): Record<string, unknown> {
+  return {
+    sub: user.sub,
+    username: user.username,
+    email: user.email,
+    email_verified: user.email === undefined ? undefined : user.emailVerified,
+    status: user.status,
+    admin: user.admin,
+    groups: user.groups,
+    claims: user.claims,
+    has_password: user.passwordHash !== undefined,
+    created_at: user.createdAt.toISOString(),
+    updated_at: user.updatedAt.toISOString(),
+  };
+}
+
+export function sessionView(session: SessionSummary): Record<string, unknown> {
+  return {
+    id: session.sid,
+    sub: session.sub,
+    username: session.username,
+    created_at: session.createdAt.toISOString(),
+    used_at: session.usedAt.toISOString(),
+    expires_at: session.expiresAt.toISOString(),
+    address: session.address,
+    user_agent: session.userAgent,
+  };
+}
+
+export function keyView(key: KeyRing['keys'][number]): Record<string, unknown> {
+  return {
+    kid: key.kid,
+    alg: key.alg,
+    state: key.state,
+    active_at: key.activeAt.toISOString(),
+    expires_at: key.expiresAt?.toISOString(),
+  };
+}
+
+export function auditEventView(event: StoredAuditEvent): Record<string, unknown> {
+  return {
+    id: event.id,
+    at: event.at.toISOString(),
+    type: event.type,
+    outcome: event.outcome,
+    actor: event.actor,
+    client_id: event.clientId,
+    sub: event.sub,
+    address: event.address,
+    detail: event.detail,
+  };
+}

@@ -1,0 +1,30 @@
+// The audit trail: one row and one log line for each security-relevant act.
+import type { FastifyRequest } from 'fastify';
+import type { AuditEvent } from '../repositories/audit-events.ts';
+import type { Repositories } from '../repositories/index.ts';
+
+/**
+ * Records an act. Pass the transaction's repositories where the act is one, so that both are stored or neither is.
+ */
+export type AuditTrail = (
+  request: FastifyRequest,
+  event: Omit<AuditEvent, 'address'>,
+  repositories?: Pick<Repositories, 'auditEvents'>,
+) => Promise<void>;
+
+export function createAuditTrail(store: Pick<Repositories, 'auditEvents'>): AuditTrail {
+  return async (request, event, repositories = store) => {
+    await repositories.auditEvents.insert({ ...event, address: request.ip });
+    request.log.info(
+      {
+        event: event.type,
+        outcome: event.outcome,
+        actor: event.actor,
+        client_id: event.clientId,
+        sub: event.sub,
+        ...event.detail,
+      },
+      'audit',
+    );
+  };
+}

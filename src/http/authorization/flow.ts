@@ -1,0 +1,160 @@
+// The course of a sign-in, shared by /authorize and its short form /authenticate: begun by a client, interrupted by pages, ended by a response.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { digest, randomSecret } from '../../crypto/secrets.ts';
+import { AuthorizationError, OAuthError } from '../../oauth/errors.ts';
+import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
+import type { Session } from '../../repositories/sessions.ts';
+import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import type { ServerOptions } from '../server-options.ts';
+import { nextStep, type NextStep } from './next-step.ts';
+import { type TrustedRequest, verifyRequest } from './request.ts';
+import { errorParameters, sendAuthorizationResponse } from './response.ts';
+
+interface Transaction extends AuthorizationRequestRow {
+  id: string;
+  idHash: Buffer;
+}
+
+export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
+
+export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
+  const { config, store, clients, tokens, sessions, pages } = options;
+
+  /** Answers the client if nothing is left to ask; undefined when a page has to come first. */
+  async function proceed(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    authorization: TrustedRequest,
+    session: Session | undefined,
+    step: NextStep,
+    transaction: Transaction | undefined,
+  ): Promise<FastifyReply | undefined> {
+    const { client, scope, target } = authorization;
+    if (step.step === 'error') {
+      if (transaction) await store.authorizationRequests.delete(transaction.idHash);
+      throw new AuthorizationError(target, step.code, step.description);
+    }
+    if (step.step !== 'issue' || !session) return undefined;
+    if (step.recordGrant) await store.grants.add(session.user.sub, client.clientId, scope, target.redirectUri);
+    const code = newOpaqueToken('authorization_code');
+    const issued = await store.authorizationCodes.issue({
+      codeHash: code.hash,
+      sessionId: session.id,
+      clientId: client.clientId,
+      clientVersion: client.version,
+      scope,
+      offline: scope.includes('offline_access'),
+      redirectUri: target.redirectUri,
+      nonce: authorization.nonce,
+      codeChallenge: authorization.codeChallenge,
+      lifetime: tokens.lifetimes(client).authorizationCode,
+      requestHash: transaction?.idHash,
+    });
+    if (!issued) {
+      // answered in another tab, or client, session or grant changed within the last second
+      clients.forget(client.clientId);
+      throw new OAuthError('conflict', 'the request was answered before, or something changed meanwhile', 409);
+    }
+    request.log.info({ client_id: client.clientId, sub: session.user.sub }, 'authorization code issued');
+    return sendAuthorizationResponse(request, reply, pages, config.issuer, target, { code: code.token });
+  }
+
+  async function stepOf(
+    authorization: TrustedRequest,
+    session: Session | undefined,
+    transaction: Transaction | undefined,
+  ): Promise<NextStep> {
+    const { client, target } = authorization;
+    let hintedSub: string | undefined;
+    if (authorization.idTokenHint !== undefined) {
+      const hint = await tokens.readIdTokenHint(authorization.idTokenHint);
+      if (!hint)
+        throw new AuthorizationError(target, 'invalid_request', 'id_token_hint is not an ID Token of this issuer');
+      hintedSub = hint.sub;
+    }
+    return nextStep({
+      prompts: authorization.prompts,
+      maxAge: authorization.maxAge,
+      hintedSub,
+      scope: authorization.scope,
+      redirectUri: target.redirectUri,
+      session: session && { sub: session.user.sub, authTime: session.authTime, now: session.now },
+      grant: session && (await store.grants.find(session.user.sub, client.clientId)),
+      firstParty: client.firstParty,
+      selfRegistered: client.approvedBy === 'automatic',
+      transaction,
+    });
+  }
+
+  const toPage = (reply: FastifyReply, step: NextStep | undefined, transaction: string) =>
+    pages.redirect(reply, `/${step?.step === 'consent' ? 'consent' : 'login'}?transaction=${transaction}`);
+
+  return {
+    /**
+     * A request as it arrives from a client: answered at once where nothing is to ask, else stored until a page was.
+     * @param confirm shows a question of the endpoint's own before a code is issued; it gets the stored request's id
+     * @throws AuthorizationError for the client, OAuthError when the request cannot be trusted
+     */
+    async begin(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      endpoint: AuthorizationRequestRow['endpoint'],
+      parameters: Record<string, string>,
+      confirm?: (authorization: TrustedRequest, session: Session, transaction: string) => FastifyReply,
+    ): Promise<FastifyReply> {
+      const authorization = await verifyRequest(parameters, clients.find, config.requirePkce);
+      const session = await sessions.find(request, reply);
+      const silent = authorization.prompts.includes('none');
+      // a signed-out browser is sent nowhere but to the sign-in page (RFC 9700 4.11.2), whatever is wrong with the request
+      if (authorization.error && (session || silent || config.errorDelivery === 'standard')) throw authorization.error;
+      const step = authorization.error ? undefined : await stepOf(authorization, session, undefined);
+      const asks = confirm !== undefined && session !== undefined && step?.step === 'issue';
+      if (step && !asks) {
+        const done = await proceed(request, reply, authorization, session, step, undefined);
+        if (done) return done;
+      }
+      const transaction = randomSecret();
+      await store.authorizationRequests.insert({
+        idHash: digest('transaction', transaction),
+        browserHash: sessions.ensureBrowserHash(request, reply),
+        clientId: authorization.client.clientId,
+        endpoint,
+        parameters,
+        lifetime: config.lifetimes.form,
+        perBrowser: config.limits.pendingSignIns,
+      });
+      return asks ? confirm(authorization, session, transaction) : toPage(reply, step, transaction);
+    },
+
+    /** A stored request, after a page: validated again, then answered or sent to the next page. Throws as begin() does. */
+    async resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
+      const idHash = digest('transaction', id);
+      const browserHash = sessions.browserHash(request);
+      const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
+      if (!stored) return pages.refuse(reply, 'expired');
+      const transaction: Transaction = { ...stored, id, idHash };
+      const authorization = await verifyRequest(stored.parameters, clients.find, config.requirePkce);
+      const session = await sessions.find(request, reply);
+      if (!session) return toPage(reply, undefined, id);
+      if (authorization.error) {
+        await store.authorizationRequests.delete(idHash);
+        throw authorization.error;
+      }
+      const step = await stepOf(authorization, session, transaction);
+      return (await proceed(request, reply, authorization, session, step, transaction)) ?? toPage(reply, step, id);
+    },
+
+    /** The error dialect of both addresses: to the client if it is known and safe, else to the sign-in page. */
+    errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+      if (error instanceof AuthorizationError) {
+        request.log.info({ code: error.code, description: error.description }, 'authorization refused');
+        return sendAuthorizationResponse(request, reply, pages, config.issuer, error.target, errorParameters(error));
+      }
+      if (error instanceof OAuthError && error.status === 400) {
+        request.log.info({ description: error.description, err: error.cause }, 'authorization request not trusted');
+        return pages.refuse(reply, error.cause === undefined ? 'request' : 'client');
+      }
+      return pages.errors(error, request, reply);
+    },
+  };
+}

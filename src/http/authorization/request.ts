@@ -1,0 +1,160 @@
+// Verifies an authorization request: syntax, client, redirect URI, then everything else (security requirement R1).
+import { z } from 'zod';
+import { readParameters, text } from '../parameters.ts';
+import { isPublicClient } from '../../oauth/client-metadata.ts';
+import { AuthorizationError, type ErrorCode, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
+import { isCodeChallenge } from '../../oauth/pkce.ts';
+import { isPrivateUseUri, matchesRedirectUri } from '../../oauth/redirect-uri.ts';
+import { isScope, splitScope } from '../../oauth/scope.ts';
+import type { Client } from '../../repositories/clients.ts';
+
+export const responseModes = ['query', 'fragment', 'form_post'] as const;
+export const responseTypes = ['code'] as const;
+export const promptValues = ['none', 'login', 'consent', 'select_account'] as const;
+
+/** A request whose client and redirect URI are good. */
+export interface TrustedRequest {
+  client: Client;
+  target: ResponseTarget;
+  prompts: string[];
+  uiLocales: string | undefined;
+  loginHint: string | undefined;
+  idTokenHint: string | undefined;
+  /** What the client did wrong, if anything: told to it once the End-User is signed in. */
+  error: AuthorizationError | undefined;
+  /** Only meaningful without an error. */
+  scope: string[];
+  nonce: string | undefined;
+  /** In seconds. */
+  maxAge: number | undefined;
+  codeChallenge: string | undefined;
+}
+
+const maxOpaque = 2048;
+const maxScope = 1024;
+
+const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2000).optional() });
+
+/**
+ * @param parameters single-valued, as sent
+ * @throws OAuthError when the request cannot be trusted: nothing may be sent to the address that it names
+ */
+export async function verifyRequest(
+  parameters: Record<string, string>,
+  findClient: (clientId: string) => Promise<Client | undefined>,
+  requirePkce: boolean,
+): Promise<TrustedRequest> {
+  const { client_id, redirect_uri } = readParameters(trusted, parameters);
+  const client = client_id === undefined ? undefined : await findClient(client_id);
+  if (!client || client.status !== 'enabled') throw untrusted('unknown or disabled client');
+  if (redirect_uri === undefined || !matchesRedirectUri(client.metadata.redirect_uris, redirect_uri)) {
+    throw untrusted('the redirect URI is not registered');
+  }
+  const state = parameters['state'];
+  const target: ResponseTarget = {
+    redirectUri: redirect_uri,
+    responseMode: isPrivateUseUri(redirect_uri) ? 'query' : responseMode(parameters['response_mode']),
+    state: state !== undefined && wellFormed(state, maxOpaque) ? state : undefined,
+  };
+  const request: TrustedRequest = {
+    client,
+    target,
+    prompts: splitScope(parameters['prompt'] ?? ''),
+    uiLocales: parameters['ui_locales']?.slice(0, 200),
+    loginHint: parameters['login_hint']?.slice(0, 255),
+    idTokenHint: parameters['id_token_hint'],
+    error: undefined,
+    scope: [],
+    nonce: undefined,
+    maxAge: undefined,
+    codeChallenge: undefined,
+  };
+  try {
+    verifyRest(request, parameters, requirePkce);
+  } catch (error) {
+    if (!(error instanceof AuthorizationError)) throw error;
+    request.error = error;
+  }
+  return request;
+}
+
+function verifyRest(request: TrustedRequest, parameters: Record<string, string>, requirePkce: boolean): void {
+  const { client, target } = request;
+  const { metadata } = client;
+  const refuse = (code: ErrorCode, description: string): never => {
+    throw new AuthorizationError(target, code, description);
+  };
+
+  if (parameters['state'] !== target.state)
+    refuse('invalid_request', `state must be well-formed text of at most ${maxOpaque} characters`);
+  if (parameters['request'] !== undefined) refuse('request_not_supported', 'request objects are not supported');
+  if (parameters['request_uri'] !== undefined) refuse('request_uri_not_supported', 'request objects are not supported');
+  if (parameters['registration'] !== undefined)
+    refuse('registration_not_supported', 'the registration parameter is not supported');
+
+  const mode = parameters['response_mode'];
+  if (mode !== undefined && !responseModes.some((known) => known === mode))
+    refuse('invalid_request', 'response_mode is not supported');
+  if (mode === 'form_post' && isPrivateUseUri(target.redirectUri)) {
+    refuse('invalid_request', 'response_mode form_post needs an http redirect URI');
+  }
+  const type = parameters['response_type'];
+  if (type === undefined) return refuse('invalid_request', 'the parameter response_type is missing');
+  if (!responseTypes.some((known) => known === type))
+    refuse('unsupported_response_type', 'response_type is not supported');
+  if (
+    !metadata.response_types.some((registered) => registered === type) ||
+    !metadata.grant_types.includes('authorization_code')
+  ) {
+    refuse('unauthorized_client', 'the client is not registered for this response_type');
+  }
+
+  const scope = parameters['scope'] ?? '';
+  if (scope.length > maxScope || !isScope(scope)) refuse('invalid_scope', 'scope must be a list of scope values');
+  const asked = splitScope(scope);
+  const registered = splitScope(metadata.scope);
+  if (!asked.includes('openid')) refuse('invalid_scope', 'scope must include openid');
+  if (!registered.includes('openid')) refuse('invalid_scope', 'the client is not registered for the scope openid');
+  request.scope = asked.filter((value) => registered.includes(value));
+  if (!metadata.grant_types.includes('refresh_token'))
+    request.scope = request.scope.filter((value) => value !== 'offline_access');
+
+  const nonce = parameters['nonce'];
+  if (nonce !== undefined && !wellFormed(nonce, maxOpaque))
+    refuse('invalid_request', `nonce must be well-formed text of at most ${maxOpaque} characters`);
+  request.nonce = nonce;
+
+  if (!request.prompts.every((prompt) => promptValues.some((known) => known === prompt)))
+    refuse('invalid_request', 'prompt holds an unknown value');
+  if (request.prompts.includes('none') && request.prompts.length > 1)
+    refuse('invalid_request', 'prompt=none goes with no other value');
+
+  const maxAge = parameters['max_age'];
+  if (maxAge !== undefined && !/^\d{1,9}$/.test(maxAge))
+    refuse('invalid_request', 'max_age must be a whole number of seconds');
+  request.maxAge = maxAge === undefined ? metadata.default_max_age : Number(maxAge);
+
+  const challenge = parameters['code_challenge'];
+  const method = parameters['code_challenge_method'];
+  if (challenge === undefined) {
+    if (method !== undefined) refuse('invalid_request', 'code_challenge_method needs code_challenge');
+    if (requirePkce || metadata.require_pkce || isPublicClient(metadata))
+      refuse('invalid_request', 'code_challenge is required (PKCE with S256)');
+  } else {
+    if (method !== 'S256') refuse('invalid_request', 'code_challenge_method must be S256');
+    if (!isCodeChallenge(challenge)) refuse('invalid_request', 'code_challenge must be 43 characters of base64url');
+    request.codeChallenge = challenge;
+  }
+}
+
+function responseMode(mode: string | undefined): ResponseTarget['responseMode'] {
+  return responseModes.find((known) => known === mode) ?? 'query';
+}
+
+function wellFormed(value: string, max: number): boolean {
+  return value.length <= max && !value.includes('\0') && value.isWellFormed();
+}
+
+function untrusted(cause: string): OAuthError {
+  return new OAuthError('invalid_request', 'the request cannot be trusted', 400, { cause });
+}

@@ -1,0 +1,157 @@
+// The browser's side of a session: its cookies, the session behind them, and the anti-forgery token of its forms.
+import type { CookieSerializeOptions } from '@fastify/cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { digest, equalSecrets, randomSecret } from '../crypto/secrets.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
+import type { Session } from '../repositories/sessions.ts';
+import type { Store } from '../repositories/index.ts';
+import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
+import { OAuthError } from '../oauth/errors.ts';
+
+export const sessionCookie = 'JSESSIONOPENID';
+/** Names the browser before anybody signs in: pending requests and forms are bound to it. */
+export const browserCookie = 'GATEHOUSE_BROWSER';
+
+export interface BrowserSessionOptions {
+  store: Store;
+  secretBox: SecretBox;
+  issuer: string;
+  basePath: string;
+  secure: boolean;
+  /** In seconds. */
+  idleLifetime: number;
+  lifetime: number;
+}
+
+/** What an anti-forgery token is bound to. */
+export interface FormBinding {
+  /** The form's address, e.g. "/login". */
+  action: string;
+  transaction?: string | undefined;
+  session?: Session | undefined;
+}
+
+export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
+
+export function createBrowserSessions(options: BrowserSessionOptions) {
+  const { store, secretBox } = options;
+  const origin = new URL(options.issuer).origin;
+  const cookie: CookieSerializeOptions = {
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: options.secure,
+    path: options.basePath || '/',
+  };
+
+  const browserIdOf = (request: FastifyRequest): string | undefined => {
+    const value = single(request, browserCookie);
+    return value !== undefined && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined;
+  };
+
+  return {
+    /** The live session that the cookie names; anything odd about the cookie means signed out. */
+    async find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
+      const value = single(request, sessionCookie);
+      if (value === undefined) {
+        // two cookies of the name: somebody planted one, and neither is believed
+        if (request.headers.cookie?.includes(`${sessionCookie}=`)) reply.clearCookie(sessionCookie, cookie);
+        return undefined;
+      }
+      const hash = opaqueTokenHash('session', value);
+      const session = hash && (await store.sessions.find(hash, options.idleLifetime));
+      if (!session) {
+        reply.clearCookie(sessionCookie, cookie);
+        return undefined;
+      }
+      if (session.stale) await store.sessions.touch(session.id, options.idleLifetime);
+      return session;
+    },
+    /**
+     * Signs a user in whose password was verified against `passwordHash`: a new session under a new cookie; the one
+     * before is gone. False when the user was disabled or the password changed meanwhile.
+     */
+    async signIn(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      user: { sub: string; passwordHash: string; amr: string[] },
+      previous: Session | undefined,
+    ): Promise<boolean> {
+      const { token, hash } = newOpaqueToken('session');
+      const made = await store.transaction(async (repositories) => {
+        if (previous) await repositories.sessions.end(previous.id);
+        return repositories.sessions.insert({
+          ...user,
+          tokenHash: hash,
+          sid: randomSecret(),
+          idleLifetime: options.idleLifetime,
+          lifetime: options.lifetime,
+          userAgent: request.headers['user-agent']?.slice(0, 300),
+          address: request.ip,
+        });
+      });
+      if (made === undefined) return false;
+      reply.setCookie(sessionCookie, token, cookie);
+      return true;
+    },
+    /** Expires both cookies of the browser. */
+    forget(reply: FastifyReply): void {
+      reply.clearCookie(sessionCookie, cookie);
+      reply.clearCookie(browserCookie, cookie);
+    },
+    /** The digest of the browser's id, if it has one: what pending requests are bound to. */
+    browserHash(request: FastifyRequest): Buffer | undefined {
+      const id = browserIdOf(request);
+      return id === undefined ? undefined : digest('browser', id);
+    },
+    /** The same, giving the browser an id if it has none. */
+    ensureBrowserHash(request: FastifyRequest, reply: FastifyReply): Buffer {
+      return digest('browser', ensureBrowserId(request, reply));
+    },
+    /** The token that a form carries (security requirement R55): bound to browser, session, transaction and action. */
+    formToken(request: FastifyRequest, reply: FastifyReply, binding: FormBinding): string {
+      return mac(ensureBrowserId(request, reply), binding);
+    },
+    /** True when a form came from our own page in this browser, for this session, transaction and action. */
+    isOwnForm(request: FastifyRequest, token: string | undefined, binding: FormBinding): boolean {
+      const site = request.headers['sec-fetch-site'];
+      if (site !== undefined && site !== 'same-origin') return false;
+      if (request.headers.origin !== undefined && request.headers.origin !== origin) return false;
+      const id = browserIdOf(request);
+      return id !== undefined && token !== undefined && equalSecrets(token, mac(id, binding));
+    },
+  };
+
+  function ensureBrowserId(request: FastifyRequest, reply: FastifyReply): string {
+    const present = browserIdOf(request);
+    if (present !== undefined) return present;
+    const id = randomSecret();
+    reply.setCookie(browserCookie, id, cookie);
+    // a second call in the same request must find the same id
+    request.cookies[browserCookie] = id;
+    request.headers.cookie = `${request.headers.cookie ? `${request.headers.cookie}; ` : ''}${browserCookie}=${id}`;
+    return id;
+  }
+
+  function mac(browserId: string, binding: FormBinding): string {
+    return secretBox.mac('form', browserId, binding.action, binding.transaction ?? '', binding.session?.sid ?? '');
+  }
+}
+
+/** The cookie's value if it was sent exactly once. */
+function single(request: FastifyRequest, name: string): string | undefined {
+  const sent = (request.headers.cookie ?? '').split(';').filter((part) => part.trim().startsWith(`${name}=`));
+  if (sent.length !== 1) return undefined;
+  return sent[0]!.trim().slice(name.length + 1);
+}
+
+/**
+ * Refuses what is no visit of a person: a prefetch, or a load as a sub-resource (security requirement R8).
+ * @throws OAuthError
+ */
+export function onlyNavigation(request: FastifyRequest): void {
+  const purpose = `${request.headers['sec-purpose'] ?? ''} ${request.headers['purpose'] ?? ''} ${request.headers['x-moz'] ?? ''}`;
+  const destination = request.headers['sec-fetch-dest'];
+  if (/prefetch|prerender/i.test(purpose) || (destination !== undefined && destination !== 'document')) {
+    throw new OAuthError('invalid_request', 'this address answers a visit in a browser window only', 400);
+  }
+}

@@ -1,0 +1,163 @@
+// Client authentication: exactly one method a request, equal to the registered one (RFC 6749 2.3, OpenID Connect Core 9).
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { digest, equalDigests } from '../crypto/secrets.ts';
+import type { ClientAuthenticationMethod } from '../oauth/client-metadata.ts';
+import { clientDisabled, invalidClient, invalidRequest, OAuthError } from '../oauth/errors.ts';
+import { FetchRefused } from '../outbound/guarded-fetch.ts';
+import type { ClientCache } from '../repositories/client-cache.ts';
+import type { Client } from '../repositories/clients.ts';
+import type { Store } from '../repositories/index.ts';
+import type { Limits } from '../repositories/limits.ts';
+import { AssertionRefused, assertionSubject, verifyClientAssertion } from '../tokens/client-assertion.ts';
+import type { ClientKeys } from '../tokens/client-keys.ts';
+import type { TokenService } from '../tokens/token-service.ts';
+import { networkOf } from './network.ts';
+import { readParameters, text } from './parameters.ts';
+
+export interface ClientAuthenticationOptions {
+  clients: ClientCache;
+  store: Store;
+  tokens: TokenService;
+  clientKeys: ClientKeys;
+  limits: Limits;
+  issuer: string;
+  /** Path of the token endpoint below the issuer: its address is a valid audience of assertions. */
+  tokenPath: string;
+}
+
+export type AuthenticateClient = (
+  request: FastifyRequest,
+  options?: { allowPublic?: boolean; disabledStatus?: number },
+) => Promise<Client>;
+
+const credentials = z.object({
+  client_id: text(255).optional(),
+  client_secret: text(1024).optional(),
+  client_assertion: text(8192).optional(),
+  client_assertion_type: text(255).optional(),
+});
+
+const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
+type Presented =
+  | { method: 'client_secret_basic' | 'client_secret_post'; clientId: string; secret: string }
+  | { method: 'jwt'; clientId: string; assertion: string }
+  | { method: 'none'; clientId: string };
+
+/** Makes the function that authenticates the client of a request with a form body. It throws OAuthError. */
+export function createClientAuthentication(options: ClientAuthenticationOptions): AuthenticateClient {
+  const { limits } = options;
+  const audiences = [options.issuer, options.issuer + options.tokenPath];
+
+  return async (request, { allowPublic = false, disabledStatus = 400 } = {}) => {
+    const presented = present(request);
+    // counted for each client and network: nobody's failures keep another caller of the same client out
+    const key = `${presented.clientId} ${networkOf(request.ip)}`;
+    const wait = limits.blocked('clientAuthFailures', key);
+    if (wait > 0) throw tooManyFailures(wait);
+    try {
+      return await check(presented, allowPublic, disabledStatus);
+    } catch (error) {
+      if (!(error instanceof OAuthError) || error.code !== 'invalid_client') throw error;
+      const seconds = await limits.consume('clientAuthFailures', key);
+      throw seconds > 0 ? tooManyFailures(seconds) : error;
+    }
+  };
+
+  async function check(presented: Presented, allowPublic: boolean, disabledStatus: number): Promise<Client> {
+    const client = await options.clients.find(presented.clientId);
+    const registered = client?.metadata.token_endpoint_auth_method;
+    if (!client || !registered) throw invalidClient('unknown client');
+    if (!accepts(registered, presented.method)) throw invalidClient(`the client is registered for ${registered}`);
+    if (presented.method === 'none') {
+      // without credentials a disabled public client is nobody
+      if (!allowPublic || client.status !== 'enabled')
+        throw invalidClient('a public client that is disabled or not allowed here');
+      return client;
+    }
+    if (presented.method === 'jwt') await checkAssertion(client, registered, presented.assertion);
+    else if (!client.secretHash || !equalDigests(digest('client_secret', presented.secret), client.secretHash)) {
+      throw invalidClient('wrong client secret');
+    }
+    if (client.status !== 'enabled') throw clientDisabled(disabledStatus);
+    return client;
+  }
+
+  async function checkAssertion(client: Client, method: ClientAuthenticationMethod, assertion: string): Promise<void> {
+    const secret = method === 'client_secret_jwt' ? options.tokens.clientSecret(client) : undefined;
+    if (method === 'client_secret_jwt' && !secret) throw invalidClient('the secret is not stored as a key');
+    try {
+      const keys = secret ? { secret } : { jwks: (fresh: boolean) => options.clientKeys(client.metadata, fresh) };
+      const { jti, expiresAt } = await verifyClientAssertion(assertion, client, keys, audiences);
+      if (!(await options.store.clients.useAssertion(client.clientId, digest('jti', jti), expiresAt))) {
+        throw invalidClient('the assertion was used before');
+      }
+    } catch (error) {
+      if (error instanceof AssertionRefused || error instanceof FetchRefused) throw invalidClient(error.message);
+      throw error;
+    }
+  }
+}
+
+function tooManyFailures(seconds: number): OAuthError {
+  return new OAuthError('invalid_client', `client authentication failed too often: wait ${seconds} seconds`, 429, {
+    headers: { 'retry-after': String(seconds) },
+  });
+}
+
+function accepts(registered: ClientAuthenticationMethod, presented: Presented['method']): boolean {
+  if (presented === 'jwt') return registered === 'client_secret_jwt' || registered === 'private_key_jwt';
+  return registered === presented;
+}
+
+function present(request: FastifyRequest): Presented {
+  const body = readParameters(credentials, request.body);
+  const header = request.headers.authorization;
+  const mechanisms = [header, body.client_secret, body.client_assertion ?? body.client_assertion_type].filter(
+    (part) => part !== undefined,
+  );
+  if (mechanisms.length > 1) throw invalidRequest('use one method of client authentication only');
+  if (header !== undefined) {
+    const basic = readBasic(header);
+    if (body.client_id !== undefined && body.client_id !== basic.clientId) {
+      throw invalidRequest('client_id differs from the client of the Authorization header');
+    }
+    return { method: 'client_secret_basic', ...basic };
+  }
+  if (body.client_assertion !== undefined) {
+    if (body.client_assertion_type !== assertionType)
+      throw invalidRequest(`client_assertion_type must be ${assertionType}`);
+    const subject = assertionSubject(body.client_assertion);
+    if (subject === undefined || (body.client_id !== undefined && body.client_id !== subject))
+      throw invalidClient('the assertion names no or another client');
+    return { method: 'jwt', clientId: subject, assertion: body.client_assertion };
+  }
+  if (body.client_id === undefined) throw invalidClient('no credentials');
+  return body.client_secret !== undefined
+    ? { method: 'client_secret_post', clientId: body.client_id, secret: body.client_secret }
+    : { method: 'none', clientId: body.client_id };
+}
+
+/**
+ * Client id and secret of a Basic header: strict base64, then form-decoded (RFC 6749 2.3.1).
+ * @throws OAuthError invalid_client
+ */
+export function readBasic(header: string): { clientId: string; secret: string } {
+  const match = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header);
+  if (!match) throw invalidClient('not a Basic header');
+  const bytes = Buffer.from(match[1]!, 'base64');
+  if (bytes.toString('base64') !== match[1]) throw invalidClient('not strict base64');
+  const pair = bytes.toString('utf8');
+  const colon = pair.indexOf(':');
+  if (colon < 1 || /[\x00-\x1f\x7f\ufeff\ufffd]/.test(pair)) throw invalidClient('not a pair of client id and secret');
+  try {
+    return { clientId: formDecode(pair.slice(0, colon)), secret: formDecode(pair.slice(colon + 1)) };
+  } catch {
+    throw invalidClient('not form-encoded');
+  }
+}
+
+function formDecode(value: string): string {
+  return decodeURIComponent(value.replaceAll('+', ' '));
+}

@@ -1,0 +1,88 @@
+// The only writer of error responses: JSON (RFC 6749 5.2), bearer (RFC 6750 3); pages have their own in browser.ts.
+import { randomUUID } from 'node:crypto';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { PasswordHashingBusy } from '../crypto/password-hashing.ts';
+import { DatabaseUnavailable } from '../database/database.ts';
+import { type ErrorCode, OAuthError } from '../oauth/errors.ts';
+
+/** Any error as the refusal that its reader may see; what is unexpected keeps its cause for the log only. */
+export function toOAuthError(error: unknown): OAuthError {
+  if (error instanceof OAuthError) return error;
+  if (error instanceof DatabaseUnavailable) {
+    return new OAuthError('temporarily_unavailable', 'the service cannot answer just now: try again in a moment', 503, {
+      cause: error,
+      headers: { 'retry-after': '2' },
+    });
+  }
+  if (error instanceof PasswordHashingBusy) {
+    return new OAuthError('temporarily_unavailable', 'too many sign-ins at once: try again in a moment', 503, {
+      cause: error,
+      headers: { 'retry-after': '2' },
+    });
+  }
+  const { statusCode } = error as FastifyError;
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+    return new OAuthError(
+      'invalid_request',
+      frameworkRefusals[statusCode] ?? 'the request could not be read',
+      statusCode,
+      { cause: error },
+    );
+  }
+  return new OAuthError('server_error', 'something went wrong on our side', 500, { cause: error });
+}
+
+const frameworkRefusals: Record<number, string> = {
+  400: 'the request could not be read: check its encoding',
+  408: 'the request took too long to arrive',
+  413: 'the request is too large',
+  414: 'the address is too long',
+  415: 'the content type is not supported at this address',
+  431: 'the headers are too large',
+};
+
+export function noStore(reply: FastifyReply): FastifyReply {
+  return reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
+}
+
+/** The error dialect of RFC 6749 5.2: `error` and `error_description`. */
+export function jsonErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = toOAuthError(error);
+  const reference = logRefusal(refusal, request);
+  return noStore(reply)
+    .code(refusal.status)
+    .headers(refusal.headers)
+    .send({
+      error: refusal.code,
+      error_description:
+        refusal.status >= 500 ? `${refusal.description} (reference ${reference})` : refusal.description,
+    });
+}
+
+/** The error dialect of RFC 6750 3: the same, with a challenge. */
+export function bearerErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = toOAuthError(error);
+  const challenged: readonly ErrorCode[] = ['invalid_token', 'insufficient_scope', 'invalid_request'];
+  if (challenged.includes(refusal.code) && refusal.status < 500) {
+    reply.header(
+      'www-authenticate',
+      `Bearer realm="gatehouse", error="${refusal.code}", error_description="${refusal.description}"`,
+    );
+  }
+  return jsonErrors(refusal, request, reply);
+}
+
+/** Logs a refusal with what only the operator may see, and returns the reference that the answer carries. */
+export function logRefusal(refusal: OAuthError, request: FastifyRequest): string {
+  const reference = randomUUID().slice(0, 8);
+  const line = {
+    reference,
+    code: refusal.code,
+    status: refusal.status,
+    description: refusal.description,
+    err: refusal.cause,
+  };
+  if (refusal.status >= 500) request.log.error(line, 'request failed');
+  else request.log.info(line, 'request refused');
+  return reference;
+}

@@ -1,0 +1,59 @@
+// Bodies: which content types a plugin reads; everything else is 415.
+import formbody from '@fastify/formbody';
+import type { FastifyInstance } from 'fastify';
+import { OAuthError } from '../oauth/errors.ts';
+
+/** Only application/x-www-form-urlencoded (RFC 6749 3.2). */
+export async function onlyForms(app: FastifyInstance): Promise<void> {
+  app.removeAllContentTypeParsers();
+  await app.register(formbody);
+  app.addHook('preValidation', async (request) => {
+    const type = request.headers['content-type'];
+    if (request.method !== 'POST') return;
+    if (type === undefined || !/^application\/x-www-form-urlencoded *(;.*)?$/i.test(type)) {
+      throw new OAuthError('invalid_request', 'the body must be application/x-www-form-urlencoded', 415);
+    }
+  });
+}
+
+/** Only application/json, bounded in depth and width, without reserved names. */
+export function onlyJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(/^application\/json *(;.*)?$/i, { parseAs: 'string' }, (_request, body, done) => {
+    try {
+      const value: unknown = JSON.parse(body as string);
+      check(value, 1);
+      done(null, value);
+    } catch (error) {
+      done(
+        error instanceof OAuthError
+          ? error
+          : new OAuthError('invalid_request', 'the body is not JSON', 400, { cause: error }),
+        undefined,
+      );
+    }
+  });
+}
+
+const maxDepth = 16;
+const maxMembers = 256;
+const reserved = ['__proto__', 'constructor', 'prototype'];
+
+function check(value: unknown, depth: number): void {
+  if (typeof value === 'string') checkText(value);
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > maxDepth) throw new OAuthError('invalid_request', `the body is nested deeper than ${maxDepth} levels`);
+  const entries = Object.entries(value);
+  if (entries.length > maxMembers)
+    throw new OAuthError('invalid_request', `the body has more than ${maxMembers} members in one place`);
+  for (const [name, member] of entries) {
+    if (reserved.includes(name)) throw new OAuthError('invalid_request', 'the body has a member with a reserved name');
+    checkText(name);
+    check(member, depth + 1);
+  }
+}
+
+function checkText(value: string): void {
+  if (value.includes('\0') || !value.isWellFormed())
+    throw new OAuthError('invalid_request', 'the body holds text that is not well-formed');
+}

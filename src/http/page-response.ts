@@ -1,0 +1,123 @@
+// Answers with pages: their headers, their language, and the browser's error dialect.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { displayName, redirectHost } from '../oauth/client-metadata.ts';
+import type { OAuthError } from '../oauth/errors.ts';
+import type { Client } from '../repositories/clients.ts';
+import type { User } from '../repositories/users.ts';
+import { jsonErrors, logRefusal, noStore, toOAuthError } from './errors.ts';
+import { linkTarget, type PageRenderer } from './pages.ts';
+import type { AccountView, ClientView, PageName, Pages } from './views.ts';
+
+export interface PageOptions {
+  status?: number;
+  /** Where a form on the page may lead in the end, beside the service itself: the validated redirect URI. */
+  formTarget?: string | undefined;
+  /** ui_locales of the request. */
+  uiLocales?: string | undefined;
+}
+
+export type PageResponses = ReturnType<typeof createPageResponses>;
+
+export function createPageResponses(pages: PageRenderer, basePath: string) {
+  function send<N extends PageName>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: N,
+    data: Pages[N],
+    options: PageOptions = {},
+  ): FastifyReply {
+    const locale = pages.chooseLocale(options.uiLocales, request.headers['accept-language']);
+    const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
+    const target = options.formTarget === undefined ? '' : ` ${cspSource(options.formTarget)}`;
+    return noStore(reply)
+      .code(options.status ?? 200)
+      .header(
+        'content-security-policy',
+        [
+          `default-src 'none'`,
+          `style-src 'self'`,
+          `script-src 'self'${name === 'form-post' ? ` ${pages.formPostScriptHash}` : ''}`,
+          `img-src 'self' data:${logo === undefined ? '' : ` ${new URL(logo).origin}`}`,
+          `form-action 'self'${target}`,
+          `base-uri 'none'`,
+          `object-src 'none'`,
+          `frame-ancestors 'none'`,
+        ].join('; '),
+      )
+      .type('text/html; charset=utf-8')
+      .send(pages.render(name, data, { locale }));
+  }
+
+  /** The error dialect of pages: what went wrong as a page for people, as JSON for programs. */
+  function errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    if (!acceptsHtml(request)) {
+      return jsonErrors(error, request, reply);
+    }
+    const refusal = toOAuthError(error);
+    const reference = logRefusal(refusal, request);
+    reply.headers(refusal.headers);
+    return send(request, reply, 'error', { kind: errorKind(refusal), reference }, { status: refusal.status });
+  }
+
+  return {
+    send,
+    errors,
+    /** Sends the browser to another address of the service (303, so that a form is never sent on). */
+    redirect: (reply: FastifyReply, path: string): FastifyReply => noStore(reply).redirect(basePath + path, 303),
+    /** "Redirect to the sign-in page" (service specification 4.1, 4.2, 7): it says there what is wrong. */
+    refuse(reply: FastifyReply, problem: 'client' | 'request' | 'expired'): FastifyReply {
+      return noStore(reply).redirect(`${basePath}/login?problem=${problem}`, 303);
+    },
+  };
+}
+
+/** The client as pages show it. @param redirectUri the one in use, else the first registered */
+export function clientView(client: Client, redirectUri = client.metadata.redirect_uris[0]): ClientView {
+  const { client_uri, logo_uri, policy_uri, tos_uri } = client.metadata;
+  const view: ClientView = {
+    clientId: client.clientId,
+    name: displayName(client.clientId, client.metadata),
+    host: redirectUri === undefined ? client.clientId : redirectHost(redirectUri),
+    selfRegistered: client.approvedBy === 'automatic',
+  };
+  if (client_uri !== undefined) view.homeUri = client_uri;
+  if (logo_uri !== undefined) view.logoUri = logo_uri;
+  if (policy_uri !== undefined) view.policyUri = policy_uri;
+  if (tos_uri !== undefined) view.tosUri = tos_uri;
+  return view;
+}
+
+export function accountView(user: User): AccountView {
+  const name = user.claims['name'];
+  return typeof name === 'string' && name !== '' ? { username: user.username, name } : { username: user.username };
+}
+
+/** True for a browser that navigates; programs get JSON. */
+export function acceptsHtml(request: FastifyRequest): boolean {
+  return (request.headers.accept ?? '').includes('text/html') || request.headers['sec-fetch-mode'] === 'navigate';
+}
+
+/** A source expression that matches a redirect URI: its origin, or the scheme of a native application's. */
+function cspSource(uri: string): string {
+  const url = new URL(uri);
+  return url.origin === 'null' ? url.protocol : url.origin;
+}
+
+function errorKind(refusal: OAuthError): Pages['error']['kind'] {
+  if (refusal.code === 'not_found') return 'not-found';
+  if (refusal.code === 'conflict') return 'answered';
+  switch (refusal.status) {
+    case 405:
+      return 'method';
+    case 413:
+    case 414:
+    case 431:
+      return 'too-large';
+    case 429:
+      return 'too-many';
+    case 503:
+      return 'unavailable';
+    default:
+      return refusal.status >= 500 ? 'server' : 'request';
+  }
+}

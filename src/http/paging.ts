@@ -1,0 +1,41 @@
+// Lists, newest first, paged by limit and cursor.
+import { z } from 'zod';
+import { invalidRequest } from '../oauth/errors.ts';
+
+export const pageShape = z.object({
+  limit: z
+    .string()
+    .regex(/^\d{1,4}$/, 'must be a number from 1 to 200')
+    .transform(Number)
+    .refine((limit) => limit >= 1 && limit <= 200, 'must be a number from 1 to 200')
+    .default(50),
+  cursor: z.string().max(500).optional(),
+});
+
+/** @throws OAuthError invalid_request for a cursor that no page gave */
+export function readCursor(cursor: string | undefined): { at: Date; id: string } | undefined {
+  if (cursor === undefined) return undefined;
+  const [at, id] = Buffer.from(cursor, 'base64url').toString().split('\n');
+  const date = new Date(at ?? '');
+  if (id === undefined || Number.isNaN(date.getTime()) || id.includes('\0'))
+    throw invalidRequest('the parameter cursor is not one that a page gave');
+  return { at: date, id };
+}
+
+export function cursorOf(item: { at: Date; id: string }): string {
+  return Buffer.from(`${item.at.toISOString()}\n${item.id}`).toString('base64url');
+}
+
+/** One page: its items and the cursor of the next, if it is full. */
+export function pageOf<T>(
+  name: string,
+  items: readonly T[],
+  limit: number,
+  view: (item: T) => unknown,
+  key: (item: T) => { at: Date; id: string },
+): Record<string, unknown> {
+  const page: Record<string, unknown> = { [name]: items.map(view) };
+  const last = items.at(-1);
+  if (last !== undefined && items.length === limit) page['next_cursor'] = cursorOf(key(last));
+  return page;
+}

@@ -1,0 +1,46 @@
+// Request parameters: each at most once, empty ones as if absent, their shape by a zod schema (RFC 6749 3.1, 3.2).
+import { z } from 'zod';
+import { invalidRequest } from '../oauth/errors.ts';
+
+/** Text that PostgreSQL can store and a header can carry after encoding: no NUL, no lone surrogates. */
+export const text = (max: number) =>
+  z
+    .string({ error: 'must be a string' })
+    .max(max, `must have at most ${max} characters`)
+    .refine((value) => !value.includes('\0') && value.isWellFormed(), 'must be well-formed text');
+
+/**
+ * Validates parameters of a query or a form against a schema; unknown ones are ignored, none is coerced.
+ * @throws OAuthError invalid_request
+ */
+export function readParameters<S extends z.ZodType>(schema: S, input: unknown): z.infer<S> {
+  const given = singleValued(input);
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0]!;
+  const name = issue.path.map(String).join('.');
+  if (issue.code === 'invalid_type' && issue.path.length === 1 && given[name] === undefined) {
+    throw invalidRequest(`the parameter ${name} is missing`);
+  }
+  throw invalidRequest(`the parameter ${name} ${/^(must|is) /.test(issue.message) ? issue.message : 'is not valid'}`);
+}
+
+const maxParameters = 64;
+
+/**
+ * The parameters as a plain record of strings, without empty ones.
+ * @throws OAuthError invalid_request for a repeated parameter or too many
+ */
+export function singleValued(input: unknown): Record<string, string> {
+  const values: Record<string, string> = {};
+  if (typeof input !== 'object' || input === null) return values;
+  const entries = Object.entries(input);
+  if (entries.length > maxParameters) throw invalidRequest(`more than ${maxParameters} parameters`);
+  for (const [name, value] of entries) {
+    if (Array.isArray(value))
+      throw invalidRequest(`the parameter ${/^[a-z_-]{1,40}$/.test(name) ? name : 'given'} is repeated`);
+    if (typeof value !== 'string' || value === '' || name === '__proto__') continue;
+    values[name] = value;
+  }
+  return values;
+}

@@ -1,0 +1,47 @@
+// The headers of every response (security requirements R57, R96), and methods that an address does not answer.
+import type { FastifyInstance } from 'fastify';
+import { OAuthError } from '../oauth/errors.ts';
+
+export function securityHeaders(app: FastifyInstance, https: boolean): void {
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers({
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'content-security-policy': `default-src 'none'; base-uri 'none'; frame-ancestors 'none'`,
+    });
+    if (https) reply.header('strict-transport-security', 'max-age=31536000; includeSubDomains');
+  });
+  refuseOtherMethods(app);
+}
+
+/** 405 with Allow for a known address that is asked with another method (RFC 9110 15.5.6). */
+function refuseOtherMethods(app: FastifyInstance): void {
+  const methods = new Map<string, Set<string>>();
+  app.addHook('onRoute', (route) => {
+    if (route.url.includes('*')) return;
+    const known = methods.get(route.url) ?? new Set<string>();
+    for (const method of [route.method].flat()) known.add(method);
+    methods.set(route.url, known);
+  });
+  app.addHook('onRequest', async (request) => {
+    if (!request.is404) return;
+    const path = request.url.split('?')[0]!;
+    const known = [...methods].find(([url]) => matches(url, path))?.[1];
+    if (known) {
+      throw new OAuthError('invalid_request', 'this address does not answer that method', 405, {
+        headers: { allow: [...known].join(', ') },
+      });
+    }
+  });
+}
+
+function matches(route: string, path: string): boolean {
+  const expected = route.split('/');
+  const given = path.split('/');
+  return (
+    expected.length === given.length &&
+    expected.every((part, index) => (part.startsWith(':') ? given[index] !== '' : part === given[index]))
+  );
+}

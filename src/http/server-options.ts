@@ -1,0 +1,30 @@
+// What endpoints are built from: the dependencies that app.ts makes once and hands to each plugin.
+import type { Config } from '../config.ts';
+import type { PasswordHashing } from '../crypto/password-hashing.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
+import type { ClientCache } from '../repositories/client-cache.ts';
+import type { Store } from '../repositories/index.ts';
+import type { Limits } from '../repositories/limits.ts';
+import type { KeyRing } from '../tokens/key-ring.ts';
+import type { TokenService } from '../tokens/token-service.ts';
+import type { AuditTrail } from './audit.ts';
+import type { AuthorizationFlow } from './authorization/flow.ts';
+import type { BrowserSessions } from './browser-session.ts';
+import type { AuthenticateClient } from './client-authentication.ts';
+import type { PageResponses } from './page-response.ts';
+
+export interface ServerOptions {
+  config: Config;
+  store: Store;
+  clients: ClientCache;
+  tokens: TokenService;
+  keyRing: KeyRing;
+  secretBox: SecretBox;
+  passwords: PasswordHashing;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  authenticateClient: AuthenticateClient;
+  audit: AuditTrail;
+  limits: Limits;
+  flow: AuthorizationFlow;
+}

@@ -1,0 +1,252 @@
+// The data that each page shows: the contract between the endpoints and the templates, and an example of each.
+//
+// Every path here (`action`, `switchAccountUri`, `accountUri`, `logoutUri`) begins with "/" and hangs below the base
+// address: the renderer puts the base address's own path before it.
+
+/** The client as a person sees it: everything here is untrusted text or a URL that registration has validated. */
+export interface ClientView {
+  clientId: string;
+  /** The client_name, or the client_id when it registered none. */
+  name: string;
+  logoUri?: string;
+  policyUri?: string;
+  tosUri?: string;
+  /** The client_uri that it registered: where a person finds the application again. */
+  homeUri?: string;
+  /** Host of the redirect URI in use, e.g. "shop.example". */
+  host: string;
+  /** True when no administrator has looked at this registration (REGISTRATION_APPROVAL=automatic). */
+  selfRegistered: boolean;
+}
+
+export interface AccountView {
+  username: string;
+  /** The display name, when one is known. */
+  name?: string;
+}
+
+/** Hidden fields that every form carries: the pending authorization request (if any) and the anti-forgery token. */
+export interface FormView {
+  /** Path and query that the form posts to, e.g. "/login". */
+  action: string;
+  /** Name/value pairs of hidden inputs; always holds `csrf`, and `transaction` where a request is pending. */
+  hidden: Record<string, string>;
+}
+
+/** Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. */
+export type LoginProblem =
+  | 'credentials' // wrong user name or password: both read the same
+  | 'missing' // a field was left empty
+  | 'expired' // the form or the request behind it is too old
+  | 'tampered' // the anti-forgery token or the origin did not match
+  | 'busy' // too many sign-ins at once: try again in a moment
+  | 'throttled' // too many failures
+  | 'client' // unknown or disabled client, or wrong redirect_uri: not the person's fault, no form
+  | 'request' // the application sent a faulty request: not the person's fault, no form
+  | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
+
+export interface Pages {
+  /** Sign-in. `form` absent: signing in could not help, so none is offered. */
+  login: {
+    client?: ClientView;
+    form?: FormView;
+    /** What the person typed before, or login_hint. */
+    username?: string;
+    problem?: LoginProblem;
+    /** Fields that the problem is about: each gets its own sentence (`login.field.username`, `login.field.password`). */
+    fields?: ('username' | 'password')[];
+    /** Set when a person is signed in already and is asked again (prompt=login, max_age). */
+    reauthentication?: AccountView;
+    /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
+    forgottenPasswordUri?: string;
+    /** A short reference for the operator's log. */
+    reference?: string;
+  };
+  consent: {
+    client: ClientView;
+    account: AccountView;
+    form: FormView;
+    /** Where to switch the account: a path that signs in as somebody else and returns here. */
+    switchAccountUri: string;
+    /** What is asked for, one entry a scope, with the values that would be released (name of the claim, its text). */
+    scopes: { scope: string; claims: { claim: string; value: string }[] }[];
+    problem?: 'expired' | 'tampered';
+  };
+  /** "Continue to CLIENT as USER", one protected button (the /authenticate short form). */
+  continue: { client: ClientView; account: AccountView; form: FormView };
+  /** Sign-out question. */
+  logout: { client?: ClientView; account: AccountView; form: FormView; problem?: 'expired' | 'tampered' };
+  /** After sign-out; `stayed` when the person chose to stay signed in. */
+  'signed-out': {
+    client?: ClientView;
+    stayed: boolean;
+    problem?: 'hint' | 'redirect';
+    accountUri: string;
+    /** Applications to go back to, with the client_uri of each. */
+    applications?: { name: string; uri: string }[];
+    /** Front-channel logout: addresses to load in hidden frames; the policy's `frame-src` has to name their origins. */
+    frames?: string[];
+    /** The validated post-logout redirect URI, `state` included: the page goes on to it once the frames have loaded. */
+    continueUri?: string;
+  };
+  /** Something is wrong that no form could mend. `kind` is a key under `error.kind.` of the catalogue. */
+  error: {
+    kind:
+      | 'not-found'
+      | 'client'
+      | 'request'
+      | 'expired'
+      | 'answered'
+      | 'busy'
+      | 'too-many'
+      | 'unavailable'
+      | 'server'
+      | 'tampered'
+      | 'logout-hint'
+      | 'logout-redirect'
+      | 'navigation'
+      | 'too-large'
+      | 'method';
+    reference: string;
+    client?: ClientView;
+  };
+  /** The provider's page for a person whom an application did not admit. */
+  'access-denied': { client?: ClientView; account?: AccountView };
+  /** Response mode form_post: submits itself by script, with a button for browsers without. */
+  'form-post': { action: string; parameters: [string, string][]; client?: ClientView };
+  account: {
+    account: AccountView;
+    email?: string;
+    /** Applications with a remembered grant. */
+    grants: { clientId: string; name: string; scopes: string[]; since: Date }[];
+    logoutUri: string;
+    /** Posts `withdraw` with the client_id of the grant to end. */
+    form: FormView;
+    problem?: 'expired' | 'tampered';
+    /** What the person has just done here. */
+    done?: 'withdrawn';
+  };
+}
+
+export type PageName = keyof Pages;
+
+/** What every page gets besides its own data. */
+export interface PageContext {
+  /** BCP 47 tag of the language shown. */
+  locale: string;
+  /** Path prefix of the base address, without a trailing slash: "" or "/idp". */
+  basePath: string;
+}
+
+const client: ClientView = {
+  clientId: 'harbour',
+  name: 'Harbour',
+  logoUri: 'https://harbour.example/logo.png',
+  policyUri: 'https://harbour.example/privacy',
+  tosUri: 'https://harbour.example/terms',
+  homeUri: 'https://harbour.example/',
+  host: 'harbour.example',
+  selfRegistered: true,
+};
+const bareClient: ClientView = { clientId: 'c-1', name: '', host: '', selfRegistered: false };
+const account: AccountView = { username: 'ada', name: 'Ada Lovelace' };
+const form = (action: string): FormView => ({ action, hidden: { csrf: 'token', transaction: 'request' } });
+
+/**
+ * For each page the least and the most that it can be given. The renderer rehearses them when it starts, so that a
+ * template which fails does so before anybody meets it.
+ */
+export const examples: { [N in PageName]: [least: Pages[N], most: Pages[N]] } = {
+  login: [
+    {},
+    {
+      client,
+      form: form('/login'),
+      username: 'ada',
+      problem: 'credentials',
+      fields: ['username', 'password'],
+      reauthentication: account,
+      forgottenPasswordUri: '/password',
+      reference: '7F3K-9QXD',
+    },
+  ],
+  consent: [
+    { client: bareClient, account: { username: '' }, form: form('/consent'), switchAccountUri: '/login', scopes: [] },
+    {
+      client,
+      account,
+      form: form('/consent'),
+      switchAccountUri: '/login?switch=1',
+      scopes: [
+        { scope: 'openid', claims: [] },
+        {
+          scope: 'profile',
+          claims: [
+            { claim: 'name', value: 'Ada Lovelace' },
+            { claim: 'birthdate', value: '1815-12-10' },
+            { claim: 'zoneinfo', value: 'Europe/London' },
+          ],
+        },
+        { scope: 'email', claims: [{ claim: 'email', value: 'ada@example.org' }] },
+        { scope: 'phone', claims: [] },
+        { scope: 'offline_access', claims: [] },
+      ],
+      problem: 'expired',
+    },
+  ],
+  continue: [
+    { client: bareClient, account: { username: '' }, form: form('/authenticate') },
+    { client, account, form: form('/authenticate') },
+  ],
+  logout: [
+    { account: { username: '' }, form: form('/logout') },
+    { client, account, form: form('/logout'), problem: 'tampered' },
+  ],
+  'signed-out': [
+    { stayed: false, accountUri: '/account' },
+    {
+      client,
+      stayed: false,
+      problem: 'redirect',
+      accountUri: '/account',
+      applications: [{ name: 'Lighthouse', uri: 'https://lighthouse.example/' }],
+      frames: ['https://lighthouse.example/logout?sid=1'],
+      continueUri: 'https://harbour.example/bye?state=1',
+    },
+  ],
+  error: [
+    { kind: 'server', reference: '' },
+    { kind: 'request', reference: '7F3K-9QXD', client },
+  ],
+  'access-denied': [{}, { client, account }],
+  'form-post': [
+    { action: 'https://harbour.example/callback', parameters: [] },
+    {
+      action: 'https://harbour.example/callback?tenant=1',
+      parameters: [
+        ['code', 'c0de'],
+        ['state', 'st4te'],
+        ['iss', 'https://id.example'],
+      ],
+      client,
+    },
+  ],
+  account: [
+    { account: { username: '' }, grants: [], logoutUri: '/logout', form: form('/account') },
+    {
+      account,
+      email: 'ada@example.org',
+      grants: [
+        {
+          clientId: 'harbour',
+          name: 'Harbour',
+          scopes: ['openid', 'profile', 'email'],
+          since: new Date('2026-03-14T09:26:53Z'),
+        },
+      ],
+      logoutUri: '/logout',
+      form: form('/account'),
+      done: 'withdrawn',
+    },
+  ],
+};

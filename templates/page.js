@@ -1,0 +1,35 @@
+// What HTML cannot do: a button that shows the password, and going on once other applications have heard of a sign-out.
+// Plain old syntax and a script that fails alone: the pages are complete without it.
+(function () {
+  var button = document.getElementById('show-password');
+  var field = document.getElementById('password');
+  if (button && field) {
+    var texts = [button.textContent, button.getAttribute('data-hide')];
+    var labels = [button.getAttribute('aria-label'), button.getAttribute('data-hide-label')];
+    var show = function (shown) {
+      field.type = shown ? 'text' : 'password';
+      button.textContent = texts[shown ? 1 : 0];
+      button.setAttribute('aria-label', labels[shown ? 1 : 0]);
+    };
+    button.addEventListener('click', function () {
+      show(field.type === 'password');
+      field.focus();
+    });
+    // Sent as a password, so that the browser does not remember it as text.
+    field.form.addEventListener('submit', function () {
+      show(false);
+    });
+    button.hidden = false;
+  }
+  var onward = document.querySelector('[data-go-on]');
+  if (onward) {
+    var gone = false;
+    var go = function () {
+      if (!gone) location.replace(onward.href);
+      gone = true;
+    };
+    // `load` waits for the frames; one that never answers must not keep the person here.
+    window.addEventListener('load', go);
+    setTimeout(go, 4000);
+  }
+})();
