@@ -1,0 +1,213 @@
+// The composition root: builds everything by hand and registers every endpoint; the route map on one screen.
+import fastifyCookie from '@fastify/cookie';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import { createPasswordHashing } from './crypto/password-hashing.ts';
+import type { SecretBox } from './crypto/secret-box.ts';
+import type { Database } from './database/database.ts';
+import { accountEndpoint } from './endpoints/account/routes.ts';
+import { adminEndpoint } from './endpoints/admin/routes.ts';
+import { promptValues, responseModes, responseTypes } from './http/authorization/request.ts';
+import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
+import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
+import { consentEndpoint } from './endpoints/consent/routes.ts';
+import { type Capabilities, discoveryEndpoint } from './endpoints/discovery/routes.ts';
+import { healthEndpoint } from './endpoints/health/routes.ts';
+import { jwksEndpoint } from './endpoints/jwks/routes.ts';
+import { loginEndpoint } from './endpoints/login/routes.ts';
+import { logoutEndpoint } from './endpoints/logout/routes.ts';
+import { pagesEndpoint } from './endpoints/pages/routes.ts';
+import { registrationEndpoint } from './endpoints/registration/routes.ts';
+import { authorizationCodeGrant } from './endpoints/token/authorization-code.ts';
+import { clientCredentialsGrant } from './endpoints/token/client-credentials.ts';
+import { refreshTokenGrant } from './endpoints/token/refresh-token.ts';
+import { tokenEndpoint } from './endpoints/token/routes.ts';
+import { userinfoEndpoint } from './endpoints/userinfo/routes.ts';
+import { createAuthorizationFlow } from './http/authorization/flow.ts';
+import { createAuditTrail } from './http/audit.ts';
+import { createBrowserSessions } from './http/browser-session.ts';
+import { createClientAuthentication } from './http/client-authentication.ts';
+import { crossOrigin } from './http/cross-origin.ts';
+import { jsonErrors } from './http/errors.ts';
+import { createPageResponses } from './http/page-response.ts';
+import { createPages } from './http/pages.ts';
+import { securityHeaders } from './http/security-headers.ts';
+import type { ServerOptions } from './http/server-options.ts';
+import {
+  assertionSigningAlgorithms,
+  clientAuthenticationMethods,
+  idTokenSigningAlgorithms,
+} from './oauth/client-metadata.ts';
+import { supportedClaims } from './oauth/claims.ts';
+import { notFound } from './oauth/errors.ts';
+import { registrableScopes } from './oauth/scope.ts';
+import { createGuardedFetch } from './outbound/guarded-fetch.ts';
+import { createClientCache } from './repositories/client-cache.ts';
+import { createStore } from './repositories/index.ts';
+import { createLimits } from './repositories/limits.ts';
+import { createClientKeys } from './tokens/client-keys.ts';
+import { passwordAcr } from './tokens/id-token.ts';
+import { openKeyRing } from './tokens/key-ring.ts';
+import { createTokenService } from './tokens/token-service.ts';
+
+export interface AppOptions {
+  config: Config;
+  database: Database;
+  secretBox: SecretBox;
+  logger: Logger;
+}
+
+// seconds that a retired key stays published beyond the longest life of an ID Token, for caches and clocks
+const retirementMargin = 3600;
+/** The addresses that scripts of any origin may call. */
+const crossOriginPaths = [
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  '/jwks',
+  '/token',
+  '/user/info',
+];
+const keyRingInterval = 30_000; // milliseconds
+
+export async function buildApp({ config, database, secretBox, logger }: AppOptions): Promise<FastifyInstance> {
+  const store = createStore(database);
+  const clients = createClientCache(store);
+  const keyRing = await openKeyRing({ store, secretBox, retirement: config.lifetimes.idToken + retirementMargin });
+  const { issuer, basePath, lifetimes } = config;
+  const tokens = createTokenService({
+    issuer,
+    keyRing,
+    secretBox,
+    findClient: clients.find,
+    lifetimes,
+    rotateConfidential: config.rotateConfidential,
+  });
+  const limits = createLimits(database, config.limits);
+  const renderer = createPages(
+    config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
+  );
+  const pages = createPageResponses(renderer, basePath);
+  const parts: Omit<ServerOptions, 'flow'> = {
+    config,
+    store,
+    clients,
+    tokens,
+    keyRing,
+    secretBox,
+    pages,
+    passwords: createPasswordHashing({ concurrency: config.passwordHashConcurrency, queue: config.passwordHashQueue }),
+    sessions: createBrowserSessions({
+      store,
+      secretBox,
+      issuer,
+      basePath,
+      secure: config.secureCookies,
+      idleLifetime: lifetimes.sessionIdle,
+      lifetime: lifetimes.session,
+    }),
+    authenticateClient: createClientAuthentication({
+      clients,
+      store,
+      tokens,
+      limits,
+      clientKeys: createClientKeys(createGuardedFetch(config.outboundAllow)),
+      issuer,
+      tokenPath: '/token',
+    }),
+    audit: createAuditTrail(store),
+    limits,
+  };
+  const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
+
+  const app = Fastify({
+    loggerInstance: logger as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
+    bodyLimit: 64 * 1024,
+    requestTimeout: 15_000,
+    handlerTimeout: 20_000,
+    connectionTimeout: 0,
+    http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
+    routerOptions: { maxParamLength: 255 },
+    exposeHeadRoutes: false,
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    return503OnClosing: true,
+    forceCloseConnections: 'idle',
+  });
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+  });
+  securityHeaders(app, config.secureCookies);
+  await app.register(fastifyCookie);
+
+  const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
+  const capabilities: Capabilities = {
+    endpoints: {
+      authorization_endpoint: '/authorize',
+      token_endpoint: '/token',
+      userinfo_endpoint: '/user/info',
+      jwks_uri: '/jwks',
+      registration_endpoint: '/register',
+      end_session_endpoint: '/logout',
+    },
+    ownEndpoints: { authentication_endpoint: '/authenticate' },
+    responseTypes,
+    responseModes,
+    grantTypes: grantTypes.map((grantType) => grantType.name),
+    prompts: promptValues,
+    scopes: registrableScopes,
+    claims: supportedClaims,
+    clientAuthenticationMethods,
+    assertionAlgorithms: assertionSigningAlgorithms,
+    idTokenAlgorithms: idTokenSigningAlgorithms,
+    acrValues: [passwordAcr],
+    locales: renderer.availableLocales,
+  };
+
+  await app.register(
+    async (root) => {
+      await crossOrigin(
+        root,
+        crossOriginPaths.map((path) => basePath + path),
+      );
+      await root.register(discoveryEndpoint, { ...options, capabilities });
+      await root.register(jwksEndpoint, options);
+      await root.register(registrationEndpoint, options);
+      await root.register(authorizationEndpoint, options);
+      await root.register(authenticationEndpoint, options);
+      await root.register(loginEndpoint, options);
+      await root.register(consentEndpoint, options);
+      await root.register(pagesEndpoint, { ...options, renderer });
+      await root.register(tokenEndpoint, { ...options, grantTypes });
+      await root.register(userinfoEndpoint, options);
+      await root.register(logoutEndpoint, options);
+      await root.register(accountEndpoint, options);
+      await root.register(adminEndpoint, options);
+      await root.register(healthEndpoint, { ...options, isClosing: () => closing });
+      root.get('/', (_request, reply) => pages.redirect(reply, '/account'));
+    },
+    { prefix: basePath },
+  );
+
+  app.setNotFoundHandler((request, reply) => {
+    const error = notFound('there is nothing at this address: see the discovery document for the addresses');
+    return request.headers.accept?.includes('text/html')
+      ? pages.errors(error, request, reply)
+      : jsonErrors(error, request, reply);
+  });
+  app.setErrorHandler(jsonErrors);
+
+  database.listen('gatehouse', (payload) => {
+    const [kind, id] = payload?.split(' ') ?? [];
+    if (kind === undefined || kind === 'client') clients.forget(id);
+    if (kind === undefined || kind === 'keys')
+      keyRing.refresh().catch((error: unknown) => logger.error({ err: error }, 'the keys could not be read'));
+  });
+  const timer = setInterval(() => {
+    keyRing.refresh().catch((error: unknown) => logger.error({ err: error }, 'the keys could not be read'));
+  }, keyRingInterval);
+  app.addHook('onClose', async () => clearInterval(timer));
+  return app;
+}

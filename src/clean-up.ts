@@ -1,0 +1,37 @@
+// The background job that deletes what has expired, on one instance at a time.
+import type { Logger } from 'pino';
+import type { Store } from './repositories/index.ts';
+
+const interval = 15_000; // milliseconds between rounds, but a full batch is followed by the next at once
+
+/** Starts the job; stop() waits for the batch under way. */
+export function cleanUp(store: Store, logger: Logger): { stop(): Promise<void> } {
+  let stopped = false;
+  let running: Promise<void> = Promise.resolve();
+
+  async function round(): Promise<void> {
+    for (let kind = 0; kind < store.expired.kinds; kind++) {
+      let gone: number;
+      do {
+        if (stopped) return;
+        // a transaction a batch: short locks, and the claim ends with it
+        gone = await store.transaction(async ({ expired }) =>
+          (await expired.claim()) ? expired.deleteBatch(kind) : 0,
+        );
+      } while (gone >= store.expired.batch);
+    }
+  }
+
+  const timer = setInterval(() => {
+    running = running
+      .then(round)
+      .catch((error: unknown) => logger.warn({ err: error }, 'expired rows could not be deleted'));
+  }, interval);
+  return {
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

@@ -1,0 +1,79 @@
+// GET /authenticate: the short form of an authorization request (service specification 4.2, decisions section 3).
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { onlyNavigation } from '../../http/browser-session.ts';
+import { onlyForms } from '../../http/form-body.ts';
+import { accountView, clientView } from '../../http/page-response.ts';
+import { readParameters, singleValued, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import { isPublicClient } from '../../oauth/client-metadata.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+
+/** What the short form honours of an authorization request. */
+const honoured = ['client_id', 'redirect_uri', 'state', 'nonce', 'code_challenge', 'code_challenge_method'];
+const confirmation = z.object({ csrf: text(100), transaction: text(100) });
+
+export async function authenticationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { clients, flow, pages, sessions } = options;
+  await onlyForms(app);
+  app.setErrorHandler(flow.errors);
+
+  app.get('/authenticate', async (request, reply) => {
+    onlyNavigation(request);
+    const sent = singleValued(request.query);
+    const client = sent['client_id'] === undefined ? undefined : await clients.find(sent['client_id']);
+    if (!client || isPublicClient(client.metadata)) {
+      throw new OAuthError('invalid_request', 'the request cannot be trusted', 400, {
+        cause: 'unknown or public client',
+      });
+    }
+    const parameters = {
+      ...Object.fromEntries(honoured.flatMap((name) => (sent[name] === undefined ? [] : [[name, sent[name]]]))),
+      response_type: 'code',
+      scope: client.metadata.scope,
+    };
+    // another site can send a browser here; without a challenge of the client's nothing ties the code to a wish for it
+    const unasked = isForeign(request) && sent['code_challenge'] === undefined && !client.firstParty;
+    return flow.begin(
+      request,
+      reply,
+      'authentication',
+      parameters,
+      unasked
+        ? (authorization, session, transaction) =>
+            pages.send(
+              request,
+              reply,
+              'continue',
+              {
+                client: clientView(client, authorization.target.redirectUri),
+                account: accountView(session.user),
+                form: {
+                  action: '/authenticate',
+                  hidden: {
+                    csrf: sessions.formToken(request, reply, { action: '/authenticate', transaction, session }),
+                    transaction,
+                  },
+                },
+              },
+              { formTarget: authorization.target.redirectUri },
+            )
+        : undefined,
+    );
+  });
+
+  app.post('/authenticate', async (request, reply) => {
+    const { csrf, transaction } = readParameters(confirmation, singleValued(request.body));
+    const session = await sessions.find(request, reply);
+    if (!sessions.isOwnForm(request, csrf, { action: '/authenticate', transaction, session })) {
+      throw invalidRequest('the form is too old or came from elsewhere');
+    }
+    return pages.redirect(reply, `/authorize?transaction=${transaction}`);
+  });
+}
+
+/** True unless the browser says that the visit began here or by the person's own hand. */
+function isForeign(request: FastifyRequest): boolean {
+  const site = request.headers['sec-fetch-site'];
+  return site !== 'same-origin' && site !== 'none';
+}

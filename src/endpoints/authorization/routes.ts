@@ -1,0 +1,37 @@
+// GET|POST /authorize: the authorization endpoint; every page of a sign-in returns here (OpenID Connect Core 3.1.2).
+import type { FastifyInstance } from 'fastify';
+import { onlyNavigation } from '../../http/browser-session.ts';
+import { onlyForms } from '../../http/form-body.ts';
+import { singleValued } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import { invalidRequest } from '../../oauth/errors.ts';
+
+// what fits into an address, so that a form can be turned into one
+const maxAddress = 8000;
+
+export async function authorizationEndpoint(app: FastifyInstance, { flow, pages }: ServerOptions): Promise<void> {
+  await onlyForms(app);
+  app.setErrorHandler(flow.errors);
+
+  app.get('/authorize', (request, reply) => {
+    onlyNavigation(request);
+    const parameters = singleValued(request.query);
+    const { transaction } = parameters;
+    return transaction === undefined
+      ? flow.begin(request, reply, 'authorization', parameters)
+      : flow.resume(request, reply, transaction);
+  });
+
+  app.post('/authorize', (request, reply) => {
+    onlyNavigation(request);
+    const query = singleValued(request.query);
+    const body = singleValued(request.body);
+    if (Object.keys(query).some((name) => name in body)) throw invalidRequest('a parameter is repeated');
+    const parameters = { ...query, ...body };
+    delete parameters['transaction'];
+    // another site's form comes without the session's cookie (SameSite=Lax); as a GET it comes with it
+    const address = `/authorize?${new URLSearchParams(parameters).toString()}`;
+    if (request.headers.cookie === undefined && address.length < maxAddress) return pages.redirect(reply, address);
+    return flow.begin(request, reply, 'authorization', parameters);
+  });
+}

@@ -1,0 +1,74 @@
+// GET /.well-known/…: what the service can do, built from what was registered (OpenID Connect Discovery, RFC 8414).
+import type { FastifyInstance } from 'fastify';
+import { jsonErrors } from '../../http/errors.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+
+/** What the composition root registered, in the terms of the discovery documents. */
+export interface Capabilities {
+  /** Addresses with a standard name, as paths below the issuer: `authorization_endpoint: "/authorize"`. */
+  endpoints: Readonly<Record<string, string>>;
+  /** Addresses of the service's own, which stand in the OAuth server metadata only. */
+  ownEndpoints: Readonly<Record<string, string>>;
+  responseTypes: readonly string[];
+  responseModes: readonly string[];
+  grantTypes: readonly string[];
+  prompts: readonly string[];
+  scopes: readonly string[];
+  claims: readonly string[];
+  clientAuthenticationMethods: readonly string[];
+  assertionAlgorithms: readonly string[];
+  idTokenAlgorithms: readonly string[];
+  acrValues: readonly string[];
+  locales: readonly string[];
+}
+
+const maxAge = 300;
+
+export async function discoveryEndpoint(
+  app: FastifyInstance,
+  { config, capabilities }: ServerOptions & { capabilities: Capabilities },
+): Promise<void> {
+  app.setErrorHandler(jsonErrors);
+  const openid = JSON.stringify(openidConfiguration(config.issuer, capabilities));
+  const oauth = JSON.stringify({
+    ...openidConfiguration(config.issuer, capabilities),
+    ...addresses(config.issuer, capabilities.ownEndpoints),
+  });
+  const serve = (path: string, document: string) =>
+    app.get(path, (_request, reply) =>
+      reply.header('cache-control', `public, max-age=${maxAge}`).type('application/json; charset=utf-8').send(document),
+    );
+  serve('/.well-known/openid-configuration', openid);
+  serve('/.well-known/oauth-authorization-server', oauth);
+}
+
+function openidConfiguration(issuer: string, capabilities: Capabilities): Record<string, unknown> {
+  return {
+    issuer,
+    ...addresses(issuer, capabilities.endpoints),
+    scopes_supported: capabilities.scopes,
+    response_types_supported: capabilities.responseTypes,
+    response_modes_supported: capabilities.responseModes,
+    grant_types_supported: capabilities.grantTypes,
+    acr_values_supported: capabilities.acrValues,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: capabilities.idTokenAlgorithms,
+    token_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
+    token_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
+    display_values_supported: ['page'],
+    claim_types_supported: ['normal'],
+    claims_supported: capabilities.claims,
+    ui_locales_supported: capabilities.locales,
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+    require_request_uri_registration: false,
+    prompt_values_supported: capabilities.prompts,
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+  };
+}
+
+function addresses(issuer: string, paths: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, issuer + path]));
+}

@@ -1,0 +1,165 @@
+// GET|POST /login: the sign-in page and its form; with a pending request it goes on there, else to the account page.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { digest } from '../../crypto/secrets.ts';
+import { PasswordHashingBusy } from '../../crypto/password-hashing.ts';
+import { onlyNavigation } from '../../http/browser-session.ts';
+import { onlyForms } from '../../http/form-body.ts';
+import { networkOf } from '../../http/network.ts';
+import { accountView, clientView } from '../../http/page-response.ts';
+import { singleValued, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import type { LoginProblem, Pages } from '../../http/views.ts';
+import { OAuthError } from '../../oauth/errors.ts';
+import type { Session } from '../../repositories/sessions.ts';
+
+const form = z.object({
+  csrf: text(100).optional(),
+  transaction: text(100).optional(),
+  username: text(320).optional(),
+  password: text(4096).optional(),
+});
+
+/** What is wrong before any form: a key of the page's catalogue. */
+const standing: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
+
+interface Pending {
+  client: Pages['login']['client'];
+  redirectUri: string | undefined;
+  loginHint: string | undefined;
+  uiLocales: string | undefined;
+}
+
+export async function loginEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { store, clients, passwords, sessions, pages, audit, limits } = options;
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get('/login', async (request, reply) => {
+    onlyNavigation(request);
+    const { transaction, problem } = singleValued(request.query);
+    if (problem !== undefined && standing.includes(problem)) {
+      return pages.send(request, reply, 'login', { problem: problem as LoginProblem }, { status: 400 });
+    }
+    const session = await sessions.find(request, reply);
+    const pending = transaction === undefined ? undefined : await findPending(request, transaction);
+    if (transaction !== undefined && !pending) {
+      // the form is too old, but whoever wants to sign in still can
+      return show(request, reply, undefined, undefined, session, { problem: 'expired', status: 400 });
+    }
+    return show(request, reply, transaction, pending, session, {});
+  });
+
+  app.post('/login', async (request, reply) => {
+    const parsed = form.safeParse(singleValued(request.body));
+    if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
+    const { csrf, transaction, username, password } = parsed.data;
+    const session = await sessions.find(request, reply);
+    const pending = transaction === undefined ? undefined : await findPending(request, transaction);
+    if (!sessions.isOwnForm(request, csrf, { action: '/login', transaction, session })) {
+      const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
+      return show(request, reply, pending && transaction, pending, session, { problem, username, status: 400 });
+    }
+    if (transaction !== undefined && !pending) {
+      return show(request, reply, undefined, undefined, session, { problem: 'expired', username, status: 400 });
+    }
+    const missing = (['username', 'password'] as const).filter((field) => parsed.data[field] === undefined);
+    if (username === undefined || password === undefined) {
+      return show(request, reply, transaction, pending, session, {
+        problem: 'missing',
+        fields: missing,
+        username,
+        status: 400,
+      });
+    }
+    const wait = await limits.consume('signInPerNetwork', networkOf(request.ip));
+    if (wait > 0) {
+      reply.header('retry-after', String(wait));
+      return show(request, reply, transaction, pending, session, { problem: 'throttled', username, status: 429 });
+    }
+    let user: Awaited<ReturnType<typeof checkPassword>>;
+    try {
+      user = await checkPassword(request, username, password);
+    } catch (error) {
+      if (!(error instanceof PasswordHashingBusy)) throw error;
+      reply.header('retry-after', '2');
+      return show(request, reply, transaction, pending, session, { problem: 'busy', username, status: 503 });
+    }
+    const clientId = pending?.client?.clientId;
+    if (!user || !(await sessions.signIn(request, reply, { ...user, amr: ['pwd'] }, session))) {
+      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user?.sub, clientId });
+      return show(request, reply, transaction, pending, session, { problem: 'credentials', username, status: 400 });
+    }
+    await audit(request, { type: 'user.signed_in', outcome: 'success', actor: user.sub, sub: user.sub, clientId });
+    return pages.redirect(reply, transaction === undefined ? '/account' : `/authorize?transaction=${transaction}`);
+  });
+
+  /**
+   * The user whose password this is. A wrong name, a wrong password, a disabled account and one that was tried too often
+   * take the same time and get the same answer; the try is counted before the password is looked at.
+   */
+  async function checkPassword(
+    request: FastifyRequest,
+    username: string,
+    password: string,
+  ): Promise<{ sub: string; passwordHash: string } | undefined> {
+    const user = await store.users.findByLogin(username);
+    const account = user?.sub ?? username.normalize('NFKC').trim().toLowerCase();
+    const wait = await limits.consume('signInPerAccount', account);
+    if (wait > 0) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
+    const stored = user?.status === 'enabled' && wait === 0 ? user.passwordHash : undefined;
+    const right = await passwords.verify(stored, password);
+    if (!right || !user || stored === undefined) return undefined;
+    await limits.giveBack('signInPerAccount', account);
+    if (!passwords.needsRehash(stored)) return { sub: user.sub, passwordHash: stored };
+    const stronger = await passwords.hash(password);
+    await store.users.rehash(user.sub, stored, stronger);
+    return { sub: user.sub, passwordHash: stronger };
+  }
+
+  async function findPending(request: FastifyRequest, transaction: string): Promise<Pending | undefined> {
+    const browserHash = sessions.browserHash(request);
+    const stored =
+      browserHash && (await store.authorizationRequests.find(digest('transaction', transaction), browserHash));
+    if (!stored) return undefined;
+    const client = await clients.find(stored.clientId);
+    const redirectUri = stored.parameters['redirect_uri'];
+    return {
+      client: client && clientView(client, redirectUri),
+      redirectUri,
+      loginHint: stored.parameters['login_hint']?.slice(0, 255),
+      uiLocales: stored.parameters['ui_locales']?.slice(0, 200),
+    };
+  }
+
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    transaction: string | undefined,
+    pending: Pending | undefined,
+    session: Session | undefined,
+    state: {
+      problem?: LoginProblem;
+      fields?: ('username' | 'password')[];
+      username?: string | undefined;
+      status?: number;
+    },
+  ): FastifyReply {
+    const hidden: Record<string, string> = {
+      csrf: sessions.formToken(request, reply, { action: '/login', transaction, session }),
+    };
+    if (transaction !== undefined) hidden['transaction'] = transaction;
+    const data: Pages['login'] = { form: { action: `/login`, hidden } };
+    const username = state.username ?? pending?.loginHint ?? session?.user.username;
+    if (pending?.client) data.client = pending.client;
+    if (username !== undefined) data.username = username;
+    if (state.problem) data.problem = state.problem;
+    if (state.fields) data.fields = state.fields;
+    if (session) data.reauthentication = accountView(session.user);
+    return pages.send(request, reply, 'login', data, {
+      status: state.status ?? 200,
+      formTarget: pending?.redirectUri,
+      uiLocales: pending?.uiLocales,
+    });
+  }
+}

@@ -1,0 +1,175 @@
+// GET|POST /logout: client-initiated logout, which always asks (OpenID Connect RP-Initiated Logout 1.0, specification 4.3).
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { onlyNavigation } from '../../http/browser-session.ts';
+import { onlyForms } from '../../http/form-body.ts';
+import { accountView, clientView } from '../../http/page-response.ts';
+import { readParameters, singleValued, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import type { Pages } from '../../http/views.ts';
+import { invalidRequest } from '../../oauth/errors.ts';
+import { withQuery } from '../../oauth/redirect-uri.ts';
+import type { Client } from '../../repositories/clients.ts';
+import type { Session } from '../../repositories/sessions.ts';
+
+const shape = z.object({
+  id_token_hint: text(8192).optional(),
+  post_logout_redirect_uri: text(2000).optional(),
+  client_id: text(255).optional(),
+  state: text(2048).optional(),
+  ui_locales: text(200).optional(),
+});
+const answer = z.object({ csrf: text(100), decision: z.enum(['sign-out', 'stay']) });
+
+/** What a logout request comes down to, once its hint and its address are checked. */
+interface Verified {
+  client: Client | undefined;
+  redirectTo: string | undefined;
+  problem: 'hint' | 'redirect' | undefined;
+  uiLocales: string | undefined;
+}
+
+export async function logoutEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { store, clients, tokens, sessions, pages, audit } = options;
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get('/logout', (request, reply) => {
+    onlyNavigation(request);
+    return ask(request, reply, singleValued(request.query));
+  });
+
+  app.post('/logout', async (request, reply) => {
+    const body = singleValued(request.body);
+    const query = singleValued(request.query);
+    if (body['csrf'] === undefined && body['decision'] === undefined) return ask(request, reply, { ...query, ...body });
+    return decide(request, reply, body);
+  });
+
+  async function ask(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    sent: Record<string, string>,
+  ): Promise<FastifyReply> {
+    const parameters = standardNames(sent);
+    const verified = await verify(parameters);
+    if (verified.problem) return showEnd(request, reply, verified, false, 400);
+    const session = await sessions.find(request, reply);
+    if (!session) return finish(request, reply, verified);
+    return showQuestion(request, reply, verified, session, parameters);
+  }
+
+  async function decide(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    body: Record<string, string>,
+  ): Promise<FastifyReply> {
+    const { csrf, decision } = readParameters(answer, body);
+    const parameters = standardNames(body);
+    const verified = await verify(parameters);
+    if (verified.problem) return showEnd(request, reply, verified, false, 400);
+    const session = await sessions.find(request, reply);
+    // submitted twice: the first one did it
+    if (!session) return finish(request, reply, verified);
+    if (!sessions.isOwnForm(request, csrf, { action: '/logout', session })) {
+      return showQuestion(request, reply, verified, session, parameters, 'tampered');
+    }
+    if (decision === 'stay') return showEnd(request, reply, verified, true, 200);
+    await store.transaction(async (repositories) => {
+      await repositories.sessions.end(session.id);
+      await audit(
+        request,
+        {
+          type: 'user.signed_out',
+          outcome: 'success',
+          actor: session.user.sub,
+          sub: session.user.sub,
+          clientId: verified.client?.clientId,
+        },
+        repositories,
+      );
+    });
+    sessions.forget(reply);
+    return finish(request, reply, verified);
+  }
+
+  async function verify(parameters: Record<string, string>): Promise<Verified> {
+    const { id_token_hint, post_logout_redirect_uri, client_id, state, ui_locales } = readParameters(shape, parameters);
+    const hint = id_token_hint === undefined ? undefined : await tokens.readIdTokenHint(id_token_hint);
+    const wrongHint =
+      id_token_hint !== undefined && (!hint || (client_id !== undefined && client_id !== hint.clientId));
+    const named = wrongHint ? undefined : (hint?.clientId ?? client_id);
+    const client = named === undefined ? undefined : await clients.find(named);
+    const known = client?.status === 'enabled' ? client : undefined;
+    const registered =
+      post_logout_redirect_uri !== undefined &&
+      (known?.metadata.post_logout_redirect_uris ?? []).includes(post_logout_redirect_uri);
+    return {
+      client: known,
+      redirectTo: registered
+        ? withQuery(post_logout_redirect_uri, state === undefined ? [] : [['state', state]])
+        : undefined,
+      problem: wrongHint ? 'hint' : post_logout_redirect_uri !== undefined && !registered ? 'redirect' : undefined,
+      uiLocales: ui_locales,
+    };
+  }
+
+  function finish(request: FastifyRequest, reply: FastifyReply, verified: Verified): FastifyReply {
+    if (verified.redirectTo !== undefined)
+      return reply
+        .header('cache-control', 'no-store')
+        .redirect(verified.redirectTo, request.method === 'POST' ? 303 : 302);
+    return showEnd(request, reply, verified, false, 200);
+  }
+
+  function showQuestion(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    verified: Verified,
+    session: Session,
+    parameters: Record<string, string>,
+    problem?: 'tampered',
+  ): FastifyReply {
+    const hidden: Record<string, string> = { csrf: sessions.formToken(request, reply, { action: '/logout', session }) };
+    for (const name of ['id_token_hint', 'post_logout_redirect_uri', 'client_id', 'state', 'ui_locales']) {
+      if (parameters[name] !== undefined) hidden[name] = parameters[name];
+    }
+    const data: Pages['logout'] = { account: accountView(session.user), form: { action: `/logout`, hidden } };
+    if (verified.client) data.client = clientView(verified.client);
+    if (problem) data.problem = problem;
+    return pages.send(request, reply, 'logout', data, {
+      status: problem ? 400 : 200,
+      formTarget: verified.redirectTo,
+      uiLocales: verified.uiLocales,
+    });
+  }
+
+  function showEnd(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    verified: Verified,
+    stayed: boolean,
+    status: number,
+  ): FastifyReply {
+    const data: Pages['signed-out'] = { stayed, accountUri: `/account` };
+    if (verified.client) data.client = clientView(verified.client);
+    if (verified.problem) data.problem = verified.problem;
+    return pages.send(request, reply, 'signed-out', data, { status, uiLocales: verified.uiLocales });
+  }
+}
+
+/**
+ * The hyphenated names of the specification under their standard ones.
+ * @throws OAuthError when both are there with different values
+ */
+function standardNames(sent: Record<string, string>): Record<string, string> {
+  const parameters = { ...sent };
+  for (const name of ['id_token_hint', 'post_logout_redirect_uri']) {
+    const hyphenated = sent[name.replaceAll('_', '-')];
+    if (hyphenated === undefined) continue;
+    if (sent[name] !== undefined && sent[name] !== hyphenated)
+      throw invalidRequest(`${name} was sent under two names with different values`);
+    parameters[name] = hyphenated;
+  }
+  return parameters;
+}

@@ -1,0 +1,34 @@
+// The pages' own files, and the two pages that applications may send people to: /error and /access-denied.
+import type { FastifyInstance } from 'fastify';
+import { accountView, clientView } from '../../http/page-response.ts';
+import type { PageRenderer } from '../../http/pages.ts';
+import { singleValued } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import type { Pages } from '../../http/views.ts';
+
+export async function pagesEndpoint(
+  app: FastifyInstance,
+  { clients, sessions, pages, renderer }: ServerOptions & { renderer: PageRenderer },
+): Promise<void> {
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  for (const asset of [renderer.stylesheet, renderer.script]) {
+    app.get(asset.path, (_request, reply) =>
+      reply.header('cache-control', 'public, max-age=31536000, immutable').type(asset.contentType).send(asset.body),
+    );
+  }
+
+  app.get('/error', (request, reply) =>
+    pages.send(request, reply, 'error', { kind: 'request', reference: '' }, { status: 400 }),
+  );
+
+  app.get('/access-denied', async (request, reply) => {
+    const { client_id } = singleValued(request.query);
+    const client = client_id === undefined ? undefined : await clients.find(client_id);
+    const session = await sessions.find(request, reply);
+    const data: Pages['access-denied'] = {};
+    if (client?.status === 'enabled') data.client = clientView(client);
+    if (session) data.account = accountView(session.user);
+    return pages.send(request, reply, 'access-denied', data, { status: 403 });
+  });
+}

@@ -1,0 +1,41 @@
+// What registration answers, and which members a registrant may not send.
+import type { Config } from '../../config.ts';
+import { administratorMembers, serverMembers } from '../../oauth/client-metadata.ts';
+import { invalidClientMetadata } from '../../oauth/errors.ts';
+import type { Client } from '../../repositories/clients.ts';
+import type { ShownCredentials } from '../../tokens/client-credentials.ts';
+
+/** The client information response (RFC 7591 3.2.1, service specification 2.2). */
+export function registrationResponse(
+  config: Config,
+  client: Client,
+  shown?: Partial<ShownCredentials>,
+): Record<string, unknown> {
+  const response: Record<string, unknown> = {
+    client_id: client.clientId,
+    client_id_issued_at: Math.floor(client.createdAt.getTime() / 1000),
+    ...client.metadata,
+    status: client.status,
+    registration_client_uri: `${config.issuer}/register/${encodeURIComponent(client.clientId)}`,
+    login_uri: `${config.issuer}/login`,
+    logout_uri: `${config.issuer}/logout`,
+    error_uri: `${config.issuer}/error`,
+    access_denied_uri: `${config.issuer}/access-denied`,
+  };
+  if (shown?.clientSecret !== undefined) response['client_secret'] = shown.clientSecret;
+  if (client.secretHash) response['client_secret_expires_at'] = 0;
+  if (shown?.sharedSecret !== undefined) response['shared_secret'] = shown.sharedSecret;
+  if (shown?.registrationAccessToken !== undefined)
+    response['registration_access_token'] = shown.registrationAccessToken;
+  if (client.pendingMetadata) response['pending_changes'] = client.pendingMetadata;
+  return response;
+}
+
+/**
+ * Refuses members that are not the registrant's to send in an update (RFC 7592 2.2, decisions section 2).
+ * @throws OAuthError invalid_client_metadata
+ */
+export function refuseForeignMembers(body: Record<string, unknown>): void {
+  const foreign = [...administratorMembers, ...serverMembers].find((member) => member in body);
+  if (foreign !== undefined) throw invalidClientMetadata(`${foreign} is set by the service: leave it out`);
+}

@@ -1,0 +1,308 @@
+// POST /register and GET|PUT|DELETE /register/{clientId}: dynamic registration (RFC 7591, RFC 7592), repeats included.
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { digest, equalDigests, randomId } from '../../crypto/secrets.ts';
+import { bearerToken } from '../../http/bearer-token.ts';
+import { readBasic } from '../../http/client-authentication.ts';
+import { bearerErrors, noStore } from '../../http/errors.ts';
+import { onlyJson } from '../../http/form-body.ts';
+import { networkOf } from '../../http/network.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import {
+  type ClientMetadata,
+  needsSecret,
+  needsSecretAsKey,
+  parseClientMetadata,
+  widens,
+} from '../../oauth/client-metadata.ts';
+import {
+  conflict,
+  invalidClient,
+  invalidClientMetadata,
+  invalidRequest,
+  invalidToken,
+  OAuthError,
+} from '../../oauth/errors.ts';
+import type { Client, ClientChange } from '../../repositories/clients.ts';
+import { newCredentials, storedSecret } from '../../tokens/client-credentials.ts';
+import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
+import { refuseForeignMembers, registrationResponse } from './registration.ts';
+
+const document = z.record(z.string(), z.unknown());
+const idempotencyLifetime = 86_400; // seconds
+const clientPath = z.object({ clientId: z.string().max(255) });
+
+export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { config, store, clients, secretBox, audit, limits } = options;
+  onlyJson(app);
+  app.setErrorHandler(bearerErrors);
+
+  app.post('/register', async (request, reply) => {
+    const body = read(request);
+    const proof = await prove(request, body);
+    noStore(reply).code(201);
+    if (proof && 'client' in proof) {
+      reply.code(200);
+      return repeat(request, proof.client, body);
+    }
+    return create(request, body, proof?.initialAccessToken === true);
+  });
+
+  app.get('/register/:clientId', async (request, reply) => {
+    const client = await authorize(request);
+    noStore(reply);
+    return registrationResponse(config, client);
+  });
+
+  app.put('/register/:clientId', async (request, reply) => {
+    const held = await authorize(request);
+    const body = read(request);
+    if (body['client_id'] !== held.clientId) throw invalidRequest('client_id must be there and be that of the address');
+    const secret = body['client_secret'];
+    if (secret !== undefined && !(typeof secret === 'string' && matchesSecret(held, secret))) {
+      throw invalidRequest('client_secret differs from the current one');
+    }
+    refuseForeignMembers(body);
+    const metadata = parseClientMetadata(body);
+    const { client, newSecret } = await store.transaction(async (repositories) => {
+      const current = await repositories.clients.lock(held.clientId);
+      if (!current) throw invalidToken('the registration is gone');
+      const change = updateOf(current, metadata, typeof secret === 'string' ? secret : undefined);
+      const updated = await repositories.clients.update(current.clientId, change.change);
+      await audit(
+        request,
+        {
+          type: 'client.updated',
+          outcome: 'success',
+          actor: current.clientId,
+          clientId: current.clientId,
+          detail: { waits_for_approval: updated!.pendingMetadata !== undefined },
+        },
+        repositories,
+      );
+      return { client: updated!, newSecret: change.newSecret };
+    });
+    clients.forget(client.clientId);
+    noStore(reply);
+    return registrationResponse(config, client, {
+      clientSecret: newSecret ?? (typeof secret === 'string' ? secret : undefined),
+    });
+  });
+
+  app.delete('/register/:clientId', async (request, reply) => {
+    const client = await authorize(request);
+    await store.transaction(async (repositories) => {
+      await repositories.clients.delete(client.clientId);
+      await audit(
+        request,
+        { type: 'client.deleted', outcome: 'success', actor: client.clientId, clientId: client.clientId },
+        repositories,
+      );
+    });
+    clients.forget(client.clientId);
+    return noStore(reply).code(204).send();
+  });
+
+  /** A new registration: disabled until an administrator approves it, unless it came with an initial access token. */
+  async function create(
+    request: FastifyRequest,
+    body: Record<string, unknown>,
+    trusted: boolean,
+  ): Promise<Record<string, unknown>> {
+    const metadata = parseClientMetadata(body);
+    const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
+    if (!trusted) {
+      const wait = await limits.consume('registrationPerNetwork', networkOf(request.ip));
+      if (wait > 0) {
+        throw new OAuthError(
+          'temporarily_unavailable',
+          `too many registrations from this network: wait ${wait} seconds`,
+          429,
+          {
+            headers: { 'retry-after': String(wait) },
+          },
+        );
+      }
+    }
+    const { registrationsWaiting } = config.limits;
+    if (
+      !approvedBy &&
+      registrationsWaiting > 0 &&
+      (await store.clients.countWaiting(registrationsWaiting)) >= registrationsWaiting
+    ) {
+      throw new OAuthError(
+        'temporarily_unavailable',
+        'too many registrations wait for an administrator: try again later',
+        503,
+        {
+          headers: { 'retry-after': '3600' },
+        },
+      );
+    }
+    const clientId = randomId();
+    const credentials = newCredentials(secretBox, clientId, metadata);
+    const key = idempotencyKey(request, body);
+    const client = await store.transaction(async (repositories) => {
+      const inserted = await repositories.clients.insert({
+        clientId,
+        metadata,
+        status: approvedBy ? 'enabled' : 'disabled',
+        approvedBy,
+        firstParty: false,
+        ...credentials.stored,
+      });
+      if (
+        key &&
+        !(await repositories.registrationTokens.insertKey(key.keyHash, key.bodyHash, clientId, idempotencyLifetime))
+      ) {
+        throw conflict('another registration with this Idempotency-Key is under way: repeat the request');
+      }
+      await audit(
+        request,
+        {
+          type: 'client.registered',
+          outcome: 'success',
+          actor: clientId,
+          clientId,
+          detail: { status: inserted.status, name: metadata.client_name },
+        },
+        repositories,
+      );
+      return inserted;
+    });
+    return registrationResponse(config, client, credentials.shown);
+  }
+
+  /** A repeat registration: new credentials, the state unchanged, the metadata updated as PUT does. */
+  async function repeat(
+    request: FastifyRequest,
+    known: Client,
+    body: Record<string, unknown>,
+  ): Promise<Record<string, unknown>> {
+    const metadata = parseClientMetadata(body);
+    const { client, shown } = await store.transaction(async (repositories) => {
+      const current = await repositories.clients.lock(known.clientId);
+      if (!current) throw invalidToken('the registration is gone');
+      const { change } = updateOf(current, metadata, undefined);
+      const inForce = change.metadata ?? current.metadata;
+      const credentials = newCredentials(secretBox, current.clientId, inForce);
+      const updated = await repositories.clients.update(current.clientId, {
+        ...change,
+        credentials: credentials.stored,
+      });
+      await audit(
+        request,
+        { type: 'client.credentials_renewed', outcome: 'success', actor: current.clientId, clientId: current.clientId },
+        repositories,
+      );
+      return { client: updated!, shown: credentials.shown };
+    });
+    clients.forget(client.clientId);
+    return registrationResponse(config, client, shown);
+  }
+
+  /** What an update changes: in force at once, or waiting where it widens what an administrator approved. */
+  function updateOf(
+    current: Client,
+    sent: ClientMetadata,
+    secret: string | undefined,
+  ): { change: ClientChange; newSecret: string | undefined } {
+    const metadata = keepAdministratorScope(current, sent);
+    const waits =
+      current.status === 'enabled' &&
+      !current.selfManaged &&
+      !config.automaticApproval &&
+      widens(current.metadata, metadata);
+    const change: ClientChange = waits ? { pendingMetadata: metadata } : { metadata, pendingMetadata: null };
+    if (!needsSecret(metadata)) {
+      if (!waits) change.credentials = { secretHash: undefined, secretEncrypted: undefined };
+      return { change, newSecret: undefined };
+    }
+    const lacksKey = needsSecretAsKey(metadata) && !current.secretEncrypted;
+    if (current.secretHash && !lacksKey) return { change, newSecret: undefined };
+    // a secret that was stored as a hash only cannot become a key: the one just proven can, else a new one is issued
+    const inUse = secret ?? newCredentials(secretBox, current.clientId, metadata).shown.clientSecret;
+    change.credentials = storedSecret(secretBox, current.clientId, metadata, inUse);
+    return { change, newSecret: secret === undefined ? inUse : undefined };
+  }
+
+  /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof. */
+  async function prove(
+    request: FastifyRequest,
+    body: Record<string, unknown>,
+  ): Promise<{ client: Client } | { initialAccessToken: true } | undefined> {
+    const header = request.headers.authorization;
+    if (header !== undefined && /^Basic /i.test(header)) {
+      const { clientId, secret } = readBasic(header);
+      const client = await store.clients.find(clientId);
+      if (!client || !matchesSecret(client, secret)) throw invalidClient('wrong credentials in a repeat registration');
+      return { client };
+    }
+    if (header !== undefined) {
+      const token = bearerToken(request);
+      const initial = opaqueTokenHash('initial_access_token', token);
+      if (initial && (await store.registrationTokens.isValid(initial))) return { initialAccessToken: true };
+      const client = await findByRegistrationToken(token, body['client_id']);
+      if (client) return { client };
+      throw invalidToken('the token is unknown or expired');
+    }
+    const key = idempotencyKey(request, body);
+    const earlier = key && (await store.registrationTokens.findByKey(key.keyHash));
+    if (!key || !earlier) return undefined;
+    if (!equalDigests(earlier.bodyHash, key.bodyHash))
+      throw conflict('this Idempotency-Key was used with another body');
+    const client = await store.clients.find(earlier.clientId);
+    return client && { client };
+  }
+
+  async function findByRegistrationToken(token: string, clientId: unknown): Promise<Client | undefined> {
+    const hash = opaqueTokenHash('registration_access_token', token);
+    if (!hash) return undefined;
+    const client = await store.clients.findByRegistrationToken(hash);
+    return clientId === undefined || client?.clientId === clientId ? client : undefined;
+  }
+
+  /** The client of the address, proven by its registration access token; one answer for all that is wrong. */
+  async function authorize(request: FastifyRequest): Promise<Client> {
+    const { clientId } = clientPath.parse(request.params);
+    const token = bearerToken(request);
+    const hash =
+      opaqueTokenKind(token) === 'registration_access_token'
+        ? opaqueTokenHash('registration_access_token', token)
+        : undefined;
+    const client = hash && (await store.clients.find(clientId));
+    if (!client?.registrationTokenHash || !equalDigests(client.registrationTokenHash, hash!)) {
+      throw invalidToken('the registration access token is not that of this client');
+    }
+    return client;
+  }
+}
+
+function read(request: FastifyRequest): Record<string, unknown> {
+  const parsed = document.safeParse(request.body);
+  if (!parsed.success || Array.isArray(request.body))
+    throw invalidClientMetadata('send the client metadata as a JSON object');
+  return parsed.data;
+}
+
+function matchesSecret(client: Client, secret: string): boolean {
+  return client.secretHash !== undefined && equalDigests(digest('client_secret', secret), client.secretHash);
+}
+
+/** The scope that only an administrator gives is not lost by the client's own update. */
+function keepAdministratorScope(current: Client, sent: ClientMetadata): ClientMetadata {
+  return current.metadata.scope.split(' ').includes('admin') ? { ...sent, scope: `${sent.scope} admin`.trim() } : sent;
+}
+
+function idempotencyKey(request: FastifyRequest, body: unknown): { keyHash: Buffer; bodyHash: Buffer } | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' || !/^[!-~]{22,256}$/.test(key)) {
+    throw invalidRequest('Idempotency-Key must have at least 128 bits: 22 to 256 printable characters');
+  }
+  return {
+    keyHash: digest('idempotency', key),
+    bodyHash: createHash('sha256').update(JSON.stringify(body)).digest(),
+  };
+}

@@ -1,0 +1,105 @@
+// The grant type authorization_code (RFC 6749 4.1.3, RFC 7636, OpenID Connect Core 3.1.3).
+import { z } from 'zod';
+import { readParameters, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import { invalidGrant } from '../../oauth/errors.ts';
+import { codeChallenge, isCodeVerifier } from '../../oauth/pkce.ts';
+import { splitScope } from '../../oauth/scope.ts';
+import type { RedemptionFailure } from '../../repositories/authorization-codes.ts';
+import { newOpaqueToken, opaqueTokenHash } from '../../tokens/opaque-token.ts';
+import type { GrantType, TokenResponse } from './grant-type.ts';
+
+const shape = z.object({
+  code: text(512),
+  redirect_uri: text(2000).optional(),
+  code_verifier: text(256).optional(),
+});
+
+const descriptions: Record<RedemptionFailure, string> = {
+  unknown: 'the code is not known',
+  expired: 'the code has expired',
+  ended: 'the authorization is no longer in force',
+  client: 'the code was issued to another client',
+  redirect_uri: 'redirect_uri differs from that of the authorization request',
+  pkce_missing: 'code_verifier is missing',
+  pkce_unexpected: 'code_verifier was sent for a request without code_challenge',
+  pkce: 'code_verifier does not match code_challenge',
+  replayed: 'the code was redeemed before',
+  retried: 'the code was redeemed before',
+};
+
+export function authorizationCodeGrant({
+  store,
+  tokens,
+  audit,
+}: Pick<ServerOptions, 'store' | 'tokens' | 'audit'>): GrantType {
+  return {
+    name: 'authorization_code',
+    allowsPublic: true,
+    async handle(request, client) {
+      const parameters = readParameters(shape, request.body);
+      const codeHash = opaqueTokenHash('authorization_code', parameters.code);
+      if (!codeHash) throw invalidGrant(descriptions.unknown);
+      const verifier = parameters.code_verifier;
+      const lifetimes = tokens.lifetimes(client);
+      const accessToken = newOpaqueToken('access_token');
+      const refreshToken = client.metadata.grant_types.includes('refresh_token')
+        ? newOpaqueToken('refresh_token')
+        : undefined;
+      const result = await store.authorizationCodes.redeem({
+        codeHash,
+        clientId: client.clientId,
+        redirectUri: parameters.redirect_uri,
+        // a verifier of a wrong form matches no challenge, and counts as a failure like any other
+        codeChallenge:
+          verifier === undefined ? undefined : isCodeVerifier(verifier) ? codeChallenge(verifier) : 'malformed',
+        accessTokenHash: accessToken.hash,
+        refreshTokenHash: refreshToken?.hash,
+        accessTokenLifetime: lifetimes.accessToken,
+        refreshTokenLifetime: lifetimes.refreshToken,
+        refreshTokenAbsoluteLifetime: lifetimes.refreshTokenAbsolute,
+      });
+      if ('failure' in result) {
+        const { failure, sub } = result;
+        if (failure === 'replayed') {
+          await audit(request, {
+            type: 'code.replayed',
+            outcome: 'failure',
+            actor: client.clientId,
+            clientId: result.clientId,
+            sub,
+          });
+        } else if (failure === 'client') {
+          await audit(request, {
+            type: 'code.misused',
+            outcome: 'failure',
+            actor: client.clientId,
+            clientId: result.clientId,
+            sub,
+          });
+        }
+        throw invalidGrant(descriptions[failure]);
+      }
+      const { authorization, issuedAt } = result;
+      const response: TokenResponse = {
+        access_token: accessToken.token,
+        token_type: 'Bearer',
+        expires_in: lifetimes.accessToken,
+        scope: authorization.scope,
+      };
+      if (refreshToken) response.refresh_token = refreshToken.token;
+      if (splitScope(authorization.scope).includes('openid')) {
+        response.id_token = await tokens.idToken(client, authorization, {
+          at: issuedAt,
+          accessToken: accessToken.token,
+          nonce: authorization.nonce,
+        });
+      }
+      request.log.info(
+        { client_id: client.clientId, sub: authorization.user.sub, grant_type: 'authorization_code' },
+        'tokens issued',
+      );
+      return response;
+    },
+  };
+}

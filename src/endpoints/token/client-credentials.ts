@@ -1,0 +1,41 @@
+// The grant type client_credentials (RFC 6749 4.4): a token of the client itself.
+import { z } from 'zod';
+import { readParameters, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import { clientDisabled, invalidScope } from '../../oauth/errors.ts';
+import { isScope, splitScope } from '../../oauth/scope.ts';
+import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import type { GrantType, TokenResponse } from './grant-type.ts';
+
+const shape = z.object({ scope: text(1024).optional() });
+
+// these speak of an End-User, and there is none
+const userScopes = ['openid', 'profile', 'email', 'address', 'phone', 'scope', 'offline_access'];
+
+export function clientCredentialsGrant({ store, tokens }: Pick<ServerOptions, 'store' | 'tokens'>): GrantType {
+  return {
+    name: 'client_credentials',
+    allowsPublic: false,
+    async handle(request, client) {
+      const { scope } = readParameters(shape, request.body);
+      if (scope !== undefined && !isScope(scope)) throw invalidScope('scope must be a list of scope values');
+      const registered = splitScope(client.metadata.scope).filter((value) => !userScopes.includes(value));
+      const asked = scope === undefined ? registered : splitScope(scope);
+      if (!asked.every((value) => registered.includes(value)))
+        throw invalidScope('scope exceeds what the client may have without an End-User');
+      const accessToken = newOpaqueToken('access_token');
+      const lifetime = tokens.lifetimes(client).accessToken;
+      const stored = await store.accessTokens.insertForClient({
+        tokenHash: accessToken.hash,
+        clientId: client.clientId,
+        scope: asked.join(' '),
+        lifetime,
+      });
+      if (!stored) throw clientDisabled();
+      request.log.info({ client_id: client.clientId, grant_type: 'client_credentials' }, 'tokens issued');
+      const response: TokenResponse = { access_token: accessToken.token, token_type: 'Bearer', expires_in: lifetime };
+      if (asked.length > 0) response.scope = asked.join(' ');
+      return response;
+    },
+  };
+}

@@ -1,0 +1,49 @@
+// GET /user/info: the End-User's claims for an access token (OpenID Connect Core 5.3, RFC 6750).
+import formbody from '@fastify/formbody';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { bearerToken } from '../../http/bearer-token.ts';
+import { bearerErrors, noStore } from '../../http/errors.ts';
+import { singleValued } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import { releasedClaims } from '../../oauth/claims.ts';
+import { insufficientScope, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
+import { splitScope } from '../../oauth/scope.ts';
+import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
+
+export async function userinfoEndpoint(app: FastifyInstance, { config, store }: ServerOptions): Promise<void> {
+  app.removeAllContentTypeParsers();
+  await app.register(formbody);
+  app.setErrorHandler(bearerErrors);
+
+  async function claims(token: string): Promise<Record<string, unknown>> {
+    const tokenHash = opaqueTokenHash('access_token', token);
+    const found = tokenHash && (await store.accessTokens.find(tokenHash));
+    if (!found) throw invalidToken('the access token is unknown, expired or revoked');
+    const scopes = splitScope(found.scope);
+    if (!found.user || !scopes.includes('openid')) throw insufficientScope('the access token has not the scope openid');
+    return { sub: found.user.sub, ...releasedClaims(found.user, scopes) };
+  }
+
+  app.get('/user/info', async (request, reply) => {
+    const released = await claims(bearerToken(request));
+    noStore(reply);
+    return released;
+  });
+
+  app.post('/user/info', async (request, reply) => {
+    if (!config.userinfoPost) {
+      throw new OAuthError('invalid_request', 'this address answers GET', 405, { headers: { allow: 'GET' } });
+    }
+    const released = await claims(postedToken(request));
+    noStore(reply);
+    return released;
+  });
+}
+
+/** By header or by form field, not by both (RFC 6750 2). */
+function postedToken(request: FastifyRequest): string {
+  const field = singleValued(request.body)['access_token'];
+  if (field === undefined) return bearerToken(request);
+  if (request.headers.authorization !== undefined) throw invalidRequest('the access token was sent twice');
+  return field;
+}

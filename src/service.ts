@@ -1,0 +1,111 @@
+// Starts the whole service and stops it: what the server process, the demonstration and the tests share.
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import pino, { type Logger } from 'pino';
+import { buildApp } from './app.ts';
+import type { Config } from './config.ts';
+import { createPasswordHashing } from './crypto/password-hashing.ts';
+import { randomSecret } from './crypto/secrets.ts';
+import { createSecretBox } from './crypto/secret-box.ts';
+import { migrate } from './database/migrations.ts';
+import { openConnection } from './connection.ts';
+import { createStore, type Store } from './repositories/index.ts';
+import { cleanUp } from './clean-up.ts';
+
+export interface Service {
+  logger: Logger;
+  /** Where it listens: the port is the operating system's choice when PORT is 0. */
+  port: number;
+  /** For the operator's eyes: the address, the first password, what to try next. */
+  greeting: string;
+  /** Answers the requests under way, then ends everything it started. */
+  stop(): Promise<void>;
+}
+
+/** Paths of log members that may hold a secret. */
+const redacted = ['req.headers.authorization', 'req.headers.cookie', 'headers.authorization', 'headers.cookie'];
+const drainLimit = 25_000; // milliseconds
+
+/** @throws ConfigError, EmbeddedPostgresError, MigrationError or the system's own error, each with one clear sentence */
+export async function startService(config: Config): Promise<Service> {
+  const logger = pino(
+    { level: config.logLevel, base: undefined, redact: redacted },
+    pino.destination({ dest: 2, sync: false }),
+  );
+  const connection = await openConnection(config, logger);
+  const { database } = connection;
+  try {
+    const migrations = await migrate(connection.options);
+    if (migrations.length > 0) logger.info({ migrations }, 'the database schema is up to date');
+    const store = createStore(database);
+    const firstPassword = await makeFirstAdministrator(config, store);
+    const app = await buildApp({ config, database, secretBox: createSecretBox(connection.secretKey), logger });
+    await app.listen({ port: config.port, host: config.host });
+    const cleaner = cleanUp(store, logger);
+    const { port } = app.server.address() as AddressInfo;
+    logger.info({ issuer: config.issuer, port, database: connection.kind }, 'Gatehouse is ready');
+    return {
+      logger,
+      port,
+      greeting: greeting(config, firstPassword, connection.kind),
+      async stop() {
+        const closed = app.close();
+        await Promise.race([closed, delay(drainLimit, undefined, { ref: false })]);
+        await cleaner.stop();
+        await connection.close();
+      },
+    };
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/** With no administrator there is one after the first start; returns the password that was made up, if one was. */
+async function makeFirstAdministrator(config: Config, store: Store): Promise<string | undefined> {
+  if (await store.users.hasAdmin()) return undefined;
+  const password = config.adminPassword ?? randomSecret().slice(0, 24);
+  const hash = await createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
+  const made = await store.transaction(async (repositories) => {
+    const user = await repositories.users.insertFirstAdmin(config.adminUsername, hash);
+    if (user) {
+      await repositories.auditEvents.insert({
+        type: 'user.created',
+        outcome: 'success',
+        actor: 'service',
+        sub: user.sub,
+        detail: { username: user.username, admin: true },
+      });
+    }
+    return user;
+  });
+  return made && config.adminPassword === undefined ? password : undefined;
+}
+
+function greeting(config: Config, firstPassword: string | undefined, database: 'embedded' | 'external'): string {
+  const lines = [
+    '',
+    `  Gatehouse is ready at ${config.issuer}`,
+    '',
+    `  Discovery    ${config.issuer}/.well-known/openid-configuration`,
+    `  Your account ${config.issuer}/account`,
+  ];
+  if (database === 'embedded') lines.push(`  Database     psql -h ${config.dataDir} -U gatehouse gatehouse`);
+  if (firstPassword !== undefined) {
+    lines.push(
+      '',
+      `  The first administrator is made. This is shown once:`,
+      `    user name  ${config.adminUsername}`,
+      `    password   ${firstPassword}`,
+    );
+  }
+  lines.push(
+    '',
+    '  Try next, in another terminal:',
+    '    npm run demo                 a sample application signs a person in',
+    '    npm run -s idp -- help       users, clients and keys by command line',
+    '',
+    '',
+  );
+  return lines.join('\n');
+}

@@ -1,0 +1,97 @@
+// The limits: counted across instances, before the work is done, and for those alone who pass them.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { networkOf } from '../../src/http/network.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({
+    instances: 2,
+    environment: {
+      LIMIT_SIGN_IN_PER_ACCOUNT: '3',
+      LIMIT_SIGN_IN_PER_NETWORK: '0',
+      LIMIT_REGISTRATION_PER_NETWORK: '2',
+      LIMIT_CLIENT_AUTH_FAILURES: '3',
+      TRUST_PROXY: '127.0.0.0/8,::1',
+    },
+  });
+});
+afterAll(() => service?.stop());
+
+test('after too many failures the right password looks wrong too, however the name is spelled, and another account is free (security R60, R61, A75)', async () => {
+  const user = await service.createUser({ username: 'Carol', email: 'carol@example.com' });
+  const other = await service.createUser();
+  for (const username of ['carol', 'CAROL', ' Carol@Example.com ']) {
+    const page = await new UserAgent(service).signIn({ username, password: 'wrong password here' });
+    expect(page.status).toBe(400);
+  }
+  const wrong = await new UserAgent(service).signIn({ username: 'carol', password: 'wrong password here' });
+  const right = await new UserAgent(service).signIn({ username: 'carol', password: user.password });
+  expect(right.status).toBe(400);
+  const bare = (html: string) => html.replace(/name="csrf" value="[^"]*"/, '');
+  expect(bare(right.body)).toBe(bare(wrong.body));
+  expect((await new UserAgent(service).signIn(other)).url).toMatch(/\/account$/);
+  await service.database.sql('UPDATE rate_limits SET expire = 0');
+  expect((await new UserAgent(service).signIn({ username: 'carol', password: user.password })).url).toMatch(
+    /\/account$/,
+  );
+});
+
+test('of parallel guesses no more than the limit reach the password (security R62)', async () => {
+  const user = await service.createUser();
+  const agents = Array.from({ length: 20 }, () => new UserAgent(service));
+  await Promise.all(agents.map((agent) => agent.signIn({ username: user.username, password: 'wrong password here' })));
+  const [row] = await service.database.sql<{ count: number }>(
+    `SELECT count(*)::int FROM audit_events WHERE type = 'user.locked_out' AND sub = $1`,
+    [user.sub],
+  );
+  expect(row!.count).toBe(17);
+});
+
+test('registrations of one network are limited, and another network is free (decisions section 7, security R49)', async () => {
+  const register = (address: string, instance: number) =>
+    fetch(`${service.instances[instance]}/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
+      body: JSON.stringify({ redirect_uris: ['https://rp.example.com/cb'] }),
+    });
+  expect((await register('192.0.2.1', 0)).status).toBe(201);
+  expect((await register('192.0.2.77', 1)).status).toBe(201);
+  const refused = await register('192.0.2.200', 0);
+  expect(refused.status).toBe(429);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await register('198.51.100.1', 0)).status).toBe(201);
+});
+
+test('failures of one network do not keep the client out elsewhere (security R41, A49)', async () => {
+  const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+  const attempt = (address: string, secret: string) =>
+    fetch(`${service.issuer}/token`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${Buffer.from(`${client.clientId}:${secret}`).toString('base64')}`,
+        'x-forwarded-for': address,
+      },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+  for (let count = 0; count < 3; count++) expect((await attempt('192.0.2.9', 'wrong')).status).toBe(401);
+  const refused = await attempt('192.0.2.9', 'wrong');
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect((await attempt('198.51.100.9', client.clientSecret)).status).toBe(200);
+  expect((await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' })).status).toBe(200);
+});
+
+test.each([
+  ['192.0.2.17', '192.0.2.0/24'],
+  ['::ffff:192.0.2.17', '192.0.2.0/24'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['2001:0DB8::1', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['nonsense', 'unknown'],
+])('the network of %s is %s (decisions section 7)', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});

@@ -1,0 +1,433 @@
+// A bounded load on a running service that remembers all that was acknowledged to it, so that a test can ask for it after a kill.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { opaqueTokenHash } from '../../src/tokens/opaque-token.ts';
+import { pkce, UserAgent } from './user-agent.ts';
+
+const password = 'correct horse battery staple';
+const redirectUri = 'https://rp.example.com/callback';
+const requestLimit = 15_000; // milliseconds
+const pause = 15; // milliseconds between two steps of one worker: the load is bounded
+
+interface LoadClient {
+  clientId: string;
+  redirectUri: string;
+  basic: string;
+}
+
+/** What came of one code, as far as the service has acknowledged it. */
+interface Family {
+  name: string;
+  client: LoadClient;
+  code: string;
+  verifier: string;
+  accessTokens: string[];
+  refreshToken: string;
+  spent: string[];
+  /** Whether its end was acknowledged. */
+  dead: boolean;
+  /** What a later round does with it: a replay ends it, or it lives on. */
+  fate: 'code' | 'refresh' | 'survives';
+  checked: boolean;
+}
+
+interface Answer {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+/** A request was not answered, or by 503: whether it took effect is not known. */
+class Lost extends Error {}
+
+export interface LoadOptions {
+  issuer: string;
+  /** The folder with the database's socket. */
+  dataDir: string;
+  admin: { clientId: string; clientSecret: string };
+  /** Whether a request may end without an answer: when the service itself is killed. */
+  mayLoseConnections: boolean;
+}
+
+export class Load {
+  /** What must never happen, as sentences. */
+  readonly violations: string[] = [];
+  readonly counts = { clientTokens: 0, codes: 0, refreshes: 0, retries: 0, ended: 0, unavailable: 0, lost: 0 };
+  readonly #options: LoadOptions;
+  readonly #admin: LoadClient;
+  readonly #families: Family[] = [];
+  #clientTokens: string[] = [];
+  readonly #agents: UserAgent[] = [];
+  #client!: LoadClient;
+  #adminToken = '';
+  #running = false;
+  #workers: Promise<void>[] = [];
+
+  constructor(options: LoadOptions) {
+    this.#options = options;
+    this.#admin = clientOf(options.admin.clientId, options.admin.clientSecret);
+  }
+
+  /** Makes the client, and users whose sessions the load remembers. */
+  async prepare(): Promise<void> {
+    await this.#renewAdminToken();
+    this.#client = await this.#createClient();
+    for (let index = 0; index < 2; index++) this.#agents.push((await this.#signedIn()).agent);
+  }
+
+  begin(): void {
+    this.#running = true;
+    this.#workers = [
+      this.#repeat(() => this.#clientCredentials()),
+      ...this.#agents.map((agent) => this.#repeat(() => this.#codeFlow(agent))),
+      this.#repeat(() => this.#disableUser()),
+      this.#repeat(() => this.#disableClient()),
+    ];
+  }
+
+  async end(): Promise<void> {
+    this.#running = false;
+    await Promise.all(this.#workers);
+  }
+
+  /** Asks until a token is issued; returns how many milliseconds that took. */
+  async firstSuccess(begin: number): Promise<number> {
+    for (;;) {
+      try {
+        await this.#clientCredentials();
+        return performance.now() - begin;
+      } catch (error) {
+        if (!(error instanceof Lost)) throw error;
+        if (performance.now() - begin > 60_000) throw new Error('no success within a minute', { cause: error });
+        await delay(5);
+      }
+    }
+  }
+
+  /** Everything that this round has acknowledged works, or is dead, as it was told to the client. */
+  async verifyRound(): Promise<void> {
+    await this.#renewAdminToken();
+    const fresh = this.#families.filter((family) => !family.checked);
+    await inTurns(this.#clientTokens.splice(0), (token) => this.#expectClientToken(token));
+    await inTurns(fresh, (family) => (family.dead ? this.#expectDead(family) : this.#expectAlive(family)));
+    await this.#age(fresh);
+    await inTurns(
+      fresh.filter((family) => !family.dead && family.fate !== 'survives'),
+      (family) => this.#replay(family),
+    );
+    for (const family of fresh) family.checked = true;
+  }
+
+  /** The same for all rounds, and then the end of what survived them. */
+  async verifyAll(): Promise<void> {
+    await inTurns(this.#families, (family) => (family.dead ? this.#expectDead(family) : this.#expectAlive(family)));
+    await this.#age(this.#families);
+    await inTurns(
+      this.#families.filter((family) => !family.dead),
+      (family) => this.#replay(family),
+    );
+  }
+
+  async #repeat(step: () => Promise<void>): Promise<void> {
+    while (this.#running) {
+      try {
+        await step();
+      } catch (error) {
+        if (!(error instanceof Lost)) this.violations.push(String(error instanceof Error ? error.stack : error));
+      }
+      await delay(pause);
+    }
+  }
+
+  // --- what the load does
+
+  async #clientCredentials(): Promise<void> {
+    const { body } = await this.#token(this.#admin, { grant_type: 'client_credentials' }, 200);
+    this.#clientTokens.push(body['access_token'] as string);
+    this.counts.clientTokens++;
+  }
+
+  /** A code by a remembered session, its redemption, and three refreshes; a lost refresh is tried again. */
+  async #codeFlow(agent: UserAgent): Promise<void> {
+    const family = await this.#authorized(agent, this.#client);
+    for (let turn = 0; turn < 3 && this.#running; turn++) {
+      await delay(pause);
+      await this.#refresh(family);
+    }
+  }
+
+  async #refresh(family: Family): Promise<void> {
+    const parameters = { grant_type: 'refresh_token', refresh_token: family.refreshToken };
+    const first = performance.now();
+    for (;;) {
+      try {
+        const answer = await this.#token(family.client, parameters, 200);
+        family.spent.push(family.refreshToken);
+        family.refreshToken = answer.body['refresh_token'] as string;
+        family.accessTokens.push(answer.body['access_token'] as string);
+        this.counts.refreshes++;
+        return;
+      } catch (error) {
+        // a client tries again; within the grace that always leads to a successor (decisions section 4)
+        if (!(error instanceof Lost) || performance.now() - first > 8_000) {
+          this.#families.splice(this.#families.indexOf(family), 1);
+          throw error;
+        }
+        this.counts.retries++;
+        await delay(200);
+      }
+    }
+  }
+
+  /** A user signs in, gets tokens, and is disabled; or the session is ended instead. */
+  async #disableUser(): Promise<void> {
+    const { agent, sub } = await this.#signedIn();
+    const family = await this.#authorized(agent, this.#client);
+    const session = this.counts.ended % 2 === 1;
+    await this.#ending([family], () =>
+      session
+        ? this.#adminCall('DELETE', `/sessions/${sidOf(family)}`, undefined, 204)
+        : this.#adminCall('PATCH', `/users/${sub}`, { status: 'disabled' }, 200),
+    );
+  }
+
+  async #disableClient(): Promise<void> {
+    const client = await this.#createClient();
+    const families = [await this.#authorized(this.#agents[0]!, client)];
+    await this.#ending(families, () => this.#adminCall('POST', `/clients/${client.clientId}/disable`, {}, 200));
+  }
+
+  /** Until the end is acknowledged, whether the families live is not known; then they are dead. */
+  async #ending(families: Family[], act: () => Promise<Answer>): Promise<void> {
+    for (const family of families) this.#families.splice(this.#families.indexOf(family), 1);
+    await act();
+    for (const family of families) this.#families.push({ ...family, dead: true });
+    this.counts.ended++;
+  }
+
+  async #authorized(agent: UserAgent, client: LoadClient): Promise<Family> {
+    const { code_verifier: verifier, ...challenge } = pkce();
+    const parameters = new URLSearchParams({
+      response_type: 'code',
+      scope: 'openid email',
+      client_id: client.clientId,
+      redirect_uri: redirectUri,
+      prompt: 'none',
+      ...challenge,
+    });
+    const page = await this.#answered('authorize', () => agent.get(`/authorize?${parameters}`), [302]);
+    const code = new URL(page.location!).searchParams.get('code');
+    if (code === null) throw new Error(`no code: ${page.location}`);
+    const redemption = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier };
+    const { body } = await this.#token(client, redemption, 200);
+    const family: Family = {
+      name: `${this.counts.codes}`,
+      client,
+      code,
+      verifier,
+      accessTokens: [body['access_token'] as string],
+      refreshToken: body['refresh_token'] as string,
+      spent: [],
+      dead: false,
+      fate: (['code', 'refresh', 'survives'] as const)[this.counts.codes % 3]!,
+      checked: false,
+    };
+    this.counts.codes++;
+    idTokens.set(family, body['id_token'] as string);
+    this.#families.push(family);
+    return family;
+  }
+
+  // --- what must hold afterwards
+
+  async #expectClientToken(token: string): Promise<void> {
+    const { status } = await this.#call('GET', '/admin/api/keys', { authorization: `Bearer ${token}` });
+    if (status !== 200) this.violations.push(`a client's acknowledged token is answered with ${status}`);
+  }
+
+  async #expectAlive(family: Family): Promise<void> {
+    for (const token of family.accessTokens) {
+      const status = await this.#userinfo(token);
+      if (status !== 200) this.violations.push(`an acknowledged access token (${family.name}) gets ${status}`);
+    }
+    try {
+      await this.#refresh(family);
+    } catch (error) {
+      this.violations.push(`an acknowledged refresh token (${family.name}) does not work: ${String(error)}`);
+    }
+  }
+
+  async #expectDead(family: Family): Promise<void> {
+    for (const token of family.accessTokens) {
+      const status = await this.#userinfo(token);
+      if (status !== 401) this.violations.push(`a revoked access token (${family.name}) gets ${status}`);
+    }
+    for (const token of [family.refreshToken, ...family.spent]) {
+      await this.#expectRefused(family, { grant_type: 'refresh_token', refresh_token: token });
+    }
+    await this.#expectRefused(family, redemptionOf(family));
+  }
+
+  async #replay(family: Family): Promise<void> {
+    const replay =
+      family.fate === 'refresh' && family.spent.length > 0
+        ? { grant_type: 'refresh_token', refresh_token: family.spent.at(-1)! }
+        : redemptionOf(family);
+    await this.#expectRefused(family, replay);
+    family.dead = true;
+    await this.#expectDead(family);
+  }
+
+  async #expectRefused(family: Family, parameters: Record<string, string>): Promise<void> {
+    // a disabled client is refused before its token is looked at
+    const { status, body } = await this.#call('POST', '/token', { authorization: family.client.basic }, parameters);
+    if (status !== 400 || !['invalid_grant', 'unauthorized_client'].includes(body['error'] as string)) {
+      this.violations.push(`a dead ${parameters['grant_type']} (${family.name}) gets ${status} ${String(body['error'])}`);
+    }
+  }
+
+  /** Moves redemptions and spent tokens out of the time in which a retry is forgiven. */
+  async #age(families: Family[]): Promise<void> {
+    const client = new pg.Client({ host: this.#options.dataDir, port: 5432, user: 'gatehouse', database: 'gatehouse' });
+    await client.connect();
+    const codes = families.map((family) => opaqueTokenHash('authorization_code', family.code));
+    const spent = families.flatMap((family) => family.spent.map((token) => opaqueTokenHash('refresh_token', token)));
+    const past = `- interval '1 minute'`;
+    await client.query(
+      `UPDATE authorization_codes SET redeemed_at = redeemed_at ${past} WHERE code_hash = ANY($1) AND redeemed_at IS NOT NULL`,
+      [codes],
+    );
+    await client.query(
+      `UPDATE refresh_tokens SET spent_at = spent_at ${past} WHERE token_hash = ANY($1) AND spent_at IS NOT NULL`,
+      [spent],
+    );
+    await client.end();
+  }
+
+  // --- how it asks
+
+  async #userinfo(token: string): Promise<number> {
+    return (await this.#call('GET', '/user/info', { authorization: `Bearer ${token}` })).status;
+  }
+
+  #token(client: LoadClient, parameters: Record<string, string>, expected: number): Promise<Answer> {
+    return this.#call('POST', '/token', { authorization: client.basic }, parameters, [expected]);
+  }
+
+  #adminCall(method: string, path: string, body: unknown, expected: number): Promise<Answer> {
+    const headers = {
+      authorization: `Bearer ${this.#adminToken}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    };
+    return this.#call(method, `/admin/api${path}`, headers, body === undefined ? undefined : JSON.stringify(body), [expected]);
+  }
+
+  async #call(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: Record<string, string> | string,
+    expected?: number[],
+  ): Promise<Answer> {
+    return this.#answered(
+      `${method} ${path.replace(/\/[^/]*[A-Z0-9_-]{20}.*/, '/…')}`,
+      async () => {
+        const response = await fetch(this.#options.issuer + path, {
+          method,
+          headers,
+          signal: AbortSignal.timeout(requestLimit),
+          ...(body !== undefined && { body: typeof body === 'string' ? body : new URLSearchParams(body) }),
+        });
+        const text = await response.text();
+        return {
+          status: response.status,
+          headers: response.headers,
+          body: (text ? JSON.parse(text) : {}) as Record<string, unknown>,
+        };
+      },
+      expected,
+    );
+  }
+
+  /** Lets only three outcomes pass: an expected answer, 503 with Retry-After, and a lost connection where the service was killed. */
+  async #answered<T extends { status: number; headers: Headers; body: unknown }>(
+    name: string,
+    ask: () => Promise<T>,
+    expected?: number[],
+  ): Promise<T> {
+    let answer: T;
+    try {
+      answer = await ask();
+    } catch (error) {
+      this.counts.lost++;
+      const cause = `${String(error)} ${String((error as Error).cause)}`;
+      if (!this.#options.mayLoseConnections || (error as Error).name === 'TimeoutError')
+        this.violations.push(`${name} was not answered: ${cause}`);
+      throw new Lost(cause);
+    }
+    if (answer.status === 503) {
+      this.counts.unavailable++;
+      if (!/^\d+$/.test(answer.headers.get('retry-after') ?? ''))
+        this.violations.push(`${name} was answered with 503 and no Retry-After`);
+      throw new Lost('503');
+    }
+    if (answer.status >= 500 || (expected && !expected.includes(answer.status)))
+      throw new Error(`${name} was answered with ${answer.status}: ${JSON.stringify(answer.body).slice(0, 300)}`);
+    return answer;
+  }
+
+  async #renewAdminToken(): Promise<void> {
+    const { body } = await this.#token(this.#admin, { grant_type: 'client_credentials' }, 200);
+    this.#adminToken = body['access_token'] as string;
+  }
+
+  async #createClient(): Promise<LoadClient> {
+    const metadata = {
+      client_name: 'Load',
+      redirect_uris: [redirectUri],
+      grant_types: ['authorization_code', 'refresh_token'],
+      first_party: true,
+    };
+    const { body } = await this.#adminCall('POST', '/clients', metadata, 201);
+    return clientOf(body['client_id'] as string, body['client_secret'] as string);
+  }
+
+  async #signedIn(): Promise<{ agent: UserAgent; sub: string }> {
+    const username = `load-${randomUUID()}`;
+    const { body } = await this.#adminCall('POST', '/users', { username, password }, 201);
+    const agent = new UserAgent(this.#options);
+    const form = await this.#answered('GET /login', () => agent.get('/login'), [200]);
+    await this.#answered('POST /login', () => agent.signIn({ username, password }, form), [200]);
+    if (!agent.cookies.has('JSESSIONOPENID')) throw new Error('signing in made no session');
+    return { agent, sub: body['sub'] as string };
+  }
+}
+
+const idTokens = new WeakMap<Family, string>();
+
+function sidOf(family: Family): string {
+  const [, payload] = idTokens.get(family)!.split('.');
+  return (JSON.parse(Buffer.from(payload!, 'base64url').toString()) as { sid: string }).sid;
+}
+
+function redemptionOf(family: Family): Record<string, string> {
+  return {
+    grant_type: 'authorization_code',
+    code: family.code,
+    redirect_uri: redirectUri,
+    code_verifier: family.verifier,
+  };
+}
+
+function clientOf(clientId: string, clientSecret: string): LoadClient {
+  return { clientId, redirectUri, basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` };
+}
+
+/** Does something for each, a few at a time. */
+async function inTurns<T>(items: T[], work: (item: T) => Promise<void>): Promise<void> {
+  const rest = [...items];
+  const lane = async () => {
+    for (let item = rest.shift(); item !== undefined; item = rest.shift()) await work(item);
+  };
+  await Promise.all(Array.from({ length: 8 }, lane));
+}

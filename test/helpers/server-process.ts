@@ -1,0 +1,122 @@
+// The service as its users run it: `node src/server.ts` as a child process with settings of its own, on a free port of the loopback.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const startLimit = 60_000; // milliseconds
+
+export interface ServerProcess {
+  issuer: string;
+  port: number;
+  pid: number;
+  /** Settles when the process has ended. */
+  exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Waits for the greeting; throws with what was printed when the process ends before. */
+  ready(): Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** Every process that is started here, so that none outlives the tests. */
+const children = new Set<ChildProcess>();
+/** What they have printed for the operator, line by line. */
+let printed: string[] = [];
+
+/** Starts the server with nothing in its environment but the given settings. */
+export function startServer(settings: Record<string, string>): ServerProcess {
+  return start(['src/server.ts'], settings);
+}
+
+/** Runs the command line to its end and returns what it printed as JSON. */
+export async function runCommand(args: string[], settings: Record<string, string>): Promise<Record<string, unknown>> {
+  const command = start(['src/cli.ts', ...args, '--json'], settings);
+  const { code } = await command.exited;
+  if (code !== 0) throw new Error(`the command ${args.join(' ')} failed: ${command.stderr}`);
+  return JSON.parse(command.stdout) as Record<string, unknown>;
+}
+
+function start(args: string[], settings: Record<string, string>): ServerProcess {
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { PATH: process.env['PATH'], ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.add(child);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  // 'close' and not 'exit': all that was printed has arrived by then
+  const exited = once(child, 'close').then(([code, signal]) => {
+    children.delete(child);
+    printed.push(...stderr.split('\n'));
+    return { code: code as number | null, signal: signal as NodeJS.Signals | null };
+  });
+  const port = Number(settings['PORT'] ?? 3000);
+  return {
+    port,
+    issuer: settings['BASE_URL'] ?? `http://localhost:${port}`,
+    pid: child.pid!,
+    exited,
+    get stdout() {
+      return stdout;
+    },
+    get stderr() {
+      return stderr;
+    },
+    async ready() {
+      for (const begin = Date.now(); !stdout.includes('Gatehouse is ready'); await delay(10)) {
+        if (child.exitCode !== null || child.signalCode !== null) {
+          await exited;
+          throw new Error(`the server ended (${child.exitCode ?? child.signalCode}): ${stdout}${stderr}`);
+        }
+        if (Date.now() - begin > startLimit) throw new Error(`the server did not start: ${stdout}${stderr}`);
+      }
+    },
+    kill: (signal) => void child.kill(signal),
+  };
+}
+
+/** Stops all that was started here, orderly, then by force; returns the log lines of all since the last time. */
+export async function stopServers(): Promise<string[]> {
+  await Promise.all(
+    [...children].map(async (child) => {
+      const closed = once(child, 'close');
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);
+      await closed;
+      clearTimeout(timer);
+    }),
+  );
+  const lines = printed;
+  printed = [];
+  return lines;
+}
+
+/** The process id of the embedded PostgreSQL server in a DATA_DIR; undefined when there is none. */
+export function postmasterOf(dataDir: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]);
+    // the id in a file that a kill left behind may belong to a stranger by now
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('cluster_name=gatehouse-') ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A port of the loopback that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, 'localhost');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,159 @@
+// A whole service for tests: one or several instances on one database, in this process, on real sockets of the loopback.
+import { createServer } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import pino from 'pino';
+import { buildApp } from '../../src/app.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createPasswordHashing } from '../../src/crypto/password-hashing.ts';
+import { createSecretBox } from '../../src/crypto/secret-box.ts';
+import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
+import { createAdministration } from '../../src/repositories/administration.ts';
+import { createStore, type Store } from '../../src/repositories/index.ts';
+import type { NewUser, User } from '../../src/repositories/users.ts';
+import { newCredentials } from '../../src/tokens/client-credentials.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+
+export interface TestClient {
+  clientId: string;
+  clientSecret: string;
+  sharedSecret: string;
+  registrationAccessToken: string;
+  metadata: ClientMetadata;
+  redirectUri: string;
+  /** The Authorization header of client_secret_basic. */
+  basic: string;
+}
+
+export interface TestService {
+  /** The issuer; the first instance listens there. */
+  issuer: string;
+  /** Base addresses of all instances. */
+  instances: string[];
+  apps: FastifyInstance[];
+  database: TestDatabase;
+  store: Store;
+  secretKey: string;
+  /** Log lines of all instances, as parsed JSON. */
+  logs: Record<string, unknown>[];
+  createUser(user?: Partial<NewUser> & { password?: string }): Promise<User & { password: string }>;
+  /** An enabled client, as an administrator makes one. */
+  createClient(
+    metadata?: Record<string, unknown>,
+    options?: { firstParty?: boolean; status?: 'enabled' | 'disabled' },
+  ): Promise<TestClient>;
+  stop(): Promise<void>;
+}
+
+export const testRedirectUri = 'https://rp.example.com/callback';
+
+/**
+ * Starts `instances` instances over one fresh database.
+ * @param environment settings by name, as in the environment
+ */
+export async function startTestService(
+  options: { instances?: number; environment?: Record<string, string>; basePath?: string } = {},
+): Promise<TestService> {
+  const database = await createTestDatabase();
+  const secretKey = randomSecret();
+  const count = options.instances ?? 1;
+  const ports = await freePorts(count);
+  const issuer = `http://localhost:${ports[0]}${options.basePath ?? ''}`;
+  const logs: Record<string, unknown>[] = [];
+  const logger = pino(
+    { level: 'debug' },
+    { write: (line: string) => void logs.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+  const closers: (() => Promise<void>)[] = [];
+  const apps: FastifyInstance[] = [];
+  for (const port of ports) {
+    const config = loadConfig({
+      PORT: String(port),
+      BASE_URL: issuer,
+      DATABASE_URL: database.url,
+      SECRET_KEY: secretKey,
+      LOG_LEVEL: 'debug',
+      // all tests call from one address; the limits have tests of their own
+      LIMIT_SIGN_IN_PER_NETWORK: '0',
+      LIMIT_REGISTRATION_PER_NETWORK: '0',
+      ...options.environment,
+    });
+    const opened = openDatabase({ connection: database.connection, poolSize: 10, onError: () => undefined });
+    const app = await buildApp({ config, database: opened, secretBox: createSecretBox(secretKey), logger });
+    await app.listen({ port, host: 'localhost' });
+    apps.push(app);
+    closers.push(async () => {
+      await app.close();
+      await opened.close();
+    });
+  }
+  const opened = openDatabase({ connection: database.connection, poolSize: 4, onError: () => undefined });
+  const store = createStore(opened);
+  const administration = createAdministration(store);
+  const passwords = createPasswordHashing({ concurrency: 2, queue: 0 });
+  return {
+    issuer,
+    instances: ports.map((port) => `http://localhost:${port}${options.basePath ?? ''}`),
+    apps,
+    database,
+    store,
+    secretKey,
+    logs,
+    async createUser(user = {}) {
+      const { password = 'correct horse battery staple', ...rest } = user;
+      const made = await administration.createUser(
+        { actor: 'test' },
+        { username: `user-${randomId().slice(0, 8)}`, passwordHash: await passwords.hash(password), ...rest },
+      );
+      return { ...made, password };
+    },
+    async createClient(metadata = {}, { firstParty = false, status = 'enabled' } = {}) {
+      const parsed = parseClientMetadata(
+        { redirect_uris: [testRedirectUri], grant_types: ['authorization_code', 'refresh_token'], ...metadata },
+        { admin: true },
+      );
+      const clientId = randomId();
+      const { stored, shown } = newCredentials(createSecretBox(secretKey), clientId, parsed);
+      await administration.createClient(
+        { actor: 'test' },
+        {
+          clientId,
+          metadata: parsed,
+          status,
+          approvedBy: status === 'enabled' ? 'administrator' : undefined,
+          firstParty,
+          ...stored,
+        },
+      );
+      const clientSecret = shown.clientSecret ?? '';
+      return {
+        clientId,
+        clientSecret,
+        sharedSecret: shown.sharedSecret!,
+        registrationAccessToken: shown.registrationAccessToken!,
+        metadata: parsed,
+        redirectUri: parsed.redirect_uris[0] ?? '',
+        basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
+      };
+    },
+    async stop() {
+      for (const close of closers) await close();
+      await opened.close();
+      await database.drop();
+    },
+  };
+}
+
+/** Ports of the loopback that were free a moment ago. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, () => {
+      const server = createServer();
+      return new Promise<typeof server>((resolve) => server.listen(0, 'localhost', () => resolve(server)));
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

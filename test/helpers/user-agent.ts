@@ -1,0 +1,170 @@
+// A browser without a screen: keeps cookies, does not follow redirects by itself, submits the forms of the service's pages.
+import { createHash, randomBytes } from 'node:crypto';
+import type { TestClient, TestService } from './service.ts';
+
+export interface Page {
+  status: number;
+  headers: Headers;
+  body: string;
+  /** The address that was asked. */
+  url: string;
+  /** Where a redirect leads, absolute. */
+  location: string | undefined;
+}
+
+/** What a browser that navigates sends. */
+const navigation = {
+  accept: 'text/html,application/xhtml+xml',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+};
+
+export class UserAgent {
+  readonly cookies = new Map<string, string>();
+  readonly issuer: string;
+
+  constructor(service: Pick<TestService, 'issuer'>) {
+    this.issuer = service.issuer;
+  }
+
+  /** Asks one address; redirects are returned, not followed. */
+  async fetch(address: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<Page> {
+    const url = address.startsWith('/') ? this.issuer + address : address;
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(url, {
+      redirect: 'manual',
+      ...init,
+      headers: { ...navigation, ...(cookie && { cookie }), ...init.headers },
+    });
+    for (const line of response.headers.getSetCookie()) this.keep(line);
+    const location = response.headers.get('location');
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: await response.text(),
+      url,
+      location: location === null ? undefined : new URL(location, url).href,
+    };
+  }
+
+  get(address: string, headers: Record<string, string> = {}): Promise<Page> {
+    return this.fetch(address, { headers });
+  }
+
+  post(address: string, form: Record<string, string>, headers: Record<string, string> = {}): Promise<Page> {
+    return this.fetch(address, {
+      method: 'POST',
+      body: new URLSearchParams(form),
+      headers: { origin: new URL(this.issuer).origin, 'sec-fetch-site': 'same-origin', ...headers },
+    });
+  }
+
+  /** Follows redirects as long as they stay within the service. */
+  async follow(page: Page): Promise<Page> {
+    let current = page;
+    for (let hops = 0; current.location?.startsWith(`${this.issuer}/`) && hops < 10; hops++) {
+      current = await this.get(current.location);
+    }
+    return current;
+  }
+
+  /** Submits the page's form with its hidden fields and the given ones, and follows within the service. */
+  async submit(page: Page, fields: Record<string, string>): Promise<Page> {
+    const action = /<form[^>]*action="([^"]*)"/.exec(page.body)?.[1];
+    if (action === undefined) throw new Error(`no form on ${page.url} (${page.status}): ${page.body.slice(0, 2000)}`);
+    const target = new URL(unescape(action), page.url).href;
+    return this.follow(await this.post(target, { ...hiddenFields(page.body), ...fields }));
+  }
+
+  /** Signs in at the sign-in page, on its own or in the course of an authorization request. */
+  async signIn(user: { username: string; password: string }, page?: Page): Promise<Page> {
+    return this.submit(page ?? (await this.get('/login')), { username: user.username, password: user.password });
+  }
+
+  /** Asks for authorization and goes through sign-in and consent as far as they are asked; ends at the client's address. */
+  async authorize(
+    client: Pick<TestClient, 'clientId' | 'redirectUri'>,
+    user: { username: string; password: string } | undefined,
+    parameters: Record<string, string> = {},
+  ): Promise<Page> {
+    let page = await this.follow(await this.get(authorizationUrl(this.issuer, client, parameters)));
+    if (user && page.body.includes('id="password"')) page = await this.signIn(user, page);
+    if (page.body.includes('id="allow"')) page = await this.submit(page, { decision: 'allow' });
+    return page;
+  }
+
+  private keep(line: string): void {
+    const [pair = '', ...attributes] = line.split(';');
+    const [name = '', ...value] = pair.split('=');
+    const gone = attributes.some((attribute) => /^ *(max-age=0|expires=thu, 01 jan 1970)/i.test(attribute));
+    if (gone) this.cookies.delete(name);
+    else this.cookies.set(name, value.join('='));
+  }
+}
+
+export function authorizationUrl(
+  issuer: string,
+  client: Pick<TestClient, 'clientId' | 'redirectUri'>,
+  parameters: Record<string, string> = {},
+): string {
+  const all = {
+    response_type: 'code',
+    scope: 'openid',
+    client_id: client.clientId,
+    redirect_uri: client.redirectUri,
+    ...parameters,
+  };
+  return `${issuer}/authorize?${new URLSearchParams(all).toString()}`;
+}
+
+/** The parameters that a response carries to the client in the query. */
+export function responseParameters(page: Page): Record<string, string> {
+  if (page.location === undefined)
+    throw new Error(`no redirect from ${page.url} (${page.status}): ${page.body.slice(0, 2000)}`);
+  return Object.fromEntries(new URL(page.location).searchParams);
+}
+
+export function pkce(): { code_verifier: string; code_challenge: string; code_challenge_method: string } {
+  const code_verifier = randomBytes(32).toString('base64url');
+  return {
+    code_verifier,
+    code_challenge: createHash('sha256').update(code_verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  };
+}
+
+/** Calls the token endpoint; client_secret_basic unless the parameters hold credentials. */
+export async function tokenRequest(
+  base: string,
+  client: Pick<TestClient, 'basic'> | undefined,
+  parameters: Record<string, string>,
+): Promise<{ status: number; headers: Headers; body: Record<string, unknown> }> {
+  const response = await fetch(`${base}/token`, {
+    method: 'POST',
+    body: new URLSearchParams(parameters),
+    headers: client ? { authorization: client.basic } : {},
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Record<string, unknown>,
+  };
+}
+
+export function hiddenFields(html: string): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const [input] of html.matchAll(/<input[^>]*type="hidden"[^>]*>/g)) {
+    const name = /name="([^"]*)"/.exec(input)?.[1];
+    if (name !== undefined) fields[unescape(name)] = unescape(/value="([^"]*)"/.exec(input)?.[1] ?? '');
+  }
+  return fields;
+}
+
+function unescape(text: string): string {
+  return text
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&');
+}

@@ -1,0 +1,87 @@
+// Every route that the service has: a new door is a visible difference in this file.
+import Fastify, { type FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from './helpers/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service?.stop());
+
+/** The routes as "METHOD path", sorted; assets without their digests. */
+function routesOf(app: Pick<FastifyInstance, 'printRoutes'>): string[] {
+  const paths: string[] = [];
+  const lines = app.printRoutes({ commonPrefix: false }).split('\n');
+  const stack: string[] = [];
+  for (const line of lines) {
+    const match = /^([│ ]*)(?:├── |└── )(.*?)(?: \(([A-Z, ]+)\))?$/.exec(line);
+    if (!match) continue;
+    const depth = match[1]!.length / 4;
+    stack.length = depth;
+    stack.push(match[2]!);
+    for (const method of match[3]?.split(', ') ?? []) paths.push(`${method} ${stack.join('')}`);
+  }
+  return paths.map((path) => path.replace(/\.[0-9a-f]{16}\./, '.*.')).sort();
+}
+
+const expected = [
+  'DELETE /admin/api/clients/:id',
+  'DELETE /admin/api/sessions/:id',
+  'DELETE /admin/api/users/:sub',
+  'DELETE /register/:clientId',
+  'GET /',
+  'GET /.well-known/oauth-authorization-server',
+  'GET /.well-known/openid-configuration',
+  'GET /access-denied',
+  'GET /account',
+  'GET /admin/api/audit',
+  'GET /admin/api/clients',
+  'GET /admin/api/clients/:id',
+  'GET /admin/api/keys',
+  'GET /admin/api/sessions',
+  'GET /admin/api/users',
+  'GET /admin/api/users/:sub',
+  'GET /assets/page.*.js',
+  'GET /assets/style.*.css',
+  'GET /authenticate',
+  'GET /authorize',
+  'GET /consent',
+  'GET /error',
+  'GET /health/live',
+  'GET /health/ready',
+  'GET /jwks',
+  'GET /login',
+  'GET /logout',
+  'GET /register/:clientId',
+  'GET /user/info',
+  'OPTIONS *',
+  'PATCH /admin/api/clients/:id',
+  'PATCH /admin/api/users/:sub',
+  'POST /account',
+  'POST /admin/api/clients',
+  'POST /admin/api/clients/:id/approve',
+  'POST /admin/api/clients/:id/disable',
+  'POST /admin/api/keys',
+  'POST /admin/api/registration-tokens',
+  'POST /admin/api/users',
+  'POST /authenticate',
+  'POST /authorize',
+  'POST /consent',
+  'POST /login',
+  'POST /logout',
+  'POST /register',
+  'POST /token',
+  'POST /user/info',
+  'PUT /register/:clientId',
+];
+
+test('the route map is this list, and a new door is a visible difference (architecture, route map)', () => {
+  expect(routesOf(service.apps[0]!)).toEqual(expected);
+});
+
+test('a planted route that is not listed shows (architecture, route map)', () => {
+  const planted = Fastify({ exposeHeadRoutes: false });
+  planted.get('/back-door', () => 'open');
+  expect(routesOf(planted).filter((route) => !expected.includes(route))).toEqual(['GET /back-door']);
+});
