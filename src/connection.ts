@@ -1,6 +1,7 @@
 // Opens the database that the settings name, the embedded one included, and finds the secret key that goes with it.
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Config, ConfigError } from './config.ts';
 import { randomSecret } from './crypto/secrets.ts';
@@ -10,11 +11,13 @@ import { startEmbeddedPostgres } from './database/embedded.ts';
 export interface Connection {
   kind: 'embedded' | 'external';
   /** For the driver: the embedded server's socket, or DATABASE_URL. */
-  options: { connectionString: string } | { host: string; port: number; user: string; database: string };
+  options: { connectionString: string } | { host: string; port: number; user: string; database: string; ssl: boolean };
   database: Database;
   secretKey: string;
   close(): Promise<void>;
 }
+
+const restartPause = 1_000; // milliseconds
 
 /** @throws ConfigError or EmbeddedPostgresError */
 export async function openConnection(config: Config, logger: Logger): Promise<Connection> {
@@ -26,19 +29,32 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
   }
   const secretKey = config.secretKey ?? keptSecretKey(config.dataDir);
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => logger.info(line) });
+  let closing = false;
+  const restart = async () => {
+    while (!closing) {
+      try {
+        await embedded.ensureRunning();
+        return;
+      } catch (error) {
+        logger.fatal({ err: error }, 'the embedded PostgreSQL server does not start; trying again');
+        await delay(restartPause, undefined, { ref: false });
+      }
+    }
+  };
   embedded.onExit(() => {
     logger.error('the embedded PostgreSQL server ended; starting it again');
-    embedded
-      .ensureRunning()
-      .catch((error: unknown) => logger.fatal({ err: error }, 'the embedded PostgreSQL server does not start'));
+    void restart();
   });
-  const database = openDatabase({ connection: embedded.connection, poolSize: config.databasePoolSize, onError });
+  // the server has no TLS on its socket, whatever the driver's own environment variables say
+  const options = { ...embedded.connection, ssl: false };
+  const database = openDatabase({ connection: options, poolSize: config.databasePoolSize, onError });
   return {
     kind: 'embedded',
-    options: embedded.connection,
+    options,
     database,
     secretKey,
     async close() {
+      closing = true;
       await database.close();
       await embedded.stop();
     },
@@ -49,14 +65,19 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
 function keptSecretKey(dataDir: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const file = path.join(dataDir, 'secret-key');
-  try {
-    // fails when it exists: of two starts at once one makes it
-    writeFileSync(file, `${randomSecret()}\n`, { flag: 'wx', mode: 0o600, flush: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw new ConfigError(`The setting DATA_DIR is wrong: ${file} cannot be written.`, { cause: error });
+  if (!existsSync(file)) {
+    // whole or not at all, and of two starts at once one makes it
+    const draft = `${file}.${process.pid}`;
+    try {
+      writeFileSync(draft, `${randomSecret()}\n`, { flag: 'wx', mode: 0o600, flush: true });
+      linkSync(draft, file);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+        throw new ConfigError(`The setting DATA_DIR is wrong: ${file} cannot be written.`, { cause: error });
+      }
+    } finally {
+      rmSync(draft, { force: true });
     }
-    chmodSync(file, 0o600);
   }
   const key = readFileSync(file, 'utf8').trim();
   if (Buffer.from(key, 'base64url').length !== 32) {
