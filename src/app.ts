@@ -18,7 +18,9 @@ import { jwksEndpoint } from './endpoints/jwks/routes.ts';
 import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
+import { introspectionEndpoint } from './endpoints/introspection/routes.ts';
 import { registrationEndpoint } from './endpoints/registration/routes.ts';
+import { revocationEndpoint } from './endpoints/revocation/routes.ts';
 import { authorizationCodeGrant } from './endpoints/token/authorization-code.ts';
 import { clientCredentialsGrant } from './endpoints/token/client-credentials.ts';
 import { refreshTokenGrant } from './endpoints/token/refresh-token.ts';
@@ -66,6 +68,7 @@ const crossOriginPaths = [
   '/.well-known/oauth-authorization-server',
   '/jwks',
   '/token',
+  '/revoke',
   '/user/info',
 ];
 const keyRingInterval = 30_000; // milliseconds
@@ -147,6 +150,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     endpoints: {
       authorization_endpoint: '/authorize',
       token_endpoint: '/token',
+      revocation_endpoint: '/revoke',
+      introspection_endpoint: '/introspect',
       userinfo_endpoint: '/user/info',
       jwks_uri: '/jwks',
       registration_endpoint: '/register',
@@ -182,6 +187,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       await root.register(pagesEndpoint, { ...options, renderer });
       await root.register(tokenEndpoint, { ...options, grantTypes });
       await root.register(userinfoEndpoint, options);
+      await root.register(revocationEndpoint, options);
+      await root.register(introspectionEndpoint, options);
       await root.register(logoutEndpoint, options);
       await root.register(accountEndpoint, options);
       await root.register(adminEndpoint, options);

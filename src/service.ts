@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pino, { type Logger } from 'pino';
 import { buildApp } from './app.ts';
-import type { Config } from './config.ts';
+import { type Config, ConfigError } from './config.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
 import { randomSecret } from './crypto/secrets.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
-import { migrate } from './database/migrations.ts';
+import { migrate, MigrationError } from './database/migrations.ts';
 import { openConnection } from './connection.ts';
 import { createStore, type Store } from './repositories/index.ts';
 import { cleanUp } from './clean-up.ts';
@@ -18,6 +18,8 @@ export interface Service {
   port: number;
   /** For the operator's eyes: the address, the first password, what to try next. */
   greeting: string;
+  /** The first administrator's, when this start made one and its password up. */
+  firstPassword: string | undefined;
   /** Answers the requests under way, then ends everything it started. */
   stop(): Promise<void>;
 }
@@ -34,13 +36,20 @@ export async function startService(config: Config): Promise<Service> {
   );
   const connection = await openConnection(config, logger);
   const { database } = connection;
+  let closeApp: (() => Promise<void>) | undefined;
   try {
-    const migrations = await migrate(connection.options);
+    const migrations = await migrate(connection.options).catch((error: unknown) => {
+      throw databaseError(connection.kind, error);
+    });
     if (migrations.length > 0) logger.info({ migrations }, 'the database schema is up to date');
     const store = createStore(database);
-    const firstPassword = await makeFirstAdministrator(config, store);
     const app = await buildApp({ config, database, secretBox: createSecretBox(connection.secretKey), logger });
-    await app.listen({ port: config.port, host: config.host });
+    closeApp = () => app.close();
+    await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {
+      throw listenError(config, error);
+    });
+    // last, since its password is shown once: a start that fails before has made none
+    const firstPassword = await makeFirstAdministrator(config, store);
     const cleaner = cleanUp(store, logger);
     const { port } = app.server.address() as AddressInfo;
     logger.info({ issuer: config.issuer, port, database: connection.kind }, 'Gatehouse is ready');
@@ -48,6 +57,7 @@ export async function startService(config: Config): Promise<Service> {
       logger,
       port,
       greeting: greeting(config, firstPassword, connection.kind),
+      firstPassword,
       async stop() {
         const closed = app.close();
         await Promise.race([closed, delay(drainLimit, undefined, { ref: false })]);
@@ -56,9 +66,37 @@ export async function startService(config: Config): Promise<Service> {
       },
     };
   } catch (error) {
+    await closeApp?.();
     await connection.close();
     throw error;
   }
+}
+
+/** What an operator can mend about the address to listen on, as a sentence; anything else as it is. */
+function listenError(config: Config, error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  const sentence = {
+    EADDRINUSE: `The port ${config.port} is taken by another program: set PORT to a free one.`,
+    EACCES: `The port ${config.port} is not open to this user: set PORT to one above 1023.`,
+    EADDRNOTAVAIL: `The setting HOST is wrong: ${config.host} is not an address of this machine.`,
+    ENOTFOUND: `The setting HOST is wrong: ${config.host} is not known.`,
+    EAI_AGAIN: `The setting HOST is wrong: ${config.host} is not known.`,
+  }[code ?? ''];
+  return sentence === undefined ? error : new ConfigError(sentence, { cause: error });
+}
+
+// no such server, no such database, refused, not allowed to make tables, full or starting
+const databaseRefusals = /^(E[A-Z_]+|08...|28...|3D...|42501|53...|57P..)$/;
+
+/** A database that cannot be used, as a sentence that names its setting; anything else as it is. */
+function databaseError(kind: 'embedded' | 'external', error: unknown): unknown {
+  if (kind === 'embedded' || error instanceof MigrationError || !(error instanceof Error)) return error;
+  // of several addresses of one name the first tells enough
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const { code = '', message } = first as NodeJS.ErrnoException;
+  // a timeout, and a server that ends the connection at once, have no code
+  if (code !== '' && !databaseRefusals.test(code)) return error;
+  return new ConfigError(`The database of DATABASE_URL cannot be used: ${message}.`, { cause: error });
 }
 
 /** With no administrator there is one after the first start; returns the password that was made up, if one was. */

@@ -34,8 +34,9 @@ export interface DatabaseOptions {
 }
 
 const serializationFailures = new Set(['40001', '40P01']);
-// connection exceptions, shutdowns, too many connections, out of resources, read-only during a failover
-const unavailable = /^(08...|57P0[1-4]|53...|25006|58...|XX...)$/;
+// connection exceptions (but not a protocol violation, which is a mistake of ours), shutdowns, too many connections, out of
+// resources, read-only during a failover
+const unavailable = /^(08(?!P01)...|57P0[1-4]|53...|25006|58...|XX...)$/;
 
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
@@ -60,6 +61,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     application_name: 'gatehouse',
   });
   pool.on('error', options.onError);
+  // a connection that breaks while a transaction holds it fails that transaction's statement; unheard, it would end the process
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const listener = createListener(options);
 
   async function run<Row>(client: pg.Pool | pg.PoolClient, query: Statement, values: unknown[] = []): Promise<Row[]> {
@@ -142,13 +145,20 @@ function createListener(options: DatabaseOptions) {
       connectionTimeoutMillis: 2_500,
       keepAlive: true,
     });
-    next.on('error', () => next.end().catch(() => undefined));
-    next.on('end', () => {
-      if (closed || client !== next) return;
-      client = undefined;
-      for (const handler of handlers.values()) handler(undefined);
+    let over = false;
+    // once a connection, by whichever sign its end shows first
+    const lost = (): void => {
+      if (over) return;
+      over = true;
+      void next.end().catch(() => undefined);
+      if (client === next) {
+        client = undefined;
+        if (!closed) for (const handler of handlers.values()) handler(undefined);
+      }
       again();
-    });
+    };
+    next.on('error', lost);
+    next.on('end', lost);
     next.on('notification', (message) => handlers.get(message.channel)?.(message.payload));
     try {
       await next.connect();
@@ -157,9 +167,7 @@ function createListener(options: DatabaseOptions) {
       for (const handler of handlers.values()) handler(undefined);
     } catch (error) {
       options.onError(error as Error);
-      client = undefined;
-      await next.end().catch(() => undefined);
-      again();
+      lost();
     }
     if (closed) await next.end().catch(() => undefined);
   }

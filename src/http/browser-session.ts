@@ -115,7 +115,9 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     isOwnForm(request: FastifyRequest, token: string | undefined, binding: FormBinding): boolean {
       const site = request.headers['sec-fetch-site'];
       if (site !== undefined && site !== 'same-origin') return false;
-      if (request.headers.origin !== undefined && request.headers.origin !== origin) return false;
+      // under no-referrer a browser names no origin but says that it is ours (Fetch, "append a request Origin header")
+      const sent = request.headers.origin === 'null' && site === 'same-origin' ? undefined : request.headers.origin;
+      if (sent !== undefined && sent !== origin) return false;
       const id = browserIdOf(request);
       return id !== undefined && token !== undefined && equalSecrets(token, mac(id, binding));
     },
@@ -152,6 +154,6 @@ export function onlyNavigation(request: FastifyRequest): void {
   const purpose = `${request.headers['sec-purpose'] ?? ''} ${request.headers['purpose'] ?? ''} ${request.headers['x-moz'] ?? ''}`;
   const destination = request.headers['sec-fetch-dest'];
   if (/prefetch|prerender/i.test(purpose) || (destination !== undefined && destination !== 'document')) {
-    throw new OAuthError('invalid_request', 'this address answers a visit in a browser window only', 400);
+    throw new OAuthError('invalid_request', 'this address answers a visit in a browser window only', 403);
   }
 }

@@ -1,6 +1,6 @@
 // Client metadata: the registered fields, each checked by its standard's rules (OpenID Connect Registration 1.0, RFC 7591).
 import { z } from 'zod';
-import { isPrivateUseUri, isRedirectUri, isWebUri } from './redirect-uri.ts';
+import { isPrivateUseUri, isRedirectUri, isResourceUri, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
 import { registrableScopes, splitScope } from './scope.ts';
 
@@ -22,7 +22,16 @@ export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', '
 export type ClientMetadata = z.infer<typeof fields>;
 
 /** Members that only an administrator sets (decisions section 2). */
-export const administratorMembers = ['status', 'first_party', 'self_managed', 'introspect'] as const;
+export const administratorMembers = [
+  'status',
+  'first_party',
+  'self_managed',
+  'introspect',
+  'authorization_code_lifetime',
+  'access_token_lifetime',
+  'refresh_token_lifetime',
+  'id_token_lifetime',
+] as const;
 /** Members that the service answers with and that nobody may send in an update (RFC 7592 section 2.2). */
 export const serverMembers = [
   'registration_access_token',
@@ -105,6 +114,7 @@ const fields = z.object({
   require_auth_time: z.boolean({ error: 'must be true or false' }).optional(),
   software_id: displayText.optional(),
   software_version: displayText.optional(),
+  resource_uris: uriList.optional(),
   require_pkce: z.boolean({ error: 'must be true or false' }).default(false),
   uma_profile: z.boolean({ error: 'must be true or false' }).default(false),
 });
@@ -136,6 +146,9 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
     if (!isRedirectUri(uri, metadata.application_type)) {
       throw invalidClientMetadata('post_logout_redirect_uris holds an address that is not allowed');
     }
+  }
+  for (const uri of metadata.resource_uris ?? []) {
+    if (!isResourceUri(uri)) throw invalidClientMetadata('resource_uris must hold absolute URIs without a fragment');
   }
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
@@ -193,6 +206,7 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
   return (
     more(current.redirect_uris, next.redirect_uris) ||
     more(current.post_logout_redirect_uris ?? [], next.post_logout_redirect_uris ?? []) ||
+    more(current.resource_uris ?? [], next.resource_uris ?? []) ||
     more(current.response_types, next.response_types) ||
     more(current.grant_types, next.grant_types) ||
     more(splitScope(current.scope), splitScope(next.scope)) ||

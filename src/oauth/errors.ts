@@ -69,6 +69,7 @@ export class AuthorizationError extends Error {
 
 export const invalidRequest = (description: string) => new OAuthError('invalid_request', description);
 export const invalidGrant = (description: string) => new OAuthError('invalid_grant', description);
+export const invalidTarget = (description: string) => new OAuthError('invalid_target', description);
 export const invalidScope = (description: string) => new OAuthError('invalid_scope', description);
 export const unsupportedGrantType = (description: string) => new OAuthError('unsupported_grant_type', description);
 export const unauthorizedClient = (description: string, status = 400) =>

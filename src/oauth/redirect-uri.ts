@@ -18,6 +18,11 @@ export function isRedirectUri(uri: string, applicationType: 'web' | 'native'): b
   return applicationType === 'native' && isPrivateUseUri(uri);
 }
 
+/** An absolute URI that names a resource server: no fragment (RFC 8707 section 2). */
+export function isResourceUri(uri: string): boolean {
+  return uri.length <= 2000 && /^[a-z][a-z0-9+.-]*:[!-~]+$/i.test(uri) && !uri.includes('#') && URL.canParse(uri);
+}
+
 /** A private-use scheme in reverse-domain form, e.g. com.example.app:/cb. */
 export function isPrivateUseUri(uri: string): boolean {
   const url = parse(uri);

@@ -11,6 +11,10 @@ export interface AccessToken {
   user: User | undefined;
   sid: string | undefined;
   authTime: Date | undefined;
+  amr: string[] | undefined;
+  nonce: string | undefined;
+  /** Whom it is for: the resource and its server, else the client itself. */
+  audience: string[];
 }
 
 interface Row extends UserRow {
@@ -20,12 +24,16 @@ interface Row extends UserRow {
   expires_at: Date;
   sid: string | null;
   auth_time: Date | null;
+  amr: string[] | null;
+  nonce: string | null;
+  audience: string[] | null;
 }
 
 // dead when the token, its client session, its client (or that epoch of it) or its user is
 const find = statement(
   'access_tokens.find',
-  `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at, cs.sid, cs.auth_time
+  `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at,
+          cs.sid, cs.auth_time, cs.amr, cs.nonce, coalesce(t.audience, cs.audience) AS audience
      FROM access_tokens t
      LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
      JOIN clients c ON c.client_id = coalesce(cs.client_id, t.client_id) AND c.status = 'enabled'
@@ -35,8 +43,8 @@ const find = statement(
 );
 const insertForClient = statement(
   'access_tokens.insert_for_client',
-  `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at)
-   SELECT $1, client_id, epoch, $3, now() + make_interval(secs => $4) FROM clients WHERE client_id = $2 AND status = 'enabled'
+  `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience)
+   SELECT $1, client_id, epoch, $3, now() + make_interval(secs => $4), $5 FROM clients WHERE client_id = $2 AND status = 'enabled'
    RETURNING 1 AS stored`,
 );
 
@@ -54,6 +62,9 @@ export function accessTokensRepository(sql: Sql) {
           user: row.sub === null ? undefined : toUser(row),
           sid: row.sid ?? undefined,
           authTime: row.auth_time ?? undefined,
+          amr: row.amr ?? undefined,
+          nonce: row.nonce ?? undefined,
+          audience: row.audience ?? [row.token_client_id],
         }
       );
     },
@@ -63,8 +74,15 @@ export function accessTokensRepository(sql: Sql) {
       clientId: string;
       scope: string;
       lifetime: number;
+      audience: string[] | undefined;
     }): Promise<boolean> {
-      const rows = await sql.query(insertForClient, [token.tokenHash, token.clientId, token.scope, token.lifetime]);
+      const rows = await sql.query(insertForClient, [
+        token.tokenHash,
+        token.clientId,
+        token.scope,
+        token.lifetime,
+        token.audience,
+      ]);
       return rows.length > 0;
     },
   };

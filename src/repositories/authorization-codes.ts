@@ -14,6 +14,8 @@ export interface NewCode {
   redirectUri: string;
   nonce: string | undefined;
   codeChallenge: string | undefined;
+  /** Whom the tokens will be for; undefined is the client itself. */
+  audience: string[] | undefined;
   /** In seconds. */
   lifetime: number;
   /** The stored authorization request that this answers, which is used up by it. */
@@ -39,6 +41,10 @@ export interface Redemption {
   codeChallenge: string | undefined;
   accessTokenHash: Buffer;
   refreshTokenHash: Buffer | undefined;
+  /** Of a handle that never stood in a URL, for clients of the UMA profile. */
+  handleHash: Buffer | undefined;
+  /** A resource that the tokens must be for. */
+  resource: string | undefined;
   /** In seconds. */
   accessTokenLifetime: number;
   refreshTokenLifetime: number;
@@ -55,6 +61,7 @@ export type RedemptionFailure =
   | 'pkce_missing'
   | 'pkce_unexpected'
   | 'pkce'
+  | 'resource' // the authorization is not for it: the code stays as it is
   | 'replayed' // and everything that came of it is revoked
   | 'retried'; // within seconds, by the same client: only refused
 
@@ -66,10 +73,10 @@ export type RedemptionResult =
 const codesPerClientSession = 5;
 
 const issueText = (withRequest: boolean) => `
-  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $12 RETURNING 1),' : ''}
+  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $13 RETURNING 1),' : ''}
   client_session AS (
-    INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, expires_at)
-    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7,
+    INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, expires_at)
+    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7, $12::text[],
            now() + make_interval(secs => $10)
       FROM sessions s
       JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
@@ -96,7 +103,7 @@ const issueForRequest = statement('authorization_codes.issue_for_request', issue
 const redeem = statement(
   'authorization_codes.redeem',
   `WITH family AS MATERIALIZED (
-     SELECT cs.id, cs.sub, cs.client_id, cs.created_at, cs.offline, s.expires_at AS session_expires_at,
+     SELECT cs.id, cs.sub, cs.client_id, cs.created_at, cs.offline, cs.audience, s.expires_at AS session_expires_at,
             (c.status = 'enabled' AND c.epoch = cs.client_epoch AND u.status = 'enabled' AND g.sub IS NOT NULL
               AND s.idle_expires_at > now()) AS good
        FROM authorization_codes ac
@@ -115,7 +122,8 @@ const redeem = statement(
                  WHEN $3::text IS NULL OR ac.redirect_uri <> $3 THEN 'redirect_uri'
                  WHEN ac.code_challenge IS NOT NULL AND $4::text IS NULL THEN 'pkce_missing'
                  WHEN ac.code_challenge IS NULL AND $4 IS NOT NULL THEN 'pkce_unexpected'
-                 WHEN ac.code_challenge <> $4 THEN 'pkce' END AS failure
+                 WHEN ac.code_challenge <> $4 THEN 'pkce'
+                 WHEN $11::text IS NOT NULL AND NOT coalesce($11 = ANY (audience), false) THEN 'resource' END AS failure
        FROM family JOIN authorization_codes ac ON ac.client_session_id = family.id),
    attempt AS (
      UPDATE authorization_codes ac SET
@@ -135,8 +143,12 @@ const redeem = statement(
      SELECT $6, id, 1, least(now() + make_interval(secs => $8),
               CASE WHEN offline THEN created_at + make_interval(secs => $9) ELSE session_expires_at END)
        FROM attempt WHERE redemptions = 1 AND failure IS NULL AND $6::bytea IS NOT NULL),
+   handle AS (
+     INSERT INTO client_session_handles (handle_hash, client_session_id)
+     SELECT $10, id FROM attempt WHERE redemptions = 1 AND failure IS NULL AND $10::bytea IS NOT NULL),
    kept AS (
      UPDATE client_sessions cs SET expires_at = greatest(now() + make_interval(secs => $7),
+              CASE WHEN $10 IS NOT NULL THEN a.session_expires_at END,
               CASE WHEN $6 IS NULL THEN now() WHEN cs.offline THEN cs.created_at + make_interval(secs => $9) ELSE a.session_expires_at END)
        FROM attempt a WHERE cs.id = a.id AND a.redemptions = 1 AND a.failure IS NULL),
    ended AS (
@@ -165,6 +177,7 @@ export function authorizationCodesRepository(sql: Sql) {
         code.codeChallenge,
         code.lifetime,
         codesPerClientSession - 1,
+        code.audience,
       ];
       const rows = code.requestHash
         ? await sql.query(issueForRequest, [...values, code.requestHash])
@@ -197,6 +210,8 @@ export function authorizationCodesRepository(sql: Sql) {
         redemption.accessTokenLifetime,
         redemption.refreshTokenLifetime,
         redemption.refreshTokenAbsoluteLifetime,
+        redemption.handleHash,
+        redemption.resource,
       ]);
       if (!row) return { failure: 'unknown', sub: undefined, clientId: undefined };
       if (row.redemptions === 1 && row.failure === null) {

@@ -92,6 +92,11 @@ const findByRegistrationToken = statement(
   'clients.find_by_registration_token',
   'SELECT * FROM clients WHERE registration_access_token_hash = $1',
 );
+// of two that claim one resource the earlier one is its server
+const findByResource = statement(
+  'clients.find_by_resource',
+  `SELECT client_id FROM clients WHERE metadata -> 'resource_uris' ? $1 AND status = 'enabled' ORDER BY created_at, client_id LIMIT 1`,
+);
 const list = statement(
   'clients.list',
   `SELECT * FROM clients
@@ -166,6 +171,11 @@ export function clientsRepository(sql: Sql) {
         client.registrationTokenHash,
       ]);
       return toClient(row!);
+    },
+    /** The enabled client that is the server of a resource (RFC 8707). */
+    async findByResource(uri: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ client_id: string }>(findByResource, [uri]);
+      return row?.client_id;
     },
     /** How many registrations wait for an administrator, counted up to `limit`. */
     async countWaiting(limit: number): Promise<number> {

@@ -4,11 +4,14 @@ import { accessTokensRepository } from './access-tokens.ts';
 import { auditEventsRepository } from './audit-events.ts';
 import { authorizationCodesRepository } from './authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests.ts';
+import { clientSessionsRepository } from './client-sessions.ts';
 import { clientsRepository } from './clients.ts';
+import { clientSessionHandlesRepository } from './client-session-handles.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
 import { registrationTokensRepository } from './registration-tokens.ts';
+import { revocationRepository } from './revocation.ts';
 import { sessionsRepository } from './sessions.ts';
 import { signingKeysRepository } from './signing-keys.ts';
 import { usersRepository } from './users.ts';
@@ -19,11 +22,14 @@ function repositories(sql: Sql) {
     auditEvents: auditEventsRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
+    clientSessionHandles: clientSessionHandlesRepository(sql),
+    clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
+    revocation: revocationRepository(sql),
     sessions: sessionsRepository(sql),
     signingKeys: signingKeysRepository(sql),
     users: usersRepository(sql),

@@ -8,6 +8,8 @@ export interface Refresh {
   clientId: string;
   /** A narrower scope for the new access token; undefined keeps the whole. */
   scope: string[] | undefined;
+  /** A resource that the tokens must be for. */
+  resource: string | undefined;
   rotate: boolean;
   accessTokenHash: Buffer;
   refreshTokenHash: Buffer;
@@ -23,6 +25,7 @@ export type RefreshFailure =
   | 'ended' // session, user, client or grant is no longer good
   | 'expired'
   | 'scope' // asked for more than was granted
+  | 'resource' // the authorization is not for it
   | 'grace' // too many uses within the grace: only refused
   | 'reused'; // after the grace: the family is revoked
 
@@ -45,7 +48,8 @@ const rotate = statement(
             CASE WHEN cs.client_id <> $2 THEN 'client'
                  WHEN NOT (c.status = 'enabled' AND c.epoch = cs.client_epoch AND u.status = 'enabled' AND g.sub IS NOT NULL
                            AND (cs.offline OR coalesce(s.idle_expires_at > now(), false))) THEN 'ended'
-                 WHEN NOT coalesce($3::text[] <@ string_to_array(cs.scope, ' '), true) THEN 'scope' END AS failure
+                 WHEN NOT coalesce($3::text[] <@ string_to_array(cs.scope, ' '), true) THEN 'scope'
+                 WHEN $10::text IS NOT NULL AND NOT coalesce($10 = ANY (cs.audience), false) THEN 'resource' END AS failure
        FROM refresh_tokens rt
        JOIN client_sessions cs ON cs.id = rt.client_session_id
        JOIN clients c ON c.client_id = cs.client_id
@@ -110,6 +114,7 @@ export function refreshTokensRepository(sql: Sql) {
         refresh.accessTokenLifetime,
         refresh.refreshTokenLifetime,
         refresh.refreshTokenAbsoluteLifetime,
+        refresh.resource,
       ]);
       if (!row) return { failure: 'unknown', sub: undefined, clientId: undefined };
       if (row.failure !== null) return { failure: row.failure, sub: row.sub, clientId: row.client_id };

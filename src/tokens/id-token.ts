@@ -1,6 +1,6 @@
 // ID Tokens (OpenID Connect Core 2): minted for an authorization, and read back as hints.
 import { createHash } from 'node:crypto';
-import { createLocalJWKSet, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
 import type { KeyAlgorithm, KeyRing } from './key-ring.ts';
 import { keyAlgorithms } from './key-ring.ts';
@@ -93,6 +93,50 @@ async function verifyWithSecret(
   const secret = typeof audience === 'string' ? await secretOf(audience) : undefined;
   if (!secret) throw new errors.JWSSignatureVerificationFailed();
   return jwtVerify(hint, secret, { ...options, algorithms: ['HS256'] });
+}
+
+/** What a valid ID Token of ours says. */
+export interface IdTokenStatement {
+  sub: string;
+  clientId: string;
+  sid: string;
+  authTime: Date;
+  nonce: string | undefined;
+  issuedAt: Date;
+  expiresAt: Date;
+}
+
+/** Verifies an ID Token of ours with its time; undefined for one whose signature or time is wrong. */
+export async function verifyIdToken(
+  ring: KeyRing,
+  issuer: string,
+  token: string,
+  secretOf: (clientId: string) => Promise<Buffer | undefined>,
+): Promise<IdTokenStatement | undefined> {
+  const hint = await readIdTokenHint(ring, issuer, token, secretOf);
+  if (!hint?.sid) return undefined;
+  const payload = decodeJwt(token);
+  const time = (seconds: unknown) => new Date(Number(seconds) * 1000);
+  if (time(payload.exp) <= new Date()) return undefined;
+  return {
+    sub: hint.sub,
+    clientId: hint.clientId,
+    sid: hint.sid,
+    authTime: time(payload['auth_time']),
+    nonce: typeof payload['nonce'] === 'string' ? payload['nonce'] : undefined,
+    issuedAt: time(payload.iat),
+    expiresAt: time(payload.exp),
+  };
+}
+
+/** True for a parseable signed JWT that says it is this issuer's; nothing is verified yet. */
+export function isOwnJwt(issuer: string, token: string): boolean {
+  if (!/^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(token)) return false;
+  try {
+    return typeof decodeProtectedHeader(token).alg === 'string' && decodeJwt(token).iss === issuer;
+  } catch {
+    return false;
+  }
 }
 
 /** Left half of the hash of the signature's own algorithm (Core 3.1.3.6); Ed25519 hashes with SHA-512. */

@@ -7,6 +7,7 @@ import { digest } from '../crypto/secrets.ts';
 export const tokenPrefixes = {
   authorization_code: 'ghac_',
   access_token: 'ghat_',
+  client_session_handle: 'ghch_',
   refresh_token: 'ghrt_',
   registration_access_token: 'ghra_',
   initial_access_token: 'ghia_',
@@ -21,7 +22,7 @@ export interface OpaqueToken {
   hash: Buffer;
 }
 
-const form = /^gh(?:ac|at|rt|ra|ia|se)_[A-Za-z0-9_-]{49}$/;
+const form = /^gh(?:ac|at|ch|rt|ra|ia|se)_[A-Za-z0-9_-]{49}$/;
 const randomLength = 43;
 
 export function newOpaqueToken(kind: OpaqueTokenKind): OpaqueToken {

@@ -5,7 +5,7 @@ import { releasedClaims } from '../oauth/claims.ts';
 import { splitScope } from '../oauth/scope.ts';
 import type { Authorization } from '../repositories/authorization-codes.ts';
 import type { Client } from '../repositories/clients.ts';
-import { type IdTokenKey, mintIdToken, readIdTokenHint } from './id-token.ts';
+import { type IdTokenKey, isOwnJwt, mintIdToken, readIdTokenHint, verifyIdToken } from './id-token.ts';
 import type { KeyRing } from './key-ring.ts';
 
 export interface TokenServiceOptions {
@@ -31,6 +31,11 @@ export function createTokenService(options: TokenServiceOptions) {
 
   function clientSecret(client: Client): Buffer | undefined {
     return client.secretEncrypted && secretBox.open(client.secretEncrypted, secretPlace(client.clientId));
+  }
+
+  async function secretOf(clientId: string): Promise<Buffer | undefined> {
+    const client = await options.findClient(clientId);
+    return client && clientSecret(client);
   }
 
   function idTokenKey(client: Client): IdTokenKey {
@@ -84,11 +89,11 @@ export function createTokenService(options: TokenServiceOptions) {
       });
     },
     /** An ID Token of ours, expired or not; undefined for anything else. */
-    readIdTokenHint: (hint: string) =>
-      readIdTokenHint(keyRing, issuer, hint, async (clientId) => {
-        const client = await options.findClient(clientId);
-        return client && clientSecret(client);
-      }),
+    readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),
+    /** A valid ID Token of ours, within its time; undefined for anything else. */
+    verifyIdToken: (token: string) => verifyIdToken(keyRing, issuer, token, secretOf),
+    /** True for a JWT that could be ours, before anything is verified. */
+    isOwnJwt: (token: string) => isOwnJwt(issuer, token),
     get jwks() {
       return keyRing.jwks;
     },

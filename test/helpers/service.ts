@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config.ts';
 import { createPasswordHashing } from '../../src/crypto/password-hashing.ts';
 import { createSecretBox } from '../../src/crypto/secret-box.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
-import { openDatabase } from '../../src/database/database.ts';
+import { openDatabase, type Statement } from '../../src/database/database.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 import { createAdministration } from '../../src/repositories/administration.ts';
 import { createStore, type Store } from '../../src/repositories/index.ts';
@@ -35,6 +35,8 @@ export interface TestService {
   database: TestDatabase;
   store: Store;
   secretKey: string;
+  /** Names of the statements that the instances sent outside transactions, in order. */
+  statements: string[];
   /** Log lines of all instances, as parsed JSON. */
   logs: Record<string, unknown>[];
   createUser(user?: Partial<NewUser> & { password?: string }): Promise<User & { password: string }>;
@@ -65,6 +67,7 @@ export async function startTestService(
     { level: 'debug' },
     { write: (line: string) => void logs.push(JSON.parse(line) as Record<string, unknown>) },
   );
+  const statements: string[] = [];
   const closers: (() => Promise<void>)[] = [];
   const apps: FastifyInstance[] = [];
   for (const port of ports) {
@@ -80,7 +83,14 @@ export async function startTestService(
       ...options.environment,
     });
     const opened = openDatabase({ connection: database.connection, poolSize: 10, onError: () => undefined });
-    const app = await buildApp({ config, database: opened, secretBox: createSecretBox(secretKey), logger });
+    const observed = {
+      ...opened,
+      query: <Row>(sent: Statement, values?: unknown[]) => {
+        statements.push(sent.name);
+        return opened.query<Row>(sent, values);
+      },
+    };
+    const app = await buildApp({ config, database: observed, secretBox: createSecretBox(secretKey), logger });
     await app.listen({ port, host: 'localhost' });
     apps.push(app);
     closers.push(async () => {
@@ -100,6 +110,7 @@ export async function startTestService(
     store,
     secretKey,
     logs,
+    statements,
     async createUser(user = {}) {
       const { password = 'correct horse battery staple', ...rest } = user;
       const made = await administration.createUser(

@@ -55,6 +55,12 @@ function openidConfiguration(issuer: string, capabilities: Capabilities): Record
     id_token_signing_alg_values_supported: capabilities.idTokenAlgorithms,
     token_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
     token_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
+    revocation_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
+    revocation_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
+    introspection_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods.filter(
+      (method) => method !== 'none',
+    ),
+    introspection_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
     display_values_supported: ['page'],
     claim_types_supported: ['normal'],
     claims_supported: capabilities.claims,

@@ -39,3 +39,11 @@ export function refuseForeignMembers(body: Record<string, unknown>): void {
   const foreign = [...administratorMembers, ...serverMembers].find((member) => member in body);
   if (foreign !== undefined) throw invalidClientMetadata(`${foreign} is set by the service: leave it out`);
 }
+
+/** What a registration may hold: the scope that only an administrator gives is ignored in it (decisions section 2). */
+export function withoutAdministratorScope(body: Record<string, unknown>): Record<string, unknown> {
+  const { scope, ...rest } = body;
+  if (typeof scope !== 'string') return body;
+  const left = scope.split(' ').filter((value) => value !== 'admin');
+  return left.length > 0 ? { ...rest, scope: left.join(' ') } : rest;
+}

@@ -27,7 +27,7 @@ import {
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, storedSecret } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
-import { refuseForeignMembers, registrationResponse } from './registration.ts';
+import { refuseForeignMembers, registrationResponse, withoutAdministratorScope } from './registration.ts';
 
 const document = z.record(z.string(), z.unknown());
 const idempotencyLifetime = 86_400; // seconds
@@ -110,7 +110,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     body: Record<string, unknown>,
     trusted: boolean,
   ): Promise<Record<string, unknown>> {
-    const metadata = parseClientMetadata(body);
+    const metadata = parseClientMetadata(withoutAdministratorScope(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
     if (!trusted) {
       const wait = await limits.consume('registrationPerNetwork', networkOf(request.ip));
@@ -180,7 +180,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     known: Client,
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const metadata = parseClientMetadata(body);
+    const metadata = parseClientMetadata(withoutAdministratorScope(body));
     const { client, shown } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import { invalidGrant } from '../../oauth/errors.ts';
+import { invalidGrant, invalidTarget } from '../../oauth/errors.ts';
 import { codeChallenge, isCodeVerifier } from '../../oauth/pkce.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { RedemptionFailure } from '../../repositories/authorization-codes.ts';
@@ -13,6 +13,7 @@ const shape = z.object({
   code: text(512),
   redirect_uri: text(2000).optional(),
   code_verifier: text(256).optional(),
+  resource: text(2000).optional(),
 });
 
 const descriptions: Record<RedemptionFailure, string> = {
@@ -24,6 +25,7 @@ const descriptions: Record<RedemptionFailure, string> = {
   pkce_missing: 'code_verifier is missing',
   pkce_unexpected: 'code_verifier was sent for a request without code_challenge',
   pkce: 'code_verifier does not match code_challenge',
+  resource: 'the authorization is not for this resource',
   replayed: 'the code was redeemed before',
   retried: 'the code was redeemed before',
 };
@@ -46,6 +48,7 @@ export function authorizationCodeGrant({
       const refreshToken = client.metadata.grant_types.includes('refresh_token')
         ? newOpaqueToken('refresh_token')
         : undefined;
+      const handle = client.metadata.uma_profile ? newOpaqueToken('client_session_handle') : undefined;
       const result = await store.authorizationCodes.redeem({
         codeHash,
         clientId: client.clientId,
@@ -55,6 +58,8 @@ export function authorizationCodeGrant({
           verifier === undefined ? undefined : isCodeVerifier(verifier) ? codeChallenge(verifier) : 'malformed',
         accessTokenHash: accessToken.hash,
         refreshTokenHash: refreshToken?.hash,
+        handleHash: handle?.hash,
+        resource: parameters.resource,
         accessTokenLifetime: lifetimes.accessToken,
         refreshTokenLifetime: lifetimes.refreshToken,
         refreshTokenAbsoluteLifetime: lifetimes.refreshTokenAbsolute,
@@ -78,7 +83,7 @@ export function authorizationCodeGrant({
             sub,
           });
         }
-        throw invalidGrant(descriptions[failure]);
+        throw failure === 'resource' ? invalidTarget(descriptions.resource) : invalidGrant(descriptions[failure]);
       }
       const { authorization, issuedAt } = result;
       const response: TokenResponse = {
@@ -88,6 +93,7 @@ export function authorizationCodeGrant({
         scope: authorization.scope,
       };
       if (refreshToken) response.refresh_token = refreshToken.token;
+      if (handle) response.client_session_handle = handle.token;
       if (splitScope(authorization.scope).includes('openid')) {
         response.id_token = await tokens.idToken(client, authorization, {
           at: issuedAt,

@@ -2,12 +2,13 @@
 import { z } from 'zod';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
+import { audienceOf } from '../../http/audience.ts';
 import { clientDisabled, invalidScope } from '../../oauth/errors.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import type { GrantType, TokenResponse } from './grant-type.ts';
 
-const shape = z.object({ scope: text(1024).optional() });
+const shape = z.object({ scope: text(1024).optional(), resource: text(2000).optional() });
 
 // these speak of an End-User, and there is none
 const userScopes = ['openid', 'profile', 'email', 'address', 'phone', 'scope', 'offline_access'];
@@ -17,7 +18,7 @@ export function clientCredentialsGrant({ store, tokens }: Pick<ServerOptions, 's
     name: 'client_credentials',
     allowsPublic: false,
     async handle(request, client) {
-      const { scope } = readParameters(shape, request.body);
+      const { scope, resource } = readParameters(shape, request.body);
       if (scope !== undefined && !isScope(scope)) throw invalidScope('scope must be a list of scope values');
       const registered = splitScope(client.metadata.scope).filter((value) => !userScopes.includes(value));
       const asked = scope === undefined ? registered : splitScope(scope);
@@ -30,6 +31,7 @@ export function clientCredentialsGrant({ store, tokens }: Pick<ServerOptions, 's
         clientId: client.clientId,
         scope: asked.join(' '),
         lifetime,
+        audience: resource === undefined ? undefined : await audienceOf(store, resource),
       });
       if (!stored) throw clientDisabled();
       request.log.info({ client_id: client.clientId, grant_type: 'client_credentials' }, 'tokens issued');

@@ -11,6 +11,8 @@ export interface TokenResponse {
   scope?: string;
   refresh_token?: string;
   id_token?: string;
+  /** For clients of the UMA profile: a handle of the client session that never stood in a URL (decisions section 5). */
+  client_session_handle?: string;
 }
 
 export interface GrantType {

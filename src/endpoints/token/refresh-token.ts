@@ -2,15 +2,15 @@
 import { z } from 'zod';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import { invalidGrant, invalidScope } from '../../oauth/errors.ts';
+import { invalidGrant, invalidScope, invalidTarget } from '../../oauth/errors.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import type { RefreshFailure } from '../../repositories/refresh-tokens.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../../tokens/opaque-token.ts';
 import type { GrantType, TokenResponse } from './grant-type.ts';
 
-const shape = z.object({ refresh_token: text(512), scope: text(1024).optional() });
+const shape = z.object({ refresh_token: text(512), scope: text(1024).optional(), resource: text(2000).optional() });
 
-const descriptions: Record<Exclude<RefreshFailure, 'scope'>, string> = {
+const descriptions: Record<Exclude<RefreshFailure, 'scope' | 'resource'>, string> = {
   unknown: 'the refresh token is not known',
   client: 'the refresh token was issued to another client',
   ended: 'the authorization is no longer in force',
@@ -40,6 +40,7 @@ export function refreshTokenGrant({
         tokenHash,
         clientId: client.clientId,
         scope: parameters.scope === undefined ? undefined : splitScope(parameters.scope),
+        resource: parameters.resource,
         rotate: tokens.rotates(client),
         accessTokenHash: accessToken.hash,
         refreshTokenHash: successor.hash,
@@ -49,6 +50,7 @@ export function refreshTokenGrant({
       });
       if ('failure' in result) {
         const { failure, sub } = result;
+        if (failure === 'resource') throw invalidTarget('the authorization is not for this resource');
         if (failure === 'scope') throw invalidScope('scope exceeds what was granted');
         if (failure === 'reused' || failure === 'client') {
           const type = failure === 'reused' ? 'refresh_token.reused' : 'refresh_token.misused';

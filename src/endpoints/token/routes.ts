@@ -19,6 +19,7 @@ const responseSchema = {
     scope: { type: 'string' },
     refresh_token: { type: 'string' },
     id_token: { type: 'string' },
+    client_session_handle: { type: 'string' },
   },
 } as const;
 

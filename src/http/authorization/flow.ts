@@ -1,10 +1,11 @@
 // The course of a sign-in, shared by /authorize and its short form /authenticate: begun by a client, interrupted by pages, ended by a response.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
-import { AuthorizationError, OAuthError } from '../../oauth/errors.ts';
+import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import { audienceOf } from '../audience.ts';
 import type { ServerOptions } from '../server-options.ts';
 import { nextStep, type NextStep } from './next-step.ts';
 import { type TrustedRequest, verifyRequest } from './request.ts';
@@ -19,6 +20,11 @@ export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
 export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
   const { config, store, clients, tokens, sessions, pages } = options;
+  const rules = {
+    findClient: clients.find,
+    findAudience: (resource: string) => audienceOf(store, resource),
+    requirePkce: config.requirePkce,
+  };
 
   /** Answers the client if nothing is left to ask; undefined when a page has to come first. */
   async function proceed(
@@ -47,6 +53,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       redirectUri: target.redirectUri,
       nonce: authorization.nonce,
       codeChallenge: authorization.codeChallenge,
+      audience: authorization.audience,
       lifetime: tokens.lifetimes(client).authorizationCode,
       requestHash: transaction?.idHash,
     });
@@ -68,8 +75,14 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     let hintedSub: string | undefined;
     if (authorization.idTokenHint !== undefined) {
       const hint = await tokens.readIdTokenHint(authorization.idTokenHint);
-      if (!hint)
-        throw new AuthorizationError(target, 'invalid_request', 'id_token_hint is not an ID Token of this issuer');
+      if (!hint) {
+        if (!mayTell(authorization, session)) return { step: 'login' };
+        return {
+          step: 'error',
+          code: 'invalid_request',
+          description: 'id_token_hint is not an ID Token of this issuer',
+        };
+      }
       hintedSub = hint.sub;
     }
     return nextStep({
@@ -85,6 +98,10 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       transaction,
     });
   }
+
+  /** A signed-out browser is sent nowhere but to the sign-in page (RFC 9700 4.11.2), whatever is wrong with the request. */
+  const mayTell = ({ prompts }: TrustedRequest, session: Session | undefined): boolean =>
+    session !== undefined || prompts.includes('none') || config.errorDelivery === 'standard';
 
   const toPage = (reply: FastifyReply, step: NextStep | undefined, transaction: string) =>
     pages.redirect(reply, `/${step?.step === 'consent' ? 'consent' : 'login'}?transaction=${transaction}`);
@@ -102,11 +119,12 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       parameters: Record<string, string>,
       confirm?: (authorization: TrustedRequest, session: Session, transaction: string) => FastifyReply,
     ): Promise<FastifyReply> {
-      const authorization = await verifyRequest(parameters, clients.find, config.requirePkce);
+      // what waits for the End-User is stored, and PostgreSQL stores no NUL (security requirement R107)
+      if (Object.entries(parameters).flat().join('').includes('\0'))
+        throw invalidRequest('a parameter holds a NUL character');
+      const authorization = await verifyRequest(parameters, rules);
       const session = await sessions.find(request, reply);
-      const silent = authorization.prompts.includes('none');
-      // a signed-out browser is sent nowhere but to the sign-in page (RFC 9700 4.11.2), whatever is wrong with the request
-      if (authorization.error && (session || silent || config.errorDelivery === 'standard')) throw authorization.error;
+      if (authorization.error && mayTell(authorization, session)) throw authorization.error;
       const step = authorization.error ? undefined : await stepOf(authorization, session, undefined);
       const asks = confirm !== undefined && session !== undefined && step?.step === 'issue';
       if (step && !asks) {
@@ -133,7 +151,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
       if (!stored) return pages.refuse(reply, 'expired');
       const transaction: Transaction = { ...stored, id, idHash };
-      const authorization = await verifyRequest(stored.parameters, clients.find, config.requirePkce);
+      const authorization = await verifyRequest(stored.parameters, rules);
       const session = await sessions.find(request, reply);
       if (!session) return toPage(reply, undefined, id);
       if (authorization.error) {

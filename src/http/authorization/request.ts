@@ -28,6 +28,8 @@ export interface TrustedRequest {
   /** In seconds. */
   maxAge: number | undefined;
   codeChallenge: string | undefined;
+  /** Whom the tokens will be for; undefined is the client itself. */
+  audience: string[] | undefined;
 }
 
 const maxOpaque = 2048;
@@ -41,11 +43,15 @@ const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2
  */
 export async function verifyRequest(
   parameters: Record<string, string>,
-  findClient: (clientId: string) => Promise<Client | undefined>,
-  requirePkce: boolean,
+  rules: {
+    findClient: (clientId: string) => Promise<Client | undefined>;
+    /** Throws OAuthError invalid_target. */
+    findAudience: (resource: string) => Promise<string[]>;
+    requirePkce: boolean;
+  },
 ): Promise<TrustedRequest> {
   const { client_id, redirect_uri } = readParameters(trusted, parameters);
-  const client = client_id === undefined ? undefined : await findClient(client_id);
+  const client = client_id === undefined ? undefined : await rules.findClient(client_id);
   if (!client || client.status !== 'enabled') throw untrusted('unknown or disabled client');
   if (redirect_uri === undefined || !matchesRedirectUri(client.metadata.redirect_uris, redirect_uri)) {
     throw untrusted('the redirect URI is not registered');
@@ -68,12 +74,16 @@ export async function verifyRequest(
     nonce: undefined,
     maxAge: undefined,
     codeChallenge: undefined,
+    audience: undefined,
   };
   try {
-    verifyRest(request, parameters, requirePkce);
+    verifyRest(request, parameters, rules.requirePkce);
+    const { resource } = parameters;
+    if (resource !== undefined) request.audience = await rules.findAudience(resource);
   } catch (error) {
-    if (!(error instanceof AuthorizationError)) throw error;
-    request.error = error;
+    if (error instanceof AuthorizationError) request.error = error;
+    else if (error instanceof OAuthError) request.error = new AuthorizationError(target, error.code, error.description);
+    else throw error;
   }
   return request;
 }

@@ -1,0 +1,131 @@
+// POST /introspect: what a token is good for, to those who may know (RFC 7662, service specification 4.8).
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { jsonErrors, noStore } from '../../http/errors.ts';
+import { onlyForms } from '../../http/form-body.ts';
+import { readParameters, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import { releasedClaims } from '../../oauth/claims.ts';
+import { OAuthError } from '../../oauth/errors.ts';
+import { splitScope } from '../../oauth/scope.ts';
+import type { Client } from '../../repositories/clients.ts';
+import type { User } from '../../repositories/users.ts';
+import { passwordAcr } from '../../tokens/id-token.ts';
+import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
+
+const shape = z.object({ token: text(8192), token_type_hint: text(255).optional() });
+
+/** A live token, whatever its kind. */
+interface Known {
+  kind: 'access_token' | 'authorization_code' | 'id_token';
+  clientId: string;
+  audience: string[];
+  scope: string;
+  issuedAt: Date;
+  expiresAt: Date;
+  user: User | undefined;
+  sid: string | undefined;
+  authTime: Date | undefined;
+  amr: string[] | undefined;
+  nonce: string | undefined;
+}
+
+const inactive = { active: false };
+
+export async function introspectionEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { config, store, tokens, authenticateClient } = options;
+  await onlyForms(app);
+  app.setErrorHandler(jsonErrors);
+
+  app.post('/introspect', async (request, reply) => {
+    const caller = await authenticateClient(request, { disabledStatus: 403 });
+    const { token, token_type_hint: hint } = readParameters(shape, request.body);
+    if (hint !== undefined && hint !== 'access_token' && hint !== 'pct') {
+      throw new OAuthError('unsupported_token_type', 'token_type_hint must be access_token or pct');
+    }
+    noStore(reply);
+    const found = await find(token);
+    if (found === 'malformed') {
+      if (config.introspectionMalformed === 'inactive') return inactive;
+      throw new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
+    }
+    return found && mayKnow(caller, found) ? describe(found) : inactive;
+  });
+
+  /** The live token behind a text; `malformed`, without asking the database, for what we could never have issued. */
+  async function find(token: string): Promise<Known | 'malformed' | undefined> {
+    const kind = opaqueTokenKind(token);
+    switch (kind) {
+      case undefined:
+        return tokens.isOwnJwt(token) ? findIdToken(token) : 'malformed';
+      case 'access_token': {
+        const found = await store.accessTokens.find(opaqueTokenHash(kind, token)!);
+        return found && { kind: 'access_token', ...found };
+      }
+      case 'authorization_code': {
+        const found = await store.clientSessionHandles.findCode(opaqueTokenHash(kind, token)!);
+        return found && { kind: 'authorization_code', ...found };
+      }
+      case 'client_session_handle': {
+        const found = await store.clientSessionHandles.findHandle(opaqueTokenHash(kind, token)!);
+        return found && { kind: 'authorization_code', ...found };
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  /** An ID Token is alive as long as its own time and a client session of its session and client. */
+  async function findIdToken(token: string): Promise<Known | undefined> {
+    const content = await tokens.verifyIdToken(token);
+    const session = content && (await store.clientSessions.findBySid(content.sid, content.clientId, content.sub));
+    if (!content || !session) return undefined;
+    return {
+      kind: 'id_token',
+      clientId: content.clientId,
+      audience: [content.clientId],
+      scope: session.scope,
+      issuedAt: content.issuedAt,
+      expiresAt: content.expiresAt,
+      user: session.user,
+      sid: content.sid,
+      authTime: content.authTime,
+      amr: session.amr,
+      nonce: content.nonce,
+    };
+  }
+
+  function describe(token: Known): Record<string, unknown> {
+    const { user } = token;
+    const scopes = splitScope(token.scope);
+    return {
+      active: true,
+      client_id: token.clientId,
+      username: user?.username,
+      scope: token.scope,
+      sub: user?.sub ?? token.clientId,
+      aud: token.audience,
+      iss: config.issuer,
+      exp: Math.floor(token.expiresAt.getTime() / 1000),
+      iat: Math.floor(token.issuedAt.getTime() / 1000),
+      token_type: 'Bearer',
+      extension_field: token.kind,
+      extended_claims: {
+        ...(user && releasedClaims(user, scopes)),
+        ...(token.authTime && {
+          auth_time: Math.floor(token.authTime.getTime() / 1000),
+          acr: passwordAcr,
+          amr: token.amr,
+          sid: token.sid,
+          nonce: token.nonce,
+        }),
+      },
+    };
+  }
+}
+
+/** Its own token, one that is for it, or any if an administrator said so (decisions section 4). */
+function mayKnow(caller: Client, token: Known): boolean {
+  if (caller.introspect === 'any' || token.clientId === caller.clientId) return true;
+  return token.audience.includes(caller.clientId);
+}

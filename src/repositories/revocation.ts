@@ -1,0 +1,42 @@
+// Revocation: an access token alone, or a whole client session by any other token of it (RFC 7009, decisions section 4).
+import { type Sql, statement } from '../database/database.ts';
+
+export type Revocable = 'access_token' | 'refresh_token' | 'authorization_code' | 'client_session_handle';
+
+/** What became of it: `foreign` when it is another client's, and so still in force. */
+export type RevocationResult = { outcome: 'revoked' | 'foreign'; sub: string | undefined } | { outcome: 'unknown' };
+
+const accessToken = statement(
+  'revocation.access_token',
+  `WITH token AS (
+     SELECT coalesce(cs.client_id, t.client_id) AS client_id, cs.sub
+       FROM access_tokens t LEFT JOIN client_sessions cs ON cs.id = t.client_session_id WHERE t.token_hash = $1),
+   gone AS (DELETE FROM access_tokens USING token WHERE token_hash = $1 AND token.client_id = $2)
+   SELECT sub, client_id = $2 AS own FROM token`,
+);
+// deleting the family's row waits for a refresh under way, and takes what that made along
+const family = (table: string, column: string) =>
+  statement(
+    `revocation.${table}`,
+    `WITH family AS (
+       SELECT cs.id, cs.client_id, cs.sub FROM ${table} x JOIN client_sessions cs ON cs.id = x.client_session_id
+        WHERE x.${column} = $1),
+     gone AS (DELETE FROM client_sessions cs USING family WHERE cs.id = family.id AND family.client_id = $2)
+     SELECT sub, client_id = $2 AS own FROM family`,
+  );
+const statements: Record<Revocable, ReturnType<typeof statement>> = {
+  access_token: accessToken,
+  refresh_token: family('refresh_tokens', 'token_hash'),
+  authorization_code: family('authorization_codes', 'code_hash'),
+  client_session_handle: family('client_session_handles', 'handle_hash'),
+};
+
+export function revocationRepository(sql: Sql) {
+  return {
+    /** Once it has answered, nothing of what was revoked is active on any instance. */
+    async revoke(kind: Revocable, hash: Buffer, clientId: string): Promise<RevocationResult> {
+      const [row] = await sql.query<{ sub: string | null; own: boolean }>(statements[kind], [hash, clientId]);
+      return row ? { outcome: row.own ? 'revoked' : 'foreign', sub: row.sub ?? undefined } : { outcome: 'unknown' };
+    },
+  };
+}

@@ -1,0 +1,220 @@
+// POST /introspect: every outcome of decisions section 4, for those who may know and those who may not.
+import fc from 'fast-check';
+import { SignJWT } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let client: TestClient;
+let tokens: Record<string, string>;
+let sub: string;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2, environment: { LIMIT_CLIENT_AUTH_FAILURES: '0' } });
+  client = await service.createClient({ scope: 'openid profile email scope' });
+  ({ sub, tokens } = await authorized(client));
+});
+afterAll(() => service?.stop());
+
+async function authorized(of: TestClient) {
+  const user = await service.createUser({ username: `u-${Math.random()}`, groups: ['staff'], claims: { name: 'Ada' } });
+  const page = await new UserAgent(service).authorize(of, user, { scope: of.metadata.scope, nonce: 'n' });
+  const { code } = responseParameters(page);
+  const { body } = await tokenRequest(service.issuer, of, {
+    grant_type: 'authorization_code',
+    code: code!,
+    redirect_uri: of.redirectUri,
+  });
+  return { sub: user.sub, code: code!, tokens: body as Record<string, string>, user };
+}
+
+async function introspect(caller: TestClient | undefined, form: Record<string, string> | string, instance = 0) {
+  const response = await fetch(`${service.instances[instance]}/introspect`, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+    headers: caller ? { authorization: caller.basic } : {},
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+test('a live access token is described with every field of the specification (2.10)', async () => {
+  const { status, text, headers } = await introspect(client, {
+    token: tokens['access_token']!,
+    token_type_hint: 'access_token',
+  });
+  expect(status).toBe(200);
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(JSON.parse(text)).toEqual({
+    active: true,
+    client_id: client.clientId,
+    username: expect.any(String),
+    scope: 'openid profile email scope',
+    sub,
+    aud: [client.clientId],
+    iss: service.issuer,
+    exp: expect.any(Number),
+    iat: expect.any(Number),
+    token_type: 'Bearer',
+    extension_field: 'access_token',
+    extended_claims: expect.objectContaining({
+      groups: ['staff'],
+      name: 'Ada',
+      auth_time: expect.any(Number),
+      acr: expect.any(String),
+      amr: ['pwd'],
+      sid: expect.any(String),
+      nonce: 'n',
+    }),
+  });
+});
+
+test('an ID Token is introspected as pct and dies with its session (decisions section 4)', async () => {
+  const other = await authorized(client);
+  const token = other.tokens['id_token']!;
+  expect(JSON.parse((await introspect(client, { token, token_type_hint: 'pct' })).text)).toMatchObject({
+    active: true,
+    extension_field: 'id_token',
+    sub: other.sub,
+  });
+  await service.database.sql('DELETE FROM sessions WHERE sub = $1', [other.sub]);
+  expect((await introspect(client, { token, token_type_hint: 'pct' }, 1)).text).toBe('{"active":false}');
+});
+
+test('every cause of being inactive has the same bytes (security R77, A95)', async () => {
+  const stranger = await service.createClient();
+  const revoked = await authorized(client);
+  await fetch(`${service.issuer}/revoke`, {
+    method: 'POST',
+    headers: { authorization: client.basic },
+    body: new URLSearchParams({ token: revoked.tokens['access_token']! }),
+  });
+  const expired = await authorized(client);
+  await service.database.sql(
+    `UPDATE access_tokens t SET expires_at = now() FROM client_sessions cs WHERE cs.id = t.client_session_id AND cs.sub = $1`,
+    [expired.sub],
+  );
+  const disabled = await authorized(client);
+  await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [disabled.sub]);
+  const forged = await new SignJWT({})
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuer(service.issuer)
+    .sign(new Uint8Array(32));
+  const texts = await Promise.all([
+    introspect(client, { token: newOpaqueToken('access_token').token }),
+    introspect(client, { token: revoked.tokens['access_token']! }),
+    introspect(client, { token: expired.tokens['access_token']! }),
+    introspect(client, { token: disabled.tokens['access_token']! }),
+    introspect(stranger, { token: tokens['access_token']! }),
+    introspect(client, { token: tokens['refresh_token']! }),
+    introspect(client, { token: client.registrationAccessToken }),
+    introspect(client, { token: revoked.code }),
+    introspect(client, { token: forged }),
+  ]);
+  expect([...new Set(texts.map(({ status, text }) => `${status} ${text}`))]).toEqual(['200 {"active":false}']);
+});
+
+test('an administrator can let a client know any token, and a resource its own (decisions section 4)', async () => {
+  const resource = await service.createClient({ resource_uris: ['https://api.example.com/'] });
+  const gateway = await service.createClient();
+  await service.database.sql(`UPDATE clients SET introspect = 'any' WHERE client_id = $1`, [gateway.clientId]);
+  expect(JSON.parse((await introspect(gateway, { token: tokens['access_token']! }, 1)).text)).toMatchObject({
+    active: true,
+  });
+  const user = await service.createUser();
+  const page = await new UserAgent(service).authorize(client, user, { resource: 'https://api.example.com/' });
+  const { body } = await tokenRequest(service.issuer, client, {
+    grant_type: 'authorization_code',
+    code: responseParameters(page)['code']!,
+    redirect_uri: client.redirectUri,
+    resource: 'https://api.example.com/',
+  });
+  expect(JSON.parse((await introspect(resource, { token: body['access_token'] as string })).text)).toMatchObject({
+    active: true,
+    aud: ['https://api.example.com/', resource.clientId],
+  });
+});
+
+test('the caller is authenticated before the token is looked at (security R75, A93)', async () => {
+  const disabled = await service.createClient({}, { status: 'disabled' });
+  const open = await service.createClient({ token_endpoint_auth_method: 'none' });
+  for (const token of [tokens['access_token']!, 'malformed']) {
+    expect((await introspect(undefined, { token })).status).toBe(401);
+    expect(
+      (await introspect({ ...client, basic: `Basic ${btoa(`${client.clientId}:wrong`)}` }, { token })).status,
+    ).toBe(401);
+    expect((await introspect(undefined, { token, client_id: open.clientId })).status).toBe(401);
+    const refused = await introspect(disabled, { token });
+    expect(refused.status).toBe(403);
+    expect(JSON.parse(refused.text)).toMatchObject({ error: 'unauthorized_client' });
+  }
+  const { headers } = await introspect(undefined, { token: 'x' });
+  expect(headers.get('www-authenticate')).toMatch(/^Basic /);
+  expect(headers.get('access-control-allow-origin')).toBeNull();
+});
+
+test.each([
+  ['no token', {}, 'invalid_request'],
+  ['a repeated token', 'token=a&token=b', 'invalid_request'],
+  ['the hint refresh_token', { token: 'x', token_type_hint: 'refresh_token' }, 'unsupported_token_type'],
+  ['an unknown hint', { token: 'x', token_type_hint: 'cookie' }, 'unsupported_token_type'],
+  ['nonsense', { token: 'nonsense' }, 'invalid_token'],
+  ['a foreign JWT', { token: 'eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL3gifQ.c2ln' }, 'invalid_token'],
+])('%s gives 400 as JSON that is not stored (specification 7, decisions section 4)', async (_, form, error) => {
+  const { status, headers, text } = await introspect(client, form as Record<string, string> | string);
+  expect(status).toBe(400);
+  expect(JSON.parse(text)).toEqual({ error, error_description: expect.any(String) });
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('pragma')).toBe('no-cache');
+  expect(headers.get('content-type')).toContain('application/json');
+});
+
+test('10,000 malformed tokens get 400 or active false, never 500, and cost no query (security R78, specification 7)', async () => {
+  const app = service.apps[0]!;
+  const ask = (token: string) =>
+    app.inject({
+      method: 'POST',
+      url: '/introspect',
+      headers: { authorization: client.basic, 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ token }).toString(),
+    });
+  const seen = new Set<number>();
+  const token = newOpaqueToken('access_token').token;
+  const malformed = fc.oneof(
+    fc.string({ minLength: 1, maxLength: 200, unit: 'binary' }),
+    fc.nat(token.length - 1).map((at) => token.slice(0, at) + token.slice(at + 1)),
+    fc
+      .tuple(fc.nat(token.length - 1), fc.constantFrom(...'aZ09-_=+/ '))
+      .map(([at, c]) => token.slice(0, at) + c + token.slice(at)),
+    fc.tuple(fc.base64String(), fc.base64String(), fc.base64String()).map((parts) => parts.join('.')),
+    fc.json().map((json) => `${Buffer.from(json).toString('base64url')}.${Buffer.from(json).toString('base64url')}.x`),
+  );
+  const before = service.statements.length;
+  await fc.assert(
+    fc.asyncProperty(malformed, async (text) => {
+      const { statusCode, body } = await ask(text);
+      seen.add(statusCode);
+      return statusCode === 400 || (statusCode === 200 && body === '{"active":false}');
+    }),
+    { numRuns: 10_000 },
+  );
+  expect([...seen]).toContain(400);
+  // the caller itself is read again when its cache entry is a second old; the tokens cost nothing
+  expect([...new Set(service.statements.slice(before))].filter((name) => name !== 'clients.find')).toEqual([]);
+});
+
+test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive (decisions section 4)', async () => {
+  const lenient = await startTestService({ environment: { INTROSPECTION_MALFORMED: 'inactive' } });
+  try {
+    const caller = await lenient.createClient();
+    const response = await fetch(`${lenient.issuer}/introspect`, {
+      method: 'POST',
+      body: new URLSearchParams({ token: 'nonsense' }),
+      headers: { authorization: caller.basic },
+    });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe('{"active":false}');
+  } finally {
+    await lenient.stop();
+  }
+});
