@@ -16,6 +16,14 @@ CREATE TABLE client_session_handles (
   issued_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- Which clients take part in a session, for as long as it lives
+CREATE TABLE session_clients (
+  session_id bigint NOT NULL REFERENCES sessions ON DELETE CASCADE,
+  client_id text NOT NULL REFERENCES clients ON DELETE CASCADE,
+  PRIMARY KEY (session_id, client_id)
+);
+CREATE INDEX session_clients_client ON session_clients (client_id);
+
 -- Per-client settings of a user: one row, so that its limits hold for the whole.
 CREATE FUNCTION settings_are_within_limits(settings jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT jsonb_typeof(settings) = 'object'

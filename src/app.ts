@@ -13,6 +13,7 @@ import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
 import { type Capabilities, discoveryEndpoint } from './endpoints/discovery/routes.ts';
+import { endSessionEndpoint } from './endpoints/end-session/routes.ts';
 import { healthEndpoint } from './endpoints/health/routes.ts';
 import { jwksEndpoint } from './endpoints/jwks/routes.ts';
 import { loginEndpoint } from './endpoints/login/routes.ts';
@@ -25,6 +26,7 @@ import { authorizationCodeGrant } from './endpoints/token/authorization-code.ts'
 import { clientCredentialsGrant } from './endpoints/token/client-credentials.ts';
 import { refreshTokenGrant } from './endpoints/token/refresh-token.ts';
 import { tokenEndpoint } from './endpoints/token/routes.ts';
+import { userDataEndpoint } from './endpoints/user-data/routes.ts';
 import { userinfoEndpoint } from './endpoints/userinfo/routes.ts';
 import { createAuthorizationFlow } from './http/authorization/flow.ts';
 import { createAuditTrail } from './http/audit.ts';
@@ -86,6 +88,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     lifetimes,
     rotateConfidential: config.rotateConfidential,
   });
+  const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
   const limits = createLimits(database, config.limits);
   const renderer = createPages(
     config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
@@ -109,17 +112,18 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       idleLifetime: lifetimes.sessionIdle,
       lifetime: lifetimes.session,
     }),
-    authenticateClient: createClientAuthentication({
+    ...createClientAuthentication({
       clients,
       store,
       tokens,
       limits,
-      clientKeys: createClientKeys(createGuardedFetch(config.outboundAllow)),
+      clientKeys,
       issuer,
       tokenPath: '/token',
     }),
     audit: createAuditTrail(store),
     limits,
+    clientKeys,
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
 
@@ -157,7 +161,14 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       registration_endpoint: '/register',
       end_session_endpoint: '/logout',
     },
-    ownEndpoints: { authentication_endpoint: '/authenticate' },
+    ownEndpoints: {
+      authentication_endpoint: '/authenticate',
+      user_address_endpoint: '/user/{sub}/address',
+      user_info_endpoint: '/user/{sub}/info',
+      user_settings_endpoint: '/user/{sub}/settings',
+      user_scope_endpoint: '/user/{sub}/scope',
+      client_end_session_endpoint: '/end-session',
+    },
     responseTypes,
     responseModes,
     grantTypes: grantTypes.map((grantType) => grantType.name),
@@ -189,7 +200,9 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       await root.register(userinfoEndpoint, options);
       await root.register(revocationEndpoint, options);
       await root.register(introspectionEndpoint, options);
+      await root.register(userDataEndpoint, options);
       await root.register(logoutEndpoint, options);
+      await root.register(endSessionEndpoint, options);
       await root.register(accountEndpoint, options);
       await root.register(adminEndpoint, options);
       await root.register(healthEndpoint, { ...options, isClosing: () => closing });
@@ -209,12 +222,14 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
-    if (kind === undefined || kind === 'keys')
-      keyRing.refresh().catch((error: unknown) => logger.error({ err: error }, 'the keys could not be read'));
+    if (kind === undefined || kind === 'keys') refreshKeys();
   });
-  const timer = setInterval(() => {
-    keyRing.refresh().catch((error: unknown) => logger.error({ err: error }, 'the keys could not be read'));
-  }, keyRingInterval);
+  const refreshKeys = () =>
+    void keyRing.refresh().catch((error: unknown) => {
+      // a start that failed, and a stop, close the database under it
+      if (!closing) logger.error({ err: error }, 'the keys could not be read');
+    });
+  const timer = setInterval(refreshKeys, keyRingInterval);
   app.addHook('onClose', async () => clearInterval(timer));
   return app;
 }

@@ -63,8 +63,15 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
 
 /** The key in DATA_DIR, made on the first start; readable by its owner only. */
 function keptSecretKey(dataDir: string): string {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const file = path.join(dataDir, 'secret-key');
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConfigError(`The setting DATA_DIR is wrong: ${dataDir} is no folder and cannot be made (${code}).`, {
+      cause: error,
+    });
+  }
   if (!existsSync(file)) {
     // whole or not at all, and of two starts at once one makes it
     const draft = `${file}.${process.pid}`;

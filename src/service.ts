@@ -27,6 +27,7 @@ export interface Service {
 /** Paths of log members that may hold a secret. */
 const redacted = ['req.headers.authorization', 'req.headers.cookie', 'headers.authorization', 'headers.cookie'];
 const drainLimit = 25_000; // milliseconds
+const idleInterval = 50; // milliseconds
 
 /** @throws ConfigError, EmbeddedPostgresError, MigrationError or the system's own error, each with one clear sentence */
 export async function startService(config: Config): Promise<Service> {
@@ -60,7 +61,9 @@ export async function startService(config: Config): Promise<Service> {
       firstPassword,
       async stop() {
         const closed = app.close();
-        await Promise.race([closed, delay(drainLimit, undefined, { ref: false })]);
+        // a connection that was busy is idle after its answer, and its client would keep it open
+        const idle = setInterval(() => app.server.closeIdleConnections(), idleInterval);
+        await Promise.race([closed, delay(drainLimit, undefined, { ref: false })]).finally(() => clearInterval(idle));
         await cleaner.stop();
         await connection.close();
       },

@@ -47,6 +47,7 @@ const expected = [
   'GET /authenticate',
   'GET /authorize',
   'GET /consent',
+  'GET /end-session',
   'GET /error',
   'GET /health/live',
   'GET /health/ready',
@@ -54,6 +55,10 @@ const expected = [
   'GET /login',
   'GET /logout',
   'GET /register/:clientId',
+  'GET /user/:sub/address',
+  'GET /user/:sub/info',
+  'GET /user/:sub/scope',
+  'GET /user/:sub/settings',
   'GET /user/info',
   'OPTIONS *',
   'PATCH /admin/api/clients/:id',
@@ -74,8 +79,10 @@ const expected = [
   'POST /register',
   'POST /revoke',
   'POST /token',
+  'POST /user/:sub/info',
   'POST /user/info',
   'PUT /register/:clientId',
+  'PUT /user/:sub/settings',
 ];
 
 test('the route map is this list, and a new door is a visible difference (architecture, route map)', () => {

@@ -41,17 +41,30 @@ const credentials = z.object({
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 type Presented =
-  | { method: 'client_secret_basic' | 'client_secret_post'; clientId: string; secret: string }
+  | { method: 'client_secret_basic' | 'client_secret_post' | 'secret'; clientId: string; secret: string }
   | { method: 'jwt'; clientId: string; assertion: string }
   | { method: 'none'; clientId: string };
 
-/** Makes the function that authenticates the client of a request with a form body. It throws OAuthError. */
-export function createClientAuthentication(options: ClientAuthenticationOptions): AuthenticateClient {
+/** Makes the functions that authenticate the client of a request, by its form body or by a Basic header. They throw OAuthError. */
+export function createClientAuthentication(options: ClientAuthenticationOptions): {
+  authenticateClient: AuthenticateClient;
+  authenticateBasic: AuthenticateClient;
+} {
   const { limits } = options;
   const audiences = [options.issuer, options.issuer + options.tokenPath];
 
-  return async (request, { allowPublic = false, disabledStatus = 400 } = {}) => {
-    const presented = present(request);
+  return {
+    authenticateClient: (request, rules) => authenticate(request, present(request), rules),
+    /** For addresses without a form: the header is all that is looked at, whichever way the client registered to send its secret. */
+    authenticateBasic: (request, rules) =>
+      authenticate(request, { method: 'secret', ...readBasic(request.headers.authorization ?? '') }, rules),
+  };
+
+  async function authenticate(
+    request: FastifyRequest,
+    presented: Presented,
+    { allowPublic = false, disabledStatus = 400 }: Parameters<AuthenticateClient>[1] = {},
+  ): Promise<Client> {
     // counted for each client and network: nobody's failures keep another caller of the same client out
     const key = `${presented.clientId} ${networkOf(request.ip)}`;
     const wait = limits.blocked('clientAuthFailures', key);
@@ -63,7 +76,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       const seconds = await limits.consume('clientAuthFailures', key);
       throw seconds > 0 ? tooManyFailures(seconds) : error;
     }
-  };
+  }
 
   async function check(presented: Presented, allowPublic: boolean, disabledStatus: number): Promise<Client> {
     const client = await options.clients.find(presented.clientId);
@@ -108,6 +121,7 @@ function tooManyFailures(seconds: number): OAuthError {
 
 function accepts(registered: ClientAuthenticationMethod, presented: Presented['method']): boolean {
   if (presented === 'jwt') return registered === 'client_secret_jwt' || registered === 'private_key_jwt';
+  if (presented === 'secret') return registered === 'client_secret_basic' || registered === 'client_secret_post';
   return registered === presented;
 }
 

@@ -19,10 +19,15 @@ export async function onlyForms(app: FastifyInstance): Promise<void> {
 /** Only application/json, bounded in depth and width, without reserved names. */
 export function onlyJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
+  addJsonParser(app, { depth: 16, members: 256 });
+}
+
+/** Reads application/json beside what is read already. @param limits levels of nesting, members in one place */
+export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
   app.addContentTypeParser(/^application\/json *(;.*)?$/i, { parseAs: 'string' }, (_request, body, done) => {
     try {
       const value: unknown = JSON.parse(body as string);
-      check(value, 1);
+      check(value, 1, limits);
       done(null, value);
     } catch (error) {
       done(
@@ -35,21 +40,25 @@ export function onlyJson(app: FastifyInstance): void {
   });
 }
 
-const maxDepth = 16;
-const maxMembers = 256;
+interface JsonLimits {
+  depth: number;
+  members: number;
+}
+
 const reserved = ['__proto__', 'constructor', 'prototype'];
 
-function check(value: unknown, depth: number): void {
+function check(value: unknown, depth: number, limits: JsonLimits): void {
   if (typeof value === 'string') checkText(value);
   if (typeof value !== 'object' || value === null) return;
-  if (depth > maxDepth) throw new OAuthError('invalid_request', `the body is nested deeper than ${maxDepth} levels`);
+  if (depth > limits.depth)
+    throw new OAuthError('invalid_request', `the body is nested deeper than ${limits.depth} levels`);
   const entries = Object.entries(value);
-  if (entries.length > maxMembers)
-    throw new OAuthError('invalid_request', `the body has more than ${maxMembers} members in one place`);
+  if (entries.length > limits.members)
+    throw new OAuthError('invalid_request', `the body has more than ${limits.members} members in one place`);
   for (const [name, member] of entries) {
     if (reserved.includes(name)) throw new OAuthError('invalid_request', 'the body has a member with a reserved name');
     checkText(name);
-    check(member, depth + 1);
+    check(member, depth + 1, limits);
   }
 }
 

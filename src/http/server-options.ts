@@ -5,6 +5,7 @@ import type { SecretBox } from '../crypto/secret-box.ts';
 import type { ClientCache } from '../repositories/client-cache.ts';
 import type { Store } from '../repositories/index.ts';
 import type { Limits } from '../repositories/limits.ts';
+import type { ClientKeys } from '../tokens/client-keys.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import type { TokenService } from '../tokens/token-service.ts';
 import type { AuditTrail } from './audit.ts';
@@ -24,6 +25,8 @@ export interface ServerOptions {
   sessions: BrowserSessions;
   pages: PageResponses;
   authenticateClient: AuthenticateClient;
+  authenticateBasic: AuthenticateClient;
+  clientKeys: ClientKeys;
   audit: AuditTrail;
   limits: Limits;
   flow: AuthorizationFlow;

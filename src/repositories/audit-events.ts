@@ -29,6 +29,7 @@ export const auditEventTypes = [
   'refresh_token.misused',
   'token.revoked',
   'session.ended',
+  'client_session.ended',
   'keys.rotated',
   'registration_token.created',
 ] as const;

@@ -84,7 +84,10 @@ const issueText = (withRequest: boolean) => `
       JOIN grants g ON g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[]
       ${withRequest ? 'JOIN request ON true' : ''}
      WHERE s.id = $2 AND s.idle_expires_at > now()
-    RETURNING id),
+    RETURNING id, session_id, client_id),
+  takes_part AS (
+    INSERT INTO session_clients (session_id, client_id) SELECT session_id, client_id FROM client_session
+    ON CONFLICT DO NOTHING),
   surplus AS (
     DELETE FROM authorization_codes WHERE redeemed_at IS NULL AND code_hash IN (
       SELECT ac.code_hash FROM client_sessions cs JOIN authorization_codes ac ON ac.client_session_id = cs.id

@@ -11,8 +11,26 @@ const findBySid = statement(
     WHERE s.sid = $1 AND cs.client_id = $2 AND cs.sub = $3 ORDER BY cs.id DESC LIMIT 1`,
 );
 
+const takesPart = statement(
+  'client_sessions.takes_part',
+  'SELECT 1 AS present FROM session_clients WHERE session_id = $1 AND client_id = $2',
+);
+const end = statement(
+  'client_sessions.end',
+  `WITH left_session AS (DELETE FROM session_clients WHERE session_id = $1 AND client_id = $2)
+   DELETE FROM client_sessions WHERE session_id = $1 AND client_id = $2`,
+);
+
 export function clientSessionsRepository(sql: Sql) {
   return {
+    /** Whether a client takes part in a session. */
+    async takesPart(sessionId: string, clientId: string): Promise<boolean> {
+      return (await sql.query(takesPart, [sessionId, clientId])).length > 0;
+    },
+    /** Ends all of a client's part in a session: codes, handles, tokens, refresh families. */
+    async end(sessionId: string, clientId: string): Promise<void> {
+      await sql.query(end, [sessionId, clientId]);
+    },
     /** The newest live client session of a session and a client. */
     async findBySid(
       sid: string,

@@ -14,6 +14,7 @@ import { registrationTokensRepository } from './registration-tokens.ts';
 import { revocationRepository } from './revocation.ts';
 import { sessionsRepository } from './sessions.ts';
 import { signingKeysRepository } from './signing-keys.ts';
+import { userSettingsRepository } from './user-settings.ts';
 import { usersRepository } from './users.ts';
 
 function repositories(sql: Sql) {
@@ -32,6 +33,7 @@ function repositories(sql: Sql) {
     revocation: revocationRepository(sql),
     sessions: sessionsRepository(sql),
     signingKeys: signingKeysRepository(sql),
+    userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),
   };
 }

@@ -31,8 +31,22 @@ const statements: Record<Revocable, ReturnType<typeof statement>> = {
   client_session_handle: family('client_session_handles', 'handle_hash'),
 };
 
+const end = (table: string, column: string) =>
+  statement(
+    `revocation.end_${table}`,
+    `DELETE FROM client_sessions cs USING ${table} x WHERE x.${column} = $1 AND cs.id = x.client_session_id`,
+  );
+const ends = {
+  authorization_code: end('authorization_codes', 'code_hash'),
+  client_session_handle: end('client_session_handles', 'handle_hash'),
+};
+
 export function revocationRepository(sql: Sql) {
   return {
+    /** Ends the client session of a handle that was seen where it must not stand. */
+    async end(kind: 'authorization_code' | 'client_session_handle', hash: Buffer): Promise<void> {
+      await sql.query(ends[kind], [hash]);
+    },
     /** Once it has answered, nothing of what was revoked is active on any instance. */
     async revoke(kind: Revocable, hash: Buffer, clientId: string): Promise<RevocationResult> {
       const [row] = await sql.query<{ sub: string | null; own: boolean }>(statements[kind], [hash, clientId]);

@@ -19,6 +19,8 @@ export function createClientKeys(fetchDocument: GuardedFetch): ClientKeys {
     const hit = cache.get(uri);
     if (hit && performance.now() - hit.at < (fresh ? minAge : maxAge)) return hit.keys;
     const entry = { at: performance.now(), keys: fetchDocument(uri).then(parse) };
+    // a client that could not be reached is asked again soon
+    entry.keys.catch(() => (entry.at -= maxAge - minAge));
     cache.delete(uri);
     if (cache.size >= maxEntries) cache.delete(cache.keys().next().value!);
     cache.set(uri, entry);

@@ -47,6 +47,9 @@ export function createTokenService(options: TokenServiceOptions) {
   }
 
   return {
+    /** The key of end-session requests, as its text in UTF-8. */
+    sharedSecret: (client: Client): Buffer =>
+      secretBox.open(client.sharedSecretEncrypted, sharedSecretPlace(client.clientId)),
     /** The key of client_secret_jwt and HS256; undefined when the secret is stored as a hash only. */
     clientSecret,
     /** Lifetimes in force for a client, in seconds. */

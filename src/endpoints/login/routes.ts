@@ -77,17 +77,18 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       reply.header('retry-after', String(wait));
       return show(request, reply, transaction, pending, session, { problem: 'throttled', username, status: 429 });
     }
-    let user: Awaited<ReturnType<typeof checkPassword>>;
+    let found: Awaited<ReturnType<typeof checkPassword>>;
     try {
-      user = await checkPassword(request, username, password);
+      found = await checkPassword(request, username, password);
     } catch (error) {
       if (!(error instanceof PasswordHashingBusy)) throw error;
       reply.header('retry-after', '2');
       return show(request, reply, transaction, pending, session, { problem: 'busy', username, status: 503 });
     }
     const clientId = pending?.client?.clientId;
+    const { sub, user } = found;
     if (!user || !(await sessions.signIn(request, reply, { ...user, amr: ['pwd'] }, session))) {
-      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user?.sub, clientId });
+      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub, clientId });
       return show(request, reply, transaction, pending, session, { problem: 'credentials', username, status: 400 });
     }
     await audit(request, { type: 'user.signed_in', outcome: 'success', actor: user.sub, sub: user.sub, clientId });
@@ -95,26 +96,27 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
   });
 
   /**
-   * The user whose password this is. A wrong name, a wrong password, a disabled account and one that was tried too often
+   * The user whose password this is, and the account that was meant. A wrong name, a wrong password, a disabled account and one that was tried too often
    * take the same time and get the same answer; the try is counted before the password is looked at.
    */
   async function checkPassword(
     request: FastifyRequest,
     username: string,
     password: string,
-  ): Promise<{ sub: string; passwordHash: string } | undefined> {
+  ): Promise<{ sub: string | undefined; user?: { sub: string; passwordHash: string } }> {
     const user = await store.users.findByLogin(username);
     const account = user?.sub ?? username.normalize('NFKC').trim().toLowerCase();
     const wait = await limits.consume('signInPerAccount', account);
     if (wait > 0) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
     const stored = user?.status === 'enabled' && wait === 0 ? user.passwordHash : undefined;
     const right = await passwords.verify(stored, password);
-    if (!right || !user || stored === undefined) return undefined;
+    if (!right || !user || stored === undefined) return { sub: user?.sub };
+    const { sub } = user;
     await limits.giveBack('signInPerAccount', account);
-    if (!passwords.needsRehash(stored)) return { sub: user.sub, passwordHash: stored };
+    if (!passwords.needsRehash(stored)) return { sub, user: { sub, passwordHash: stored } };
     const stronger = await passwords.hash(password);
-    await store.users.rehash(user.sub, stored, stronger);
-    return { sub: user.sub, passwordHash: stronger };
+    await store.users.rehash(sub, stored, stronger);
+    return { sub, user: { sub, passwordHash: stronger } };
   }
 
   async function findPending(request: FastifyRequest, transaction: string): Promise<Pending | undefined> {

@@ -19,6 +19,8 @@ const shape = z.object({
   state: text(2048).optional(),
   ui_locales: text(200).optional(),
 });
+// what fits into an address, so that a form can be turned into one
+const maxAddress = 8000;
 const answer = z.object({ csrf: text(100), decision: z.enum(['sign-out', 'stay']) });
 
 /** What a logout request comes down to, once its hint and its address are checked. */
@@ -42,7 +44,15 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
   app.post('/logout', async (request, reply) => {
     const body = singleValued(request.body);
     const query = singleValued(request.query);
-    if (body['csrf'] === undefined && body['decision'] === undefined) return ask(request, reply, { ...query, ...body });
+    if (body['csrf'] === undefined && body['decision'] === undefined) {
+      onlyNavigation(request);
+      if (Object.keys(query).some((name) => name in body)) throw invalidRequest('a parameter is repeated');
+      const parameters = { ...query, ...body };
+      // another site's form comes without the session's cookie (SameSite=Lax); as a GET it comes with it
+      const address = `/logout?${new URLSearchParams(parameters).toString()}`;
+      if (request.headers.cookie === undefined && address.length < maxAddress) return pages.redirect(reply, address);
+      return ask(request, reply, parameters);
+    }
     return decide(request, reply, body);
   });
 
@@ -53,7 +63,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
   ): Promise<FastifyReply> {
     const parameters = standardNames(sent);
     const verified = await verify(parameters);
-    if (verified.problem) return showEnd(request, reply, verified, false, 400);
+    if (verified.problem) return showProblem(request, reply, verified, verified.problem);
     const session = await sessions.find(request, reply);
     if (!session) return finish(request, reply, verified);
     return showQuestion(request, reply, verified, session, parameters);
@@ -67,14 +77,14 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
     const { csrf, decision } = readParameters(answer, body);
     const parameters = standardNames(body);
     const verified = await verify(parameters);
-    if (verified.problem) return showEnd(request, reply, verified, false, 400);
+    if (verified.problem) return showProblem(request, reply, verified, verified.problem);
     const session = await sessions.find(request, reply);
     // submitted twice: the first one did it
     if (!session) return finish(request, reply, verified);
     if (!sessions.isOwnForm(request, csrf, { action: '/logout', session })) {
       return showQuestion(request, reply, verified, session, parameters, 'tampered');
     }
-    if (decision === 'stay') return showEnd(request, reply, verified, true, 200);
+    if (decision === 'stay') return showEnd(request, reply, verified, true);
     await store.transaction(async (repositories) => {
       await repositories.sessions.end(session.id);
       await audit(
@@ -119,7 +129,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
       return reply
         .header('cache-control', 'no-store')
         .redirect(verified.redirectTo, request.method === 'POST' ? 303 : 302);
-    return showEnd(request, reply, verified, false, 200);
+    return showEnd(request, reply, verified, false);
   }
 
   function showQuestion(
@@ -144,17 +154,22 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
     });
   }
 
-  function showEnd(
+  /** Nothing has ended, and nothing can be asked: the application did not say who it is or where to go. */
+  function showProblem(
     request: FastifyRequest,
     reply: FastifyReply,
     verified: Verified,
-    stayed: boolean,
-    status: number,
+    problem: 'hint' | 'redirect',
   ): FastifyReply {
+    const data: Pages['error'] = { kind: `logout-${problem}`, reference: '' };
+    if (verified.client) data.client = clientView(verified.client);
+    return pages.send(request, reply, 'error', data, { status: 400, uiLocales: verified.uiLocales });
+  }
+
+  function showEnd(request: FastifyRequest, reply: FastifyReply, verified: Verified, stayed: boolean): FastifyReply {
     const data: Pages['signed-out'] = { stayed, accountUri: `/account` };
     if (verified.client) data.client = clientView(verified.client);
-    if (verified.problem) data.problem = verified.problem;
-    return pages.send(request, reply, 'signed-out', data, { status, uiLocales: verified.uiLocales });
+    return pages.send(request, reply, 'signed-out', data, { uiLocales: verified.uiLocales });
   }
 }
 

@@ -186,7 +186,10 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
       if (!current) throw invalidToken('the registration is gone');
       const { change } = updateOf(current, metadata, undefined);
       const inForce = change.metadata ?? current.metadata;
-      const credentials = newCredentials(secretBox, current.clientId, inForce);
+      // the new secret serves what is in force and what waits, when that is approved
+      const waiting = change.pendingMetadata ?? undefined;
+      const demanding = waiting && (needsSecretAsKey(waiting) || !needsSecret(inForce)) ? waiting : inForce;
+      const credentials = newCredentials(secretBox, current.clientId, demanding);
       const updated = await repositories.clients.update(current.clientId, {
         ...change,
         credentials: credentials.stored,
@@ -242,11 +245,22 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     if (header !== undefined) {
       const token = bearerToken(request);
       const initial = opaqueTokenHash('initial_access_token', token);
-      if (initial && (await store.registrationTokens.isValid(initial))) return { initialAccessToken: true };
+      if (initial && (await store.registrationTokens.isValid(initial))) {
+        // the answer to an earlier try may have been lost here, too
+        return (await findByKey(request, body)) ?? { initialAccessToken: true };
+      }
       const client = await findByRegistrationToken(token, body['client_id']);
       if (client) return { client };
       throw invalidToken('the token is unknown or expired');
     }
+    return findByKey(request, body);
+  }
+
+  /** The client that was registered under the same Idempotency-Key with the same body. */
+  async function findByKey(
+    request: FastifyRequest,
+    body: Record<string, unknown>,
+  ): Promise<{ client: Client } | undefined> {
     const key = idempotencyKey(request, body);
     const earlier = key && (await store.registrationTokens.findByKey(key.keyHash));
     if (!key || !earlier) return undefined;

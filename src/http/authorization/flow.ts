@@ -26,7 +26,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     requirePkce: config.requirePkce,
   };
 
-  /** Answers the client if nothing is left to ask; undefined when a page has to come first. */
+  /** Answers the client if nothing is left to ask; false when a page has to come first. Not the reply: awaiting that yields nothing. */
   async function proceed(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -34,13 +34,13 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     session: Session | undefined,
     step: NextStep,
     transaction: Transaction | undefined,
-  ): Promise<FastifyReply | undefined> {
+  ): Promise<boolean> {
     const { client, scope, target } = authorization;
     if (step.step === 'error') {
       if (transaction) await store.authorizationRequests.delete(transaction.idHash);
       throw new AuthorizationError(target, step.code, step.description);
     }
-    if (step.step !== 'issue' || !session) return undefined;
+    if (step.step !== 'issue' || !session) return false;
     if (step.recordGrant) await store.grants.add(session.user.sub, client.clientId, scope, target.redirectUri);
     const code = newOpaqueToken('authorization_code');
     const issued = await store.authorizationCodes.issue({
@@ -63,7 +63,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       throw new OAuthError('conflict', 'the request was answered before, or something changed meanwhile', 409);
     }
     request.log.info({ client_id: client.clientId, sub: session.user.sub }, 'authorization code issued');
-    return sendAuthorizationResponse(request, reply, pages, config.issuer, target, { code: code.token });
+    sendAuthorizationResponse(request, reply, pages, config.issuer, target, { code: code.token });
+    return true;
   }
 
   async function stepOf(
@@ -128,8 +129,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       const step = authorization.error ? undefined : await stepOf(authorization, session, undefined);
       const asks = confirm !== undefined && session !== undefined && step?.step === 'issue';
       if (step && !asks) {
-        const done = await proceed(request, reply, authorization, session, step, undefined);
-        if (done) return done;
+        if (await proceed(request, reply, authorization, session, step, undefined)) return reply;
       }
       const transaction = randomSecret();
       await store.authorizationRequests.insert({
@@ -159,7 +159,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         throw authorization.error;
       }
       const step = await stepOf(authorization, session, transaction);
-      return (await proceed(request, reply, authorization, session, step, transaction)) ?? toPage(reply, step, id);
+      if (await proceed(request, reply, authorization, session, step, transaction)) return reply;
+      return toPage(reply, step, id);
     },
 
     /** The error dialect of both addresses: to the client if it is known and safe, else to the sign-in page. */

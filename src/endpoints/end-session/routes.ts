@@ -1,0 +1,96 @@
+// GET /end-session: a client ends its own session by a signed request, without a page (service specification 4.4).
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { digest } from '../../crypto/secrets.ts';
+import { onlyNavigation } from '../../http/browser-session.ts';
+import { jsonErrors, noStore } from '../../http/errors.ts';
+import { readParameters, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { matchesRedirectUri, withQuery } from '../../oauth/redirect-uri.ts';
+import { FetchRefused } from '../../outbound/guarded-fetch.ts';
+import type { Client } from '../../repositories/clients.ts';
+import {
+  EndSessionRefused,
+  type EndSessionRequest,
+  endSessionIssuer,
+  verifyEndSessionRequest,
+} from '../../tokens/end-session-request.ts';
+
+const shape = z.object({ request: text(8000) });
+
+export async function endSessionEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { config, store, clients, clientKeys, tokens, sessions, audit } = options;
+  app.setErrorHandler(jsonErrors);
+
+  app.get('/end-session', async (request, reply) => {
+    onlyNavigation(request);
+    const { request: jwt } = readParameters(shape, request.query);
+    const { client, ending } = await verify(jwt);
+    const { metadata } = client;
+    const registered = [...(metadata.post_logout_redirect_uris ?? []), ...metadata.redirect_uris];
+    if (!matchesRedirectUri(registered, ending.redirectUri)) throw invalidRequest('redirect_uri is not registered');
+    if (ending.all && !client.firstParty) throw invalidRequest('all is for first-party clients only');
+    const session = await sessions.find(request, reply);
+    // unknown, ended and another's sid look alike (security requirement R74)
+    const named =
+      session && (ending.sid ?? session.sid) === session.sid && (ending.sub ?? session.user.sub) === session.user.sub;
+    const ended = await store.transaction(async (repositories) => {
+      if (
+        !(await repositories.clients.useAssertion(client.clientId, digest('end-session', ending.jti), ending.expiresAt))
+      )
+        return 'replayed';
+      if (!session || !named) return 'no-session';
+      if (!(await repositories.clientSessions.takesPart(session.id, client.clientId))) return 'no-session';
+      if (ending.all) await repositories.sessions.end(session.id);
+      else await repositories.clientSessions.end(session.id, client.clientId);
+      await audit(
+        request,
+        {
+          type: 'client_session.ended',
+          outcome: 'success',
+          actor: client.clientId,
+          clientId: client.clientId,
+          sub: session.user.sub,
+          detail: { all: ending.all },
+        },
+        repositories,
+      );
+      return 'ended';
+    });
+    if (ended === 'replayed') throw refused();
+    if (ended === 'no-session') throw invalidRequest('there is no session of this client in this browser');
+    if (ending.all) sessions.forget(reply);
+    return noStore(reply).redirect(
+      withQuery(ending.redirectUri, ending.state === undefined ? [] : [['state', ending.state]]),
+      302,
+    );
+  });
+
+  /** One answer for an unknown client, a disabled one and a wrong signature. */
+  async function verify(jwt: string): Promise<{ client: Client; ending: EndSessionRequest }> {
+    const issuer = endSessionIssuer(jwt);
+    const client = issuer === undefined ? undefined : await clients.find(issuer);
+    if (!client || client.status !== 'enabled') throw refused('unknown or disabled client');
+    const hasKeys = client.metadata.jwks !== undefined || client.metadata.jwks_uri !== undefined;
+    try {
+      const ending = await verifyEndSessionRequest(jwt, client.clientId, config.issuer, {
+        sharedSecret: tokens.sharedSecret(client),
+        jwks: hasKeys ? () => clientKeys(client.metadata, false) : undefined,
+      });
+      return { client, ending };
+    } catch (error) {
+      if (error instanceof EndSessionRefused || error instanceof FetchRefused) throw refused(error.message);
+      throw error;
+    }
+  }
+}
+
+function refused(cause?: string): OAuthError {
+  return new OAuthError(
+    'invalid_client',
+    'the end-session request is not a fresh one that a known client signed for this service',
+    401,
+    { cause },
+  );
+}

@@ -1,0 +1,75 @@
+// Who asks for a user's data, and for whom: the two Authorization variants of the service specification 4.7.
+import type { FastifyRequest } from 'fastify';
+import { bearerToken } from './bearer-token.ts';
+import type { ServerOptions } from './server-options.ts';
+import { accessDenied, insufficientScope, invalidRequest, invalidToken } from '../oauth/errors.ts';
+import { splitScope } from '../oauth/scope.ts';
+import type { User } from '../repositories/users.ts';
+import { opaqueTokenHash, opaqueTokenKind } from '../tokens/opaque-token.ts';
+
+/** A client's access to one user's data. */
+export interface Access {
+  variant: 'client' | 'uma';
+  clientId: string;
+  user: User;
+  scopes: string[];
+}
+
+type Options = Pick<ServerOptions, 'store' | 'clients' | 'limits' | 'authenticateBasic'>;
+
+/**
+ * Authenticates by whichever variant the Authorization header has, and checks `sub`.
+ * @throws OAuthError
+ */
+export async function access(options: Options, request: FastifyRequest, sub: string): Promise<Access> {
+  await refuseTokensElsewhere(options, request);
+  const header = request.headers.authorization;
+  if (header !== undefined && /^Basic /i.test(header)) return clientAccess(options, request, sub);
+  return umaAccess(options, bearerToken(request), sub);
+}
+
+/** The client-authenticated variant: an enabled client, and a user who has a live grant to it. */
+async function clientAccess(
+  { store, authenticateBasic }: Options,
+  request: FastifyRequest,
+  sub: string,
+): Promise<Access> {
+  const client = await authenticateBasic(request, { disabledStatus: 403 });
+  const user = sub === 'me' ? undefined : await store.users.find(sub);
+  const grant = user && (await store.grants.find(user.sub, client.clientId));
+  // one answer for a user who does not exist, who is disabled, and who granted nothing
+  if (!user || !grant || user.status !== 'enabled')
+    throw accessDenied('there is no such user with a grant to this client');
+  return { variant: 'client', clientId: client.clientId, user, scopes: grant.scope };
+}
+
+/** The UMA-profile variant: a client-session handle, or an access token with the same scopes. */
+export async function umaAccess({ store }: Pick<Options, 'store'>, token: string, sub: string): Promise<Access> {
+  const kind = opaqueTokenKind(token);
+  const found = await (kind === 'authorization_code'
+    ? store.clientSessionHandles.useCode(opaqueTokenHash(kind, token)!)
+    : kind === 'client_session_handle'
+      ? store.clientSessionHandles.useHandle(opaqueTokenHash(kind, token)!)
+      : kind === 'access_token'
+        ? store.accessTokens.find(opaqueTokenHash(kind, token)!)
+        : undefined);
+  if (!found) throw invalidToken('the token is unknown, expired or revoked');
+  if (!found.user) throw insufficientScope('the token is not of an End-User');
+  if (sub !== 'me' && sub !== found.user.sub) throw accessDenied('the token is of another End-User');
+  return { variant: 'uma', clientId: found.clientId, user: found.user, scopes: splitScope(found.scope) };
+}
+
+/** A handle in a URL or a body may have been seen by others: it is refused and ended (security requirement R83). */
+async function refuseTokensElsewhere({ store }: Options, request: FastifyRequest): Promise<void> {
+  const values = [request.query, request.body].flatMap((part) =>
+    typeof part === 'object' && part !== null ? Object.values(part).flat() : [],
+  );
+  for (const value of values) {
+    const kind = typeof value === 'string' ? opaqueTokenKind(value) : undefined;
+    if (kind === undefined) continue;
+    if (kind === 'authorization_code' || kind === 'client_session_handle') {
+      await store.revocation.end(kind, opaqueTokenHash(kind, value as string)!);
+    }
+    throw invalidRequest('send the token in the Authorization header only: this one has been ended');
+  }
+}

@@ -1,0 +1,102 @@
+// The signed request of the non-standard end-session (decisions section 6, security requirements R70 to R72).
+import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
+
+/** The request is refused; the message is for the log. */
+export class EndSessionRefused extends Error {}
+
+export interface EndSessionRequest {
+  clientId: string;
+  jti: string;
+  expiresAt: Date;
+  redirectUri: string;
+  state: string | undefined;
+  sid: string | undefined;
+  sub: string | undefined;
+  /** The whole single sign-on session, for first-party clients. */
+  all: boolean;
+}
+
+const grammar = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+const maxLifetime = 300; // seconds from iat to exp
+const maxAge = 60; // seconds that iat may lie in the past or the future
+
+/** The client that a request claims to come from, before anything of it is believed. */
+export function endSessionIssuer(request: string): string | undefined {
+  if (!grammar.test(request)) return undefined;
+  try {
+    const payload = JSON.parse(Buffer.from(request.split('.')[1]!, 'base64url').toString()) as { iss?: unknown };
+    return typeof payload?.iss === 'string' ? payload.iss : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Verifies an end-session request of a client. The caller marks its `jti` as used.
+ * @param keys the client's shared secret as UTF-8, and its registered key set, if it has one
+ * @throws EndSessionRefused
+ */
+export async function verifyEndSessionRequest(
+  request: string,
+  clientId: string,
+  issuer: string,
+  keys: { sharedSecret: Buffer; jwks: (() => Promise<JSONWebKeySet>) | undefined },
+): Promise<EndSessionRequest> {
+  const payload = await verifySignature(request, clientId, issuer, keys);
+  const now = Date.now() / 1000;
+  const { exp, iat, jti } = payload;
+  if (typeof payload.aud !== 'string') throw new EndSessionRefused('aud must be one value');
+  if (Math.abs(now - iat!) > maxAge) throw new EndSessionRefused('iat is not within a minute of now');
+  if (exp! - iat! > maxLifetime || exp! <= iat!) throw new EndSessionRefused('exp is more than 300 s after iat');
+  if (typeof jti !== 'string' || jti === '' || jti.length > 512) throw new EndSessionRefused('jti is missing');
+  const text = (name: string): string | undefined => {
+    const value = payload[name];
+    if (value === undefined) return undefined;
+    if (typeof value !== 'string' || value.length > 2048 || value.includes('\0') || !value.isWellFormed()) {
+      throw new EndSessionRefused(`${name} is not text`);
+    }
+    return value;
+  };
+  const redirectUri = text('redirect_uri');
+  if (redirectUri === undefined) throw new EndSessionRefused('redirect_uri is missing');
+  if (payload['all'] !== undefined && typeof payload['all'] !== 'boolean')
+    throw new EndSessionRefused('all is not a boolean');
+  return {
+    clientId,
+    jti,
+    // remembered until the request could no longer be accepted
+    expiresAt: new Date((Math.max(exp!, iat! + maxAge) + maxAge) * 1000),
+    redirectUri,
+    state: text('state'),
+    sid: text('sid'),
+    sub: text('sub'),
+    all: payload['all'] === true,
+  };
+}
+
+async function verifySignature(
+  request: string,
+  clientId: string,
+  issuer: string,
+  keys: { sharedSecret: Buffer; jwks: (() => Promise<JSONWebKeySet>) | undefined },
+): Promise<JWTPayload> {
+  if (!grammar.test(request)) throw new EndSessionRefused('not a signed JWT');
+  const options = { issuer: clientId, audience: issuer, requiredClaims: ['iat', 'exp', 'jti'] };
+  try {
+    const header = decodeProtectedHeader(request);
+    if (header.crit || header.jku || header.jwk || header.x5u || header.x5c)
+      throw new EndSessionRefused('a header member that is not allowed');
+    if (header.typ !== undefined && header.typ.toLowerCase() !== 'end-session+jwt')
+      throw new EndSessionRefused('a wrong typ');
+    if (header.alg === 'HS256')
+      return (await jwtVerify(request, keys.sharedSecret, { ...options, algorithms: ['HS256'] })).payload;
+    if (!keys.jwks) throw new EndSessionRefused('the client has no registered keys');
+    const set = createLocalJWKSet(await keys.jwks());
+    return (await jwtVerify(request, set, { ...options, algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'] })).payload;
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError) {
+      throw new EndSessionRefused(error.message, { cause: error });
+    }
+    throw error;
+  }
+}

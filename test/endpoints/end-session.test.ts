@@ -1,0 +1,184 @@
+// GET /end-session: the signed request, what makes it good, and that nothing else touches a session.
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { exportJWK, importPKCS8, SignJWT } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let client: TestClient;
+const afterwards = 'https://rp.example.com/signed-out';
+beforeAll(async () => {
+  service = await startTestService({ instances: 2 });
+  client = await service.createClient({ uma_profile: true, post_logout_redirect_uris: [afterwards] });
+});
+afterAll(() => service?.stop());
+
+async function signedIn(
+  agent = new UserAgent(service),
+  of = client,
+  user?: Awaited<ReturnType<TestService['createUser']>>,
+) {
+  const person = user ?? (await service.createUser());
+  const { code } = responseParameters(await agent.authorize(of, person));
+  const { body } = await tokenRequest(service.issuer, of, {
+    grant_type: 'authorization_code',
+    code: code!,
+    redirect_uri: of.redirectUri,
+  });
+  return { agent, user: person, code: code!, tokens: body as Record<string, string> };
+}
+
+const now = () => Math.floor(Date.now() / 1000);
+
+function claims(of: TestClient, changes: Record<string, unknown> = {}): Record<string, unknown> {
+  const all = {
+    iss: of.clientId,
+    aud: service.issuer,
+    iat: now(),
+    exp: now() + 60,
+    jti: randomUUID(),
+    redirect_uri: afterwards,
+    ...changes,
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+}
+
+function sign(
+  payload: Record<string, unknown>,
+  secret = client.sharedSecret,
+  header: Record<string, unknown> = {},
+): Promise<string> {
+  return new SignJWT(payload).setProtectedHeader({ alg: 'HS256', ...header }).sign(Buffer.from(secret));
+}
+
+const ask = (agent: UserAgent, request: string) => agent.get(`/end-session?request=${encodeURIComponent(request)}`);
+
+/** Is the access token alive, asked at the second instance? */
+async function alive(token: string): Promise<boolean> {
+  return (
+    (await fetch(`${service.instances[1]}/user/info`, { headers: { authorization: `Bearer ${token}` } })).status === 200
+  );
+}
+
+test('a signed request ends this client session at once, without a page, and leaves the others (specification 4.4, decisions section 6)', async () => {
+  const { agent, user, code, tokens } = await signedIn();
+  const other = await service.createClient();
+  const neighbour = await signedIn(agent, other, user);
+  const page = await ask(agent, await sign(claims(client, { state: 's 1', sub: user.sub })));
+  expect(page.status).toBe(302);
+  expect(page.location).toBe(`${afterwards}?state=s+1`);
+  expect(await alive(tokens['access_token']!)).toBe(false);
+  expect(
+    (
+      await tokenRequest(service.instances[1]!, client, {
+        grant_type: 'refresh_token',
+        refresh_token: tokens['refresh_token']!,
+      })
+    ).status,
+  ).toBe(400);
+  const handle = await fetch(`${service.instances[1]}/user/me/info`, { headers: { authorization: `Bearer ${code}` } });
+  expect(handle.status).toBe(401);
+  expect(await alive(neighbour.tokens['access_token']!)).toBe(true);
+  expect(responseParameters(await agent.authorize(other, undefined, { prompt: 'none' }))['code']).toBeDefined();
+});
+
+test('a request is used once (security R72)', async () => {
+  const { agent, user } = await signedIn();
+  const request = await sign(claims(client));
+  expect((await ask(agent, request)).status).toBe(302);
+  const again = await signedIn(agent, client, user);
+  const refused = await ask(agent, request);
+  expect(refused.status).toBe(401);
+  expect(await alive(again.tokens['access_token']!)).toBe(true);
+});
+
+test('a key of the registered key set signs too (decisions section 6)', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const own = await service.createClient({
+    post_logout_redirect_uris: [afterwards],
+    jwks: { keys: [{ ...(await exportJWK(publicKey)), kid: 'k' }] },
+  });
+  const { agent, tokens } = await signedIn(undefined, own);
+  const key = await importPKCS8(privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, 'ES256');
+  const request = await new SignJWT(claims(own))
+    .setProtectedHeader({ alg: 'ES256', kid: 'k', typ: 'end-session+jwt' })
+    .sign(key);
+  expect((await ask(agent, request)).status).toBe(302);
+  expect(await alive(tokens['access_token']!)).toBe(false);
+});
+
+test('all ends the whole session for a first-party client only (decisions section 6)', async () => {
+  const { agent, tokens } = await signedIn();
+  expect((await ask(agent, await sign(claims(client, { all: true })))).status).toBe(400);
+  expect(await alive(tokens['access_token']!)).toBe(true);
+  const house = await service.createClient({ post_logout_redirect_uris: [afterwards] }, { firstParty: true });
+  const mine = await signedIn(undefined, house);
+  const neighbour = await signedIn(mine.agent, client, mine.user);
+  expect((await ask(mine.agent, await sign(claims(house, { all: true }), house.sharedSecret))).status).toBe(302);
+  expect(await alive(neighbour.tokens['access_token']!)).toBe(false);
+  expect(mine.agent.cookies.has('JSESSIONOPENID')).toBe(false);
+});
+
+const hour = 3600;
+test.each<[string, () => Promise<string>]>([
+  ['no exp', async () => sign(claims(client, { exp: undefined }))],
+  ['exp in 100 years', async () => sign(claims(client, { exp: now() + 876_000 * hour }))],
+  ['exp more than 300 s after iat', async () => sign(claims(client, { exp: now() + 301 }))],
+  ['iat in an hour', async () => sign(claims(client, { iat: now() + hour, exp: now() + hour + 60 }))],
+  ['iat two minutes ago', async () => sign(claims(client, { iat: now() - 120 }))],
+  ['two audiences', async () => sign(claims(client, { aud: [service.issuer, 'https://other.example'] }))],
+  ['another audience', async () => sign(claims(client, { aud: 'https://other.example' }))],
+  ['no jti', async () => sign(claims(client, { jti: undefined }))],
+  ['no redirect_uri', async () => sign(claims(client, { redirect_uri: undefined }))],
+  ['a wrong typ', async () => sign(claims(client), client.sharedSecret, { typ: 'JWT' })],
+  ['a jwk in the header', async () => sign(claims(client), client.sharedSecret, { jwk: { kty: 'oct', k: 'AA' } })],
+  ['crit', async () => sign(claims(client), client.sharedSecret, { crit: ['b64'], b64: true })],
+  ['the client secret as key', async () => sign(claims(client), client.clientSecret)],
+  [
+    'HS512',
+    async () =>
+      new SignJWT(claims(client)).setProtectedHeader({ alg: 'HS512' }).sign(Buffer.from(client.sharedSecret.repeat(2))),
+  ],
+  [
+    'alg none',
+    async () =>
+      `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(JSON.stringify(claims(client))).toString('base64url')}.`,
+  ],
+  ['a trailing =', async () => `${await sign(claims(client))}=`],
+  ['a trailing space', async () => `${await sign(claims(client))} `],
+  ['an unknown client', async () => sign({ ...claims(client), iss: 'nobody' })],
+  ['nonsense', async () => 'nonsense'],
+])('%s is refused as JSON with 401 and no session is touched (decisions section 6, A86, A87)', async (_, make) => {
+  const { agent, tokens } = await signedIn();
+  const page = await ask(agent, await make());
+  expect(page.status).toBe(401);
+  expect(page.location).toBeUndefined();
+  expect(JSON.parse(page.body)).toEqual({ error: 'invalid_client', error_description: expect.any(String) });
+  expect(await alive(tokens['access_token']!)).toBe(true);
+});
+
+test('unknown, ended and another sid, another sub and no cookie answer alike, and an unregistered address is refused (security R73, R74, A90, A92)', async () => {
+  const mine = await signedIn();
+  const other = await signedIn();
+  const answers = [
+    await ask(mine.agent, await sign(claims(client, { sid: 'unknown' }))),
+    await ask(mine.agent, await sign(claims(client, { sub: other.user.sub }))),
+    await ask(new UserAgent(service), await sign(claims(client))),
+  ];
+  expect(new Set(answers.map(({ status, body }) => `${status} ${body}`)).size).toBe(1);
+  expect(answers[0]!.status).toBe(400);
+  expect((await ask(mine.agent, await sign(claims(client, { redirect_uri: 'https://evil.example/' })))).status).toBe(
+    400,
+  );
+  expect((await mine.agent.get('/end-session')).status).toBe(400);
+  expect(await alive(mine.tokens['access_token']!)).toBe(true);
+  expect(await alive(other.tokens['access_token']!)).toBe(true);
+});
+
+test('a client that takes no part in the session ends nothing (security R73)', async () => {
+  const { agent, tokens } = await signedIn();
+  const stranger = await service.createClient({ post_logout_redirect_uris: [afterwards] });
+  expect((await ask(agent, await sign(claims(stranger), stranger.sharedSecret))).status).toBe(400);
+  expect(await alive(tokens['access_token']!)).toBe(true);
+});

@@ -1,0 +1,289 @@
+// /user/{sub}/address, info, settings, scope: both Authorization variants, the handle's life and its ends.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+const scope = 'openid profile email address scope';
+
+let service: TestService;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2 });
+  client = await service.createClient({ uma_profile: true, scope });
+});
+afterAll(() => service?.stop());
+
+async function signedIn(of = client, asked = scope) {
+  const user = await service.createUser({
+    email: `u${Math.random()}@example.com`,
+    groups: ['harbour', 'staff'],
+    claims: { name: 'Ada', address: { street_address: '1 Quay', locality: 'Bremen', postal_code: '28195' } },
+  });
+  const agent = new UserAgent(service);
+  const { code } = responseParameters(await agent.authorize(of, user, { scope: asked }));
+  return { user, agent, code: code! };
+}
+
+async function redeem(code: string, of = client) {
+  return tokenRequest(service.issuer, of, { grant_type: 'authorization_code', code, redirect_uri: of.redirectUri });
+}
+
+/** Asked at the second instance: nothing depends on which one issued it. */
+async function call(
+  path: string,
+  authorization: string,
+  init: RequestInit & { headers?: Record<string, string> } = {},
+) {
+  const response = await fetch(service.instances[1] + path, { ...init, headers: { authorization, ...init.headers } });
+  const text = await response.text();
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: text === '' ? undefined : (JSON.parse(text) as Record<string, unknown>),
+  };
+}
+const put = (path: string, authorization: string, settings: unknown, headers: Record<string, string> = {}) =>
+  call(path, authorization, {
+    method: 'PUT',
+    body: JSON.stringify({ settings }),
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+
+test('with the code as bearer an enterprise application server reads address, info and scope (specification 4.7)', async () => {
+  const { user, code } = await signedIn();
+  const bearer = `Bearer ${code}`;
+  expect((await call('/user/me/scope', bearer)).body).toEqual({
+    sub: user.sub,
+    username: user.username,
+    scope: ['harbour', 'staff'],
+  });
+  expect((await call(`/user/${user.sub}/address`, bearer)).body).toEqual({
+    street_address: '1 Quay',
+    locality: 'Bremen',
+    postal_code: '28195',
+    formatted: '1 Quay\n28195 Bremen',
+  });
+  const info = await call('/user/me/info', bearer);
+  expect(info.body).toMatchObject({ sub: user.sub, name: 'Ada', email: user.email, email_verified: false });
+  expect((await call('/user/me/info', bearer, { method: 'POST' })).body).toEqual(info.body);
+  expect(info.headers.get('cache-control')).toBe('no-store');
+});
+
+test('with Basic a client reads what the grant allows, and scope takes a Bearer only (specification 4.7)', async () => {
+  const { user } = await signedIn();
+  expect((await call(`/user/${user.sub}/info`, client.basic)).body).toMatchObject({ sub: user.sub, name: 'Ada' });
+  expect((await call(`/user/${user.sub}/address`, client.basic)).status).toBe(200);
+  expect((await call(`/user/${user.sub}/scope`, client.basic)).status).toBe(401);
+});
+
+test('an unknown user and one without a grant get the same 403 (decisions section 5)', async () => {
+  const stranger = await service.createUser();
+  const answers = await Promise.all([
+    call(`/user/${stranger.sub}/info`, client.basic),
+    call('/user/00000000-0000-0000-0000-000000000000/info', client.basic),
+    call('/user/me/settings', client.basic),
+  ]);
+  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+  expect(answers[0]).toMatchObject({ status: 403, body: { error: 'access_denied' } });
+});
+
+test('scopes that were not granted are refused, another sub too (RFC 6750 3.1, decisions section 5)', async () => {
+  const { code } = await signedIn(client, 'openid');
+  const other = await signedIn();
+  expect(await call('/user/me/scope', `Bearer ${code}`)).toMatchObject({
+    status: 403,
+    body: { error: 'insufficient_scope' },
+  });
+  expect((await call('/user/me/address', `Bearer ${code}`)).status).toBe(403);
+  expect((await call('/user/me/info', `Bearer ${code}`)).body).toEqual({ sub: expect.any(String) });
+  expect((await call(`/user/${other.user.sub}/info`, `Bearer ${code}`)).status).toBe(403);
+});
+
+test('an access token with the same scopes is accepted alike, the cookie never (decisions section 5)', async () => {
+  const { agent, code } = await signedIn();
+  const { body } = await redeem(code);
+  expect((await call('/user/me/scope', `Bearer ${body['access_token'] as string}`)).status).toBe(200);
+  const refused = await call('/user/me/scope', `Bearer ${agent.cookies.get('JSESSIONOPENID')}`);
+  expect(refused.status).toBe(401);
+  expect(refused.headers.get('www-authenticate')).toContain('error="invalid_token"');
+});
+
+test('the code is no handle without the profile, after its minute, or after the fresh handle was used (security R81, R82, A99)', async () => {
+  const plain = await service.createClient({ scope });
+  const { code } = await signedIn(plain);
+  expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
+  const late = await signedIn();
+  await service.database.sql(`UPDATE authorization_codes SET expires_at = now()`);
+  expect((await call('/user/me/scope', `Bearer ${late.code}`)).status).toBe(401);
+  const fresh = await signedIn();
+  const handle = (await redeem(fresh.code)).body['client_session_handle'] as string;
+  expect((await call('/user/me/scope', `Bearer ${fresh.code}`)).status).toBe(200);
+  expect((await call('/user/me/scope', `Bearer ${handle}`)).status).toBe(200);
+  expect((await call('/user/me/scope', `Bearer ${fresh.code}`)).status).toBe(401);
+});
+
+test('a code that was used as a handle first can still be redeemed, and lives on as one (decisions section 5)', async () => {
+  const { code } = await signedIn();
+  expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(200);
+  expect((await redeem(code)).status).toBe(200);
+  await service.database.sql(`UPDATE authorization_codes SET expires_at = now() - interval '1 hour'`);
+  expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(200);
+});
+
+test('a handle in a query or a body is refused with 400 and ended (security R83, A101)', async () => {
+  const { code } = await signedIn();
+  expect((await call(`/user/me/scope?session=${code}`, `Bearer ${code}`)).status).toBe(400);
+  expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
+  const other = await signedIn();
+  const posted = await call('/user/me/info', `Bearer ${other.code}`, {
+    method: 'POST',
+    body: new URLSearchParams({ token: other.code }),
+  });
+  expect(posted.status).toBe(400);
+  expect((await call('/user/me/scope', `Bearer ${other.code}`)).status).toBe(401);
+});
+
+const ends: [string, (context: Awaited<ReturnType<typeof signedIn>>) => Promise<unknown>][] = [
+  ['logout', async ({ agent }) => agent.submit(await agent.get('/logout'), { decision: 'sign-out' })],
+  [
+    'redeeming the code twice',
+    ({ code }) =>
+      service.database
+        .sql(`UPDATE authorization_codes SET redeemed_at = now() - interval '1 minute' WHERE redeemed_at IS NOT NULL`)
+        .then(() => redeem(code)),
+  ],
+  [
+    'disabling the user',
+    ({ user }) => service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [user.sub]),
+  ],
+  ['withdrawing the grant', ({ user }) => service.database.sql('DELETE FROM grants WHERE sub = $1', [user.sub])],
+  [
+    'the end of the session',
+    ({ user }) => service.database.sql(`UPDATE sessions SET idle_expires_at = now() WHERE sub = $1`, [user.sub]),
+  ],
+  [
+    'revocation',
+    async ({ code }) =>
+      fetch(`${service.issuer}/revoke`, {
+        method: 'POST',
+        headers: { authorization: client.basic },
+        body: new URLSearchParams({ token: code }),
+      }),
+  ],
+];
+test.each(ends)('%s ends every handle at once on every instance (specification 4.7, security R85)', async (_, end) => {
+  const context = await signedIn();
+  const handle = (await redeem(context.code)).body['client_session_handle'] as string;
+  expect((await call('/user/me/scope', `Bearer ${context.code}`)).status).toBe(200);
+  await end(context);
+  expect((await call('/user/me/scope', `Bearer ${context.code}`)).status).toBe(401);
+  expect((await call('/user/me/scope', `Bearer ${handle}`)).status).toBe(401);
+});
+
+test('disabling or deleting the client ends its handles and refuses its Basic variant (security R42)', async () => {
+  const own = await service.createClient({ uma_profile: true, scope });
+  const { user, code } = await signedIn(own);
+  expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(200);
+  await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [own.clientId]);
+  expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
+  await expect
+    .poll(async () => (await put(`/user/${user.sub}/settings`, own.basic, { a: 1 })).status, { timeout: 1000 })
+    .toBe(403);
+  await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [own.clientId]);
+  expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
+});
+
+test('settings are kept per user and client, keys set and removed, in either variant (specification 2.7, decisions section 5)', async () => {
+  const { user, code } = await signedIn();
+  const path = `/user/${user.sub}/settings`;
+  expect((await call('/user/me/settings', `Bearer ${code}`)).body).toEqual({
+    sub: user.sub,
+    client_id: client.clientId,
+    settings: {},
+  });
+  const written = await put('/user/me/settings', `Bearer ${code}`, { theme: 'dark', size: { width: 3 }, gone: 1 });
+  expect(written).toMatchObject({ status: 200, text: '' });
+  await put(path, client.basic, { gone: null, 'a/../b': [1, null] });
+  expect((await call(path, client.basic)).body!['settings']).toEqual({
+    theme: 'dark',
+    size: { width: 3 },
+    'a/../b': [1, null],
+  });
+  const other = await service.createClient({ uma_profile: true, scope });
+  const { code: second } = responseParameters(await new UserAgent(service).authorize(other, user, { scope }));
+  expect((await call('/user/me/settings', `Bearer ${second!}`)).body!['settings']).toEqual({});
+});
+
+test('a write on a version that passed is refused (RFC 9110 13.1.1)', async () => {
+  const { code } = await signedIn();
+  const bearer = `Bearer ${code}`;
+  const etag = (await call('/user/me/settings', bearer)).headers.get('etag')!;
+  expect((await put('/user/me/settings', bearer, { a: 1 }, { 'if-match': etag })).status).toBe(200);
+  expect((await put('/user/me/settings', bearer, { a: 2 }, { 'if-match': etag })).status).toBe(412);
+  const next = (await call('/user/me/settings', bearer)).headers.get('etag')!;
+  expect((await put('/user/me/settings', bearer, { a: 3 }, { 'if-match': next })).status).toBe(200);
+  expect((await put('/user/me/settings', bearer, { a: 3 }, { 'if-match': 'W/"x"' })).status).toBe(400);
+});
+
+test('100 concurrent writers of 100 keys lose none (decisions section 5)', async () => {
+  const { user, code } = await signedIn();
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, index) =>
+      fetch(`${service.instances[index % 2]}/user/me/settings`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${code}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ settings: { [`key ${index}`]: index } }),
+      }),
+    ),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(Array(100).fill(200));
+  const { settings } = (await call(`/user/${user.sub}/settings`, client.basic)).body as {
+    settings: Record<string, number>;
+  };
+  expect(Object.keys(settings)).toHaveLength(100);
+});
+
+const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
+test.each<[string, unknown, number]>([
+  ['a key of 129 characters', { ['k'.repeat(129)]: 1 }, 400],
+  ['an empty key', { '': 1 }, 400],
+  ['a key with a control character', { 'a\nb': 1 }, 400],
+  ['a value of depth 17', { deep: nested(17) }, 400],
+  ['a value with NUL', { text: 'a\0b' }, 400],
+  ['a lone surrogate', { text: '\ud800' }, 400],
+  ['settings that are no object', [1], 400],
+  ['257 keys', Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`k${index}`, 1])), 413],
+  ['more than 64 KiB', { text: 'x'.repeat(65_536) }, 413],
+  ['much more than 64 KiB', { text: 'x'.repeat(200_000) }, 413],
+])('%s is refused and nothing is stored (security R87, R88, A105)', async (_, settings, status) => {
+  const { code } = await signedIn();
+  const refused = await put('/user/me/settings', `Bearer ${code}`, settings);
+  expect(refused.status).toBe(status);
+  expect(refused.body).toMatchObject({ error: 'invalid_request', error_description: expect.any(String) });
+  expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({});
+});
+
+test('reserved names are refused at any depth (security R88)', async () => {
+  const { code } = await signedIn();
+  for (const body of [
+    '{"settings":{"__proto__":{"x":1}}}',
+    '{"settings":{"a":{"constructor":1}}}',
+    '{"settings":',
+    '[]',
+    '"x"',
+  ]) {
+    const response = await call('/user/me/settings', `Bearer ${code}`, {
+      method: 'PUT',
+      body,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(response.status).toBe(400);
+  }
+});
+
+test('values up to depth 16 are kept as they are (decisions section 5)', async () => {
+  const { code } = await signedIn();
+  expect((await put('/user/me/settings', `Bearer ${code}`, { deep: nested(16) })).status).toBe(200);
+  expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({ deep: nested(16) });
+});
