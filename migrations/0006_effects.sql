@@ -55,6 +55,23 @@ BEGIN
 END $$;
 CREATE TRIGGER users_effects AFTER UPDATE ON users FOR EACH ROW EXECUTE FUNCTION user_effects();
 
+-- What was granted offline_access outlives its session, but for its codes and access tokens; whoever ends the session.
+-- One that merely expired takes nothing along: its access tokens have an end of their own.
+CREATE FUNCTION session_ends() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  kept bigint[];
+BEGIN
+  WITH detached AS (
+    UPDATE client_sessions SET session_id = NULL WHERE session_id = OLD.id AND offline RETURNING id)
+  SELECT coalesce(array_agg(id), '{}') INTO kept FROM detached;
+  IF OLD.idle_expires_at > now() AND cardinality(kept) > 0 THEN
+    DELETE FROM access_tokens WHERE client_session_id = ANY (kept);
+    DELETE FROM authorization_codes WHERE client_session_id = ANY (kept);
+  END IF;
+  RETURN OLD;
+END $$;
+CREATE TRIGGER sessions_end BEFORE DELETE ON sessions FOR EACH ROW EXECUTE FUNCTION session_ends();
+
 CREATE FUNCTION signing_key_effects() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('gatehouse', 'keys');

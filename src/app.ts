@@ -36,7 +36,7 @@ import { crossOrigin } from './http/cross-origin.ts';
 import { jsonErrors } from './http/errors.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
-import { securityHeaders } from './http/security-headers.ts';
+import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
 import type { ServerOptions } from './http/server-options.ts';
 import {
   assertionSigningAlgorithms,
@@ -62,8 +62,6 @@ export interface AppOptions {
   logger: Logger;
 }
 
-// seconds that a retired key stays published beyond the longest life of an ID Token, for caches and clocks
-const retirementMargin = 3600;
 /** The addresses that scripts of any origin may call. */
 const crossOriginPaths = [
   '/.well-known/openid-configuration',
@@ -78,7 +76,7 @@ const keyRingInterval = 30_000; // milliseconds
 export async function buildApp({ config, database, secretBox, logger }: AppOptions): Promise<FastifyInstance> {
   const store = createStore(database);
   const clients = createClientCache(store);
-  const keyRing = await openKeyRing({ store, secretBox, retirement: config.lifetimes.idToken + retirementMargin });
+  const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
   const { issuer, basePath, lifetimes } = config;
   const tokens = createTokenService({
     issuer,
@@ -138,6 +136,11 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
     routerOptions: { maxParamLength: 255 },
     exposeHeadRoutes: false,
+    // what the framework refuses before any hook runs gets the same headers and form
+    frameworkErrors: (error, request, reply) => {
+      reply.headers(headersOfEveryResponse(config.secureCookies));
+      jsonErrors(error, request, reply);
+    },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     return503OnClosing: true,
     forceCloseConnections: 'idle',
@@ -217,7 +220,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       ? pages.errors(error, request, reply)
       : jsonErrors(error, request, reply);
   });
-  app.setErrorHandler(jsonErrors);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];

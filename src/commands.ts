@@ -42,7 +42,6 @@ interface Context {
 }
 
 const by = { actor: 'command line' };
-const retirementMargin = 3600; // seconds, as in app.ts
 const listLimit = 1000;
 
 /** Opens the database for as long as a command needs it, with the schema up to date. */
@@ -332,8 +331,8 @@ export const commands: Record<string, Command> = {
     async run(config, args) {
       const { values } = parse(args, { lifetime: { type: 'string' } });
       const lifetime = values.lifetime === undefined ? config.lifetimes.initialAccessToken : Number(values.lifetime);
-      if (!Number.isSafeInteger(lifetime) || lifetime < 1)
-        throw new UsageError('--lifetime takes a whole number of seconds.');
+      if (!Number.isSafeInteger(lifetime) || lifetime < 1 || lifetime > 366 * 86_400)
+        throw new UsageError('--lifetime takes a whole number of seconds, a year at most.');
       const token = newOpaqueToken('initial_access_token');
       const expiresAt = await withDatabase(config, ({ administration }) =>
         administration.createRegistrationToken(by, token.hash, lifetime),
@@ -429,7 +428,7 @@ async function findClient(store: Store, clientId: string): Promise<Client> {
 }
 
 function openKeys({ config, store, secretBox }: Context) {
-  return openKeyRing({ store, secretBox, retirement: config.lifetimes.idToken + retirementMargin });
+  return openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
 }
 
 function keyTable(keys: Parameters<typeof keyView>[0][]): string {
@@ -442,13 +441,18 @@ function keyTable(keys: Parameters<typeof keyView>[0][]): string {
 function describe(client: Client): string {
   return Object.entries(clientView(client))
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name.padEnd(32)}${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${name.padEnd(32)}${harmless(typeof value === 'string' ? value : JSON.stringify(value))}`)
     .join('\n');
+}
+
+/** Without characters that could move the cursor or turn the text around. */
+function harmless(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }
 
 /** Columns as wide as their widest cell; text of others goes without what could move the cursor. */
 function table(head: string[], rows: string[][]): string {
-  const all = [head, ...rows].map((row) => row.map((cell) => cell.replace(/\p{Cc}/gu, '?')));
+  const all = [head, ...rows].map((row) => row.map(harmless));
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
   return all
     .map((row) =>

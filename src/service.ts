@@ -1,5 +1,6 @@
 // Starts the whole service and stops it: what the server process, the demonstration and the tests share.
 import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pino, { type Logger } from 'pino';
 import { buildApp } from './app.ts';
@@ -7,6 +8,7 @@ import { type Config, ConfigError } from './config.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
 import { randomSecret } from './crypto/secrets.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
+import { isUniqueViolation } from './database/database.ts';
 import { migrate, MigrationError } from './database/migrations.ts';
 import { openConnection } from './connection.ts';
 import { createStore, type Store } from './repositories/index.ts';
@@ -107,20 +109,27 @@ async function makeFirstAdministrator(config: Config, store: Store): Promise<str
   if (await store.users.hasAdmin()) return undefined;
   const password = config.adminPassword ?? randomSecret().slice(0, 24);
   const hash = await createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
-  const made = await store.transaction(async (repositories) => {
-    const user = await repositories.users.insertFirstAdmin(config.adminUsername, hash);
-    if (user) {
-      await repositories.auditEvents.insert({
-        type: 'user.created',
-        outcome: 'success',
-        actor: 'service',
-        sub: user.sub,
-        detail: { username: user.username, admin: true },
-      });
-    }
-    return user;
-  });
-  return made && config.adminPassword === undefined ? password : undefined;
+  try {
+    const made = await store.transaction(async (repositories) => {
+      const user = await repositories.users.insertFirstAdmin(config.adminUsername, hash);
+      if (user) {
+        await repositories.auditEvents.insert({
+          type: 'user.created',
+          outcome: 'success',
+          actor: 'service',
+          sub: user.sub,
+          detail: { username: user.username, admin: true },
+        });
+      }
+      return user;
+    });
+    return made && config.adminPassword === undefined ? password : undefined;
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw new ConfigError(
+      `The setting ADMIN_USERNAME is wrong: there is no enabled administrator, and ${config.adminUsername} is another user's name.`,
+    );
+  }
 }
 
 function greeting(config: Config, firstPassword: string | undefined, database: 'embedded' | 'external'): string {
@@ -131,7 +140,7 @@ function greeting(config: Config, firstPassword: string | undefined, database: '
     `  Discovery    ${config.issuer}/.well-known/openid-configuration`,
     `  Your account ${config.issuer}/account`,
   ];
-  if (database === 'embedded') lines.push(`  Database     psql -h ${config.dataDir} -U gatehouse gatehouse`);
+  if (database === 'embedded') lines.push(`  Database     psql -h ${resolve(config.dataDir)} -U gatehouse gatehouse`);
   if (firstPassword !== undefined) {
     lines.push(
       '',

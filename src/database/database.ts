@@ -35,8 +35,8 @@ export interface DatabaseOptions {
 
 const serializationFailures = new Set(['40001', '40P01']);
 // connection exceptions (but not a protocol violation, which is a mistake of ours), shutdowns, too many connections, out of
-// resources, read-only during a failover
-const unavailable = /^(08(?!P01)...|57P0[1-4]|53...|25006|58...|XX...)$/;
+// resources, read-only during a failover, a database that lets nobody in just now (or not with these credentials)
+const unavailable = /^(08(?!P01)...|57P0[1-4]|53...|25006|58...|XX...|55000|3D000|28...)$/;
 
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
@@ -44,6 +44,11 @@ export function isUniqueViolation(error: unknown): boolean {
 
 export function isCheckViolation(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === constraint;
+}
+
+/** A value that no column could hold, such as text with NUL: the sender's fault (SQLSTATE class 22). */
+export function isInvalidValue(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && (error.code ?? '').startsWith('22');
 }
 
 export function isForeignKeyViolation(error: unknown): boolean {
@@ -59,7 +64,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     ...options.connection,
     max: options.poolSize,
     connectionTimeoutMillis: 2_500,
-    query_timeout: 10_000,
+    // a frozen server is told within 3 s; the server gives up first, so that nothing happens after the answer
+    statement_timeout: 2_800,
+    query_timeout: 2_900,
     idle_in_transaction_session_timeout: 10_000,
     idleTimeoutMillis: 30_000,
     application_name: 'gatehouse',
@@ -100,24 +107,27 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 
   return {
-    query: (query, values) => run(pool, query, values),
-    async transaction(work) {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await once(work);
-        } catch (error) {
-          if (attempt > 3 || !(error instanceof pg.DatabaseError) || !serializationFailures.has(error.code ?? ''))
-            throw error;
-          await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * attempt));
-        }
-      }
-    },
+    query: (query, values) => retried(() => run(pool, query, values)),
+    transaction: (work) => retried(() => once(work)),
     listen: (channel, handler) => listener.listen(channel, handler),
     async close() {
       await listener.close();
       await pool.end();
     },
   };
+}
+
+/** Tries again what lost against another transaction and left nothing behind. */
+async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      const lost = error instanceof pg.DatabaseError && serializationFailures.has(error.code ?? '');
+      if (!lost || attempt > 3) throw error;
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * attempt));
+    }
+  }
 }
 
 const begin = statement('begin', 'BEGIN');
@@ -170,7 +180,7 @@ function createListener(options: DatabaseOptions) {
       for (const channel of handlers.keys()) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
       for (const handler of handlers.values()) handler(undefined);
     } catch (error) {
-      options.onError(error as Error);
+      if (!closed) options.onError(error as Error);
       lost();
     }
     if (closed) await next.end().catch(() => undefined);

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../repositories/audit-events.ts';
 import type { Repositories } from '../repositories/index.ts';
+import { clientAddress } from './network.ts';
 
 /**
  * Records an act. Pass the transaction's repositories where the act is one, so that both are stored or neither is.
@@ -14,7 +15,7 @@ export type AuditTrail = (
 
 export function createAuditTrail(store: Pick<Repositories, 'auditEvents'>): AuditTrail {
   return async (request, event, repositories = store) => {
-    await repositories.auditEvents.insert({ ...event, address: request.ip });
+    await repositories.auditEvents.insert({ ...event, address: clientAddress(request) });
     request.log.info(
       {
         event: event.type,

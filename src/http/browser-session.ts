@@ -7,6 +7,7 @@ import type { Session } from '../repositories/sessions.ts';
 import type { Store } from '../repositories/index.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { OAuthError } from '../oauth/errors.ts';
+import { clientAddress } from './network.ts';
 
 export const sessionCookie = 'JSESSIONOPENID';
 /** Names the browser before anybody signs in: pending requests and forms are bound to it. */
@@ -29,6 +30,8 @@ export interface FormBinding {
   action: string;
   transaction?: string | undefined;
   session?: Session | undefined;
+  /** What the page showed and the answer is about. */
+  shown?: string | undefined;
 }
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
@@ -77,17 +80,20 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       previous: Session | undefined,
     ): Promise<boolean> {
       const { token, hash } = newOpaqueToken('session');
+      const session = {
+        ...user,
+        tokenHash: hash,
+        sid: randomSecret(),
+        idleLifetime: options.idleLifetime,
+        lifetime: options.lifetime,
+        userAgent: request.headers['user-agent']?.slice(0, 300),
+        address: clientAddress(request),
+      };
       const made = await store.transaction(async (repositories) => {
+        // the same person again: a new cookie, but what other clients hold of the session lives on
+        if (previous?.user.sub === user.sub) return repositories.sessions.renew(previous.id, session);
         if (previous) await repositories.sessions.end(previous.id);
-        return repositories.sessions.insert({
-          ...user,
-          tokenHash: hash,
-          sid: randomSecret(),
-          idleLifetime: options.idleLifetime,
-          lifetime: options.lifetime,
-          userAgent: request.headers['user-agent']?.slice(0, 300),
-          address: request.ip,
-        });
+        return repositories.sessions.insert(session);
       });
       if (made === undefined) return false;
       reply.setCookie(sessionCookie, token, cookie);
@@ -111,13 +117,16 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     formToken(request: FastifyRequest, reply: FastifyReply, binding: FormBinding): string {
       return mac(ensureBrowserId(request, reply), binding);
     },
-    /** True when a form came from our own page in this browser, for this session, transaction and action. */
+    /**
+     * True when a form came from our own page in this browser, for this session, transaction and action.
+     * @throws OAuthError when another site sent it: nothing of this browser is touched then, its cookies included
+     */
     isOwnForm(request: FastifyRequest, token: string | undefined, binding: FormBinding): boolean {
       const site = request.headers['sec-fetch-site'];
-      if (site !== undefined && site !== 'same-origin') return false;
+      if (site !== undefined && site !== 'same-origin') throw foreignForm();
       // under no-referrer a browser names no origin but says that it is ours (Fetch, "append a request Origin header")
       const sent = request.headers.origin === 'null' && site === 'same-origin' ? undefined : request.headers.origin;
-      if (sent !== undefined && sent !== origin) return false;
+      if (sent !== undefined && sent !== origin) throw foreignForm();
       const id = browserIdOf(request);
       return id !== undefined && token !== undefined && equalSecrets(token, mac(id, binding));
     },
@@ -135,8 +144,20 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   }
 
   function mac(browserId: string, binding: FormBinding): string {
-    return secretBox.mac('form', browserId, binding.action, binding.transaction ?? '', binding.session?.sid ?? '');
+    return secretBox.mac(
+      'form',
+      browserId,
+      binding.action,
+      binding.transaction ?? '',
+      // a form from before a fresh sign-in is no longer good
+      binding.session ? `${binding.session.sid} ${binding.session.authTime.getTime()}` : '',
+      binding.shown ?? '',
+    );
   }
+}
+
+function foreignForm(): OAuthError {
+  return new OAuthError('access_denied', 'the form was sent from another site', 403);
 }
 
 /** The cookie's value if it was sent exactly once. */

@@ -12,7 +12,7 @@ import type { Limits } from '../repositories/limits.ts';
 import { AssertionRefused, assertionSubject, verifyClientAssertion } from '../tokens/client-assertion.ts';
 import type { ClientKeys } from '../tokens/client-keys.ts';
 import type { TokenService } from '../tokens/token-service.ts';
-import { networkOf } from './network.ts';
+import { clientAddress, networkOf } from './network.ts';
 import { readParameters, text } from './parameters.ts';
 
 export interface ClientAuthenticationOptions {
@@ -66,7 +66,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     { allowPublic = false, disabledStatus = 400 }: Parameters<AuthenticateClient>[1] = {},
   ): Promise<Client> {
     // counted for each client and network: nobody's failures keep another caller of the same client out
-    const key = `${presented.clientId} ${networkOf(request.ip)}`;
+    const key = `${presented.clientId} ${networkOf(clientAddress(request))}`;
     const wait = limits.blocked('clientAuthFailures', key);
     if (wait > 0) throw tooManyFailures(wait);
     try {
@@ -131,7 +131,9 @@ function present(request: FastifyRequest): Presented {
   const mechanisms = [header, body.client_secret, body.client_assertion ?? body.client_assertion_type].filter(
     (part) => part !== undefined,
   );
-  if (mechanisms.length > 1) throw invalidRequest('use one method of client authentication only');
+  // of repeated Authorization headers Node gives the first: another reader may have believed another
+  const headers = request.raw.rawHeaders.filter((part, index) => index % 2 === 0 && /^authorization$/i.test(part));
+  if (mechanisms.length > 1 || headers.length > 1) throw invalidRequest('use one method of client authentication only');
   if (header !== undefined) {
     const basic = readBasic(header);
     if (body.client_id !== undefined && body.client_id !== basic.clientId) {
@@ -165,11 +167,14 @@ export function readBasic(header: string): { clientId: string; secret: string } 
   const pair = bytes.toString('utf8');
   const colon = pair.indexOf(':');
   if (colon < 1 || /[\x00-\x1f\x7f\ufeff\ufffd]/.test(pair)) throw invalidClient('not a pair of client id and secret');
+  let credentials: { clientId: string; secret: string };
   try {
-    return { clientId: formDecode(pair.slice(0, colon)), secret: formDecode(pair.slice(colon + 1)) };
+    credentials = { clientId: formDecode(pair.slice(0, colon)), secret: formDecode(pair.slice(colon + 1)) };
   } catch {
     throw invalidClient('not form-encoded');
   }
+  if (/[\x00-\x1f\x7f]/.test(credentials.clientId + credentials.secret)) throw invalidClient('control characters');
+  return credentials;
 }
 
 function formDecode(value: string): string {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { PasswordHashingBusy } from '../crypto/password-hashing.ts';
-import { DatabaseUnavailable } from '../database/database.ts';
+import { DatabaseUnavailable, isForeignKeyViolation, isInvalidValue } from '../database/database.ts';
 import { type ErrorCode, OAuthError } from '../oauth/errors.ts';
 
 /** Any error as the refusal that its reader may see; what is unexpected keeps its cause for the log only. */
@@ -20,6 +20,11 @@ export function toOAuthError(error: unknown): OAuthError {
       headers: { 'retry-after': '2' },
     });
   }
+  if (isForeignKeyViolation(error)) {
+    return new OAuthError('conflict', 'something that this was about is gone: begin again', 409, { cause: error });
+  }
+  if (isInvalidValue(error))
+    return new OAuthError('invalid_request', 'the request holds a value that is not allowed', 400, { cause: error });
   const { statusCode } = error as FastifyError;
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new OAuthError(

@@ -30,12 +30,7 @@ export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
       check(value, 1, limits);
       done(null, value);
     } catch (error) {
-      done(
-        error instanceof OAuthError
-          ? error
-          : new OAuthError('invalid_request', 'the body is not JSON', 400, { cause: error }),
-        undefined,
-      );
+      done(error instanceof OAuthError ? error : new OAuthError('invalid_request', 'the body is not JSON'), undefined);
     }
   });
 }

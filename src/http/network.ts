@@ -1,7 +1,20 @@
-// The network of an address: what limits count by (decisions section 7: an IPv4 /24 or an IPv6 /64).
-import { isIPv4, isIPv6 } from 'node:net';
+// Where a request comes from: its address, and the network that limits count by (decisions section 7).
+import { isIP, isIPv4, isIPv6 } from 'node:net';
+import type { FastifyRequest } from 'fastify';
 
-export function networkOf(address: string): string {
+/**
+ * The address that a request comes from: from forwarding headers only for trusted peers (TRUST_PROXY), and from the
+ * socket where those hold no address (security requirement R65).
+ */
+export function clientAddress(request: FastifyRequest): string | undefined {
+  const forwarded = request.ip.replace(/%.*$/, '');
+  const address = isIP(forwarded) ? forwarded : request.socket.remoteAddress?.replace(/%.*$/, '');
+  return address !== undefined && isIP(address) ? address : undefined;
+}
+
+/** An IPv4 /24 or an IPv6 /64. */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined) return 'unknown';
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || isIPv4(address)) return (mapped ?? address).replace(/\.\d+$/, '.0/24');
   if (!isIPv6(address)) return 'unknown';

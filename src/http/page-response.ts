@@ -28,7 +28,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
   ): FastifyReply {
     const locale = pages.chooseLocale(options.uiLocales, request.headers['accept-language']);
     const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
-    const target = options.formTarget === undefined ? '' : ` ${cspSource(options.formTarget)}`;
+    const target = options.formTarget === undefined ? '' : ` ${formTargets(options.formTarget)}`;
     return noStore(reply)
       .code(options.status ?? 200)
       .header(
@@ -97,15 +97,22 @@ export function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html') || request.headers['sec-fetch-mode'] === 'navigate';
 }
 
-/** A source expression that matches a redirect URI: its origin, or the scheme of a native application's. */
-function cspSource(uri: string): string {
+/**
+ * Where a form may lead in the end: the validated redirect URI, and what that sends the browser on to, since browsers
+ * hold a form's whole chain of redirects against the policy and a client's callback may lie on another host than its pages.
+ */
+function formTargets(uri: string): string {
   const url = new URL(uri);
-  return url.origin === 'null' ? url.protocol : url.origin;
+  if (url.origin === 'null') return url.protocol;
+  return url.protocol === 'https:'
+    ? `${url.origin} https:`
+    : `${url.origin} http://127.0.0.1:* http://localhost:* https:`;
 }
 
 function errorKind(refusal: OAuthError): Pages['error']['kind'] {
   if (refusal.code === 'not_found') return 'not-found';
   if (refusal.code === 'conflict') return 'answered';
+  if (refusal.code === 'access_denied') return 'tampered';
   switch (refusal.status) {
     case 405:
       return 'method';

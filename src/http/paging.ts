@@ -17,7 +17,13 @@ export function readCursor(cursor: string | undefined): { at: Date; id: string }
   if (cursor === undefined) return undefined;
   const [at, id] = Buffer.from(cursor, 'base64url').toString().split('\n');
   const date = new Date(at ?? '');
-  if (id === undefined || Number.isNaN(date.getTime()) || id.includes('\0'))
+  if (
+    id === undefined ||
+    Number.isNaN(date.getTime()) ||
+    date.getUTCFullYear() < 1 ||
+    date.getUTCFullYear() > 9999 ||
+    id.includes('\0')
+  )
     throw invalidRequest('the parameter cursor is not one that a page gave');
   return { at: date, id };
 }

@@ -2,16 +2,23 @@
 import type { FastifyInstance } from 'fastify';
 import { OAuthError } from '../oauth/errors.ts';
 
+export function headersOfEveryResponse(https: boolean): Record<string, string> {
+  return {
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'content-security-policy': `default-src 'none'; base-uri 'none'; frame-ancestors 'none'`,
+    ...(https && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
+  };
+}
+
 export function securityHeaders(app: FastifyInstance, https: boolean): void {
-  app.addHook('onRequest', async (_request, reply) => {
-    reply.headers({
-      'x-content-type-options': 'nosniff',
-      'x-frame-options': 'DENY',
-      'referrer-policy': 'no-referrer',
-      'cross-origin-opener-policy': 'same-origin',
-      'content-security-policy': `default-src 'none'; base-uri 'none'; frame-ancestors 'none'`,
-    });
-    if (https) reply.header('strict-transport-security', 'max-age=31536000; includeSubDomains');
+  const headers = headersOfEveryResponse(https);
+  // with callbacks: these two run for every request, and have nothing to wait for
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(headers);
+    done();
   });
   refuseOtherMethods(app);
 }
@@ -25,15 +32,13 @@ function refuseOtherMethods(app: FastifyInstance): void {
     for (const method of [route.method].flat()) known.add(method);
     methods.set(route.url, known);
   });
-  app.addHook('onRequest', async (request) => {
-    if (!request.is404) return;
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!request.is404) return done();
     const path = request.url.split('?')[0]!;
     const known = [...methods].find(([url]) => matches(url, path))?.[1];
-    if (known) {
-      throw new OAuthError('invalid_request', 'this address does not answer that method', 405, {
-        headers: { allow: [...known].join(', ') },
-      });
-    }
+    if (!known) return done();
+    const headers = { allow: [...known].join(', ') };
+    done(new OAuthError('invalid_request', 'this address does not answer that method', 405, { headers }));
   });
 }
 

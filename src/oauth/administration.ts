@@ -90,6 +90,8 @@ const lifetime = z
 /** What an administrator sets beside the registered metadata. */
 export const clientChangeShape = z.looseObject({
   status: z.enum(['enabled', 'disabled']).optional(),
+  /** The version that was looked at, where the status becomes enabled. */
+  version: z.int().optional(),
   first_party: z.boolean().optional(),
   self_managed: z.boolean().optional(),
   introspect: z.enum(['own', 'any']).optional(),

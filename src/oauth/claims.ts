@@ -43,7 +43,8 @@ export const supportedClaims: readonly string[] = ['sub', ...new Set(Object.valu
 export function releasedClaims(user: Subject, scopes: readonly string[]): Record<string, unknown> {
   const released: Record<string, unknown> = {};
   for (const scope of scopes) {
-    for (const claim of scopeClaims[scope] ?? []) {
+    if (!Object.hasOwn(scopeClaims, scope)) continue;
+    for (const claim of scopeClaims[scope]!) {
       const value = claimValue(user, claim);
       if (value !== undefined) released[claim] = value;
     }

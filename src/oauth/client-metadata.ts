@@ -1,4 +1,5 @@
 // Client metadata: the registered fields, each checked by its standard's rules (OpenID Connect Registration 1.0, RFC 7591).
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { isPrivateUseUri, isRedirectUri, isResourceUri, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
@@ -213,7 +214,7 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
     current.application_type !== next.application_type ||
     (next.token_endpoint_auth_method === 'none' && current.token_endpoint_auth_method !== 'none') ||
     current.jwks_uri !== next.jwks_uri ||
-    JSON.stringify(current.jwks) !== JSON.stringify(next.jwks) ||
+    !isDeepStrictEqual(current.jwks, next.jwks) ||
     (current.require_pkce && !next.require_pkce) ||
     (next.uma_profile && !current.uma_profile)
   );

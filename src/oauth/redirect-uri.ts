@@ -5,7 +5,15 @@ const loopbackLiteral = /^http:\/\/(127\.0\.0\.1|\[::1\])(:\d{1,5})?(?=[/?]|$)/;
 /** https anywhere or http on loopback, as it stands after parsing, without user information or fragment (RFC 9700 4.1). */
 export function isWebUri(uri: string): boolean {
   const url = parse(uri);
-  if (!url || url.hash || uri.includes('#') || !url.hostname || url.hostname.endsWith('.')) return false;
+  if (
+    !url ||
+    url.hash ||
+    uri.includes('#') ||
+    !url.hostname ||
+    url.hostname.endsWith('.') ||
+    /[;,']/.test(url.hostname)
+  )
+    return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname));
 }
 

@@ -37,6 +37,13 @@ export function createAdministration(store: Store, onEvent: (event: AuditEvent) 
     return thing;
   };
 
+  /** The last administrator cannot be lost: nobody could make another one. */
+  async function keepAnAdministrator(repositories: Repositories, before: User | undefined): Promise<void> {
+    if (!before?.admin || before.status !== 'enabled') return;
+    if (!(await repositories.users.hasAdmin()))
+      throw conflict('this is the last enabled administrator: make another one first');
+  }
+
   return {
     /** @throws OAuthError conflict when the user name or the email is taken */
     createUser: (by: Actor, user: NewUser): Promise<User> =>
@@ -71,14 +78,19 @@ export function createAdministration(store: Store, onEvent: (event: AuditEvent) 
         },
         async (repositories) => {
           if (passwordHash !== undefined) await repositories.users.setPassword(sub, passwordHash);
-          return found(await repositories.users.update(sub, change), 'user');
+          const before = await repositories.users.find(sub);
+          const changed = found(await repositories.users.update(sub, change), 'user');
+          await keepAnAdministrator(repositories, before);
+          return changed;
         },
       ).catch((error: unknown) => {
         throw isUniqueViolation(error) ? conflict('the user name or the email is taken') : error;
       }),
     deleteUser: (by: Actor, sub: string): Promise<void> =>
       act(by, { type: 'user.deleted', sub }, async (repositories) => {
+        const before = await repositories.users.find(sub);
         if (!(await repositories.users.delete(sub))) throw notFound('there is no such user');
+        await keepAnAdministrator(repositories, before);
       }),
     createClient: (by: Actor, client: NewClient): Promise<Client> =>
       act(

@@ -1,5 +1,5 @@
 // The table authorization_codes: issued with their client session in one statement, redeemed exactly once in another.
-import { type Sql, statement } from '../database/database.ts';
+import { isForeignKeyViolation, type Sql, statement } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
 import { toUser, type UserRow } from './users.ts';
 
@@ -182,10 +182,16 @@ export function authorizationCodesRepository(sql: Sql) {
         codesPerClientSession - 1,
         code.audience,
       ];
-      const rows = code.requestHash
-        ? await sql.query(issueForRequest, [...values, code.requestHash])
-        : await sql.query(issue, values);
-      return rows.length > 0;
+      try {
+        const rows = code.requestHash
+          ? await sql.query(issueForRequest, [...values, code.requestHash])
+          : await sql.query(issue, values);
+        return rows.length > 0;
+      } catch (error) {
+        // the session, the client or the user went at this very moment
+        if (isForeignKeyViolation(error)) return false;
+        throw error;
+      }
     },
     /** Redeems a code and stores the tokens it buys; the decision and its effects are one statement. */
     async redeem(redemption: Redemption): Promise<RedemptionResult> {

@@ -149,7 +149,9 @@ export function clientsRepository(sql: Sql) {
     return row && toClient(row);
   };
   return {
-    find: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(find, [clientId])),
+    find: async (clientId: string): Promise<Client | undefined> =>
+      // what cannot be an identifier is not asked for
+      /^[!-~]{1,255}$/.test(clientId) ? one(sql.query<Row>(find, [clientId])) : undefined,
     /** Finds and locks the row until the transaction ends. */
     lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
     findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>

@@ -15,6 +15,7 @@ const byExpiry = (table: string, column = 'expires_at', now = 'now()') =>
      RETURNING 1 AS gone`,
   );
 
+// a spent refresh token is kept as long as its family: its return must be known
 const tables = [
   byExpiry('access_tokens'),
   byExpiry('authorization_requests'),
@@ -23,17 +24,8 @@ const tables = [
   byExpiry('initial_access_tokens'),
   byExpiry('registration_keys'),
   byExpiry('signing_keys'),
-  byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
-];
-
-// a spent refresh token is kept as long as its family: its return must be known
-const sessions = [
-  statement(
-    'expired.detach_offline',
-    `UPDATE client_sessions cs SET session_id = NULL FROM sessions s
-      WHERE s.id = cs.session_id AND cs.offline AND s.idle_expires_at <= now() RETURNING 1 AS gone`,
-  ),
   byExpiry('sessions', 'idle_expires_at'),
+  byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
 ];
 
 export function expiredRepository(sql: Sql) {
@@ -44,10 +36,10 @@ export function expiredRepository(sql: Sql) {
       return row!.mine;
     },
     /** How many kinds of rows there are to go through. */
-    kinds: tables.length + sessions.length,
+    kinds: tables.length,
     /** Deletes one batch of one kind and returns how many rows went. */
     async deleteBatch(kind: number): Promise<number> {
-      return (await sql.query([...tables, ...sessions][kind]!)).length;
+      return (await sql.query(tables[kind]!)).length;
     },
     batch,
   };

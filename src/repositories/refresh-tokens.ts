@@ -44,11 +44,11 @@ const graceUses = 5;
 const rotate = statement(
   'refresh_tokens.rotate',
   `WITH family AS MATERIALIZED (
-     SELECT cs.id, cs.sub, cs.client_id, cs.created_at, cs.offline, s.expires_at AS session_expires_at,
+     SELECT cs.id, cs.sub, cs.client_id, cs.created_at, cs.offline, s.expires_at AS session_expires_at, allowed.scope,
             CASE WHEN cs.client_id <> $2 THEN 'client'
                  WHEN NOT (c.status = 'enabled' AND c.epoch = cs.client_epoch AND u.status = 'enabled' AND g.sub IS NOT NULL
                            AND (cs.offline OR coalesce(s.idle_expires_at > now(), false))) THEN 'ended'
-                 WHEN NOT coalesce($3::text[] <@ string_to_array(cs.scope, ' '), true) THEN 'scope'
+                 WHEN NOT coalesce($3::text[] <@ allowed.scope, true) THEN 'scope'
                  WHEN $10::text IS NOT NULL AND NOT coalesce($10 = ANY (cs.audience), false) THEN 'resource' END AS failure
        FROM refresh_tokens rt
        JOIN client_sessions cs ON cs.id = rt.client_session_id
@@ -56,6 +56,11 @@ const rotate = statement(
        JOIN users u ON u.sub = cs.sub
        LEFT JOIN grants g ON g.sub = cs.sub AND g.client_id = cs.client_id
        LEFT JOIN sessions s ON s.id = cs.session_id
+       -- what was granted then, as far as registration and grant still allow it
+       CROSS JOIN LATERAL (
+         SELECT coalesce(array_agg(value ORDER BY place), '{}') AS scope
+           FROM unnest(string_to_array(cs.scope, ' ')) WITH ORDINALITY AS granted (value, place)
+          WHERE value = ANY (string_to_array(c.metadata ->> 'scope', ' ')) AND value = ANY (g.scope)) AS allowed
       WHERE rt.token_hash = $1
         FOR NO KEY UPDATE OF cs),
    used AS (
@@ -72,7 +77,7 @@ const rotate = statement(
                  WHEN rt.uses > ${graceUses + 1} THEN 'grace' END AS refusal),
    access AS (
      INSERT INTO access_tokens (token_hash, client_session_id, scope, expires_at)
-     SELECT $5, id, array_to_string($3::text[], ' '), now() + make_interval(secs => $7) FROM used WHERE refusal IS NULL),
+     SELECT $5, id, array_to_string(coalesce($3::text[], used.scope), ' '), now() + make_interval(secs => $7) FROM used WHERE refusal IS NULL),
    successor AS (
      INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at)
      SELECT $6, id, generation + 1, least(now() + make_interval(secs => $8),
@@ -82,7 +87,7 @@ const rotate = statement(
      DELETE FROM client_sessions cs USING used WHERE cs.id = used.id AND used.refusal = 'reused')
    SELECT coalesce(f.failure, used.refusal, CASE WHEN used.id IS NULL THEN 'expired' END) AS failure,
           used.uses >= 1 AS rotated, now() AS issued_at,
-          cs.id AS client_session_id, cs.sid, cs.client_id, coalesce(array_to_string($3::text[], ' '), cs.scope) AS scope,
+          cs.id AS client_session_id, cs.sid, cs.client_id, array_to_string(coalesce($3::text[], f.scope), ' ') AS scope,
           cs.auth_time, cs.amr, cs.nonce, u.*
      FROM family f JOIN client_sessions cs ON cs.id = f.id JOIN users u ON u.sub = cs.sub LEFT JOIN used ON true`,
 );

@@ -16,6 +16,19 @@ export interface Session {
   user: User;
 }
 
+/** A session to store; lifetimes in seconds. */
+export interface NewSession {
+  tokenHash: Buffer;
+  sid: string;
+  sub: string;
+  passwordHash: string;
+  amr: string[];
+  idleLifetime: number;
+  lifetime: number;
+  userAgent: string | undefined;
+  address: string | undefined;
+}
+
 export interface SessionSummary {
   sid: string;
   sub: string;
@@ -57,19 +70,20 @@ const touch = statement(
   'sessions.touch',
   `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2)) WHERE id = $1`,
 );
-// what was granted offline_access lives on without the session, but not its codes and access tokens
-const endText = (condition: string) => `
-  WITH doomed AS MATERIALIZED (SELECT id FROM sessions WHERE ${condition} FOR UPDATE),
-       detached AS (
-         UPDATE client_sessions cs SET session_id = NULL FROM doomed
-          WHERE cs.session_id = doomed.id AND cs.offline RETURNING cs.id),
-       tokens AS (DELETE FROM access_tokens t USING detached WHERE t.client_session_id = detached.id),
-       codes AS (DELETE FROM authorization_codes c USING detached WHERE c.client_session_id = detached.id),
-       families AS (DELETE FROM client_sessions cs USING doomed WHERE cs.session_id = doomed.id AND NOT cs.offline)
-  SELECT id FROM doomed`;
-const lockForEnd = statement('sessions.end', endText('id = $1'));
-const lockBySid = statement('sessions.end_by_sid', endText('sid = $1'));
-const remove = statement('sessions.delete', 'DELETE FROM sessions WHERE id = $1');
+// the same session under a new cookie, for the same user who has just shown the password again
+const renew = statement(
+  'sessions.renew',
+  `WITH u AS MATERIALIZED (
+     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND password_hash = $4 FOR NO KEY UPDATE)
+   UPDATE sessions s SET token_hash = $2, auth_time = clock_timestamp(), amr = $5, used_at = now(),
+          idle_expires_at = now() + make_interval(secs => least($6::float8, $7::float8)),
+          expires_at = now() + make_interval(secs => $7::float8), user_agent = $8, address = $9::inet
+     FROM u WHERE s.id = $1 AND s.sub = u.sub
+   RETURNING s.id`,
+);
+// what hangs on the session goes with it; a trigger keeps what was granted offline_access
+const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
+const endBySid = statement('sessions.end_by_sid', 'DELETE FROM sessions WHERE sid = $1 RETURNING id');
 const list = statement(
   'sessions.list',
   `SELECT s.id, s.sid, s.sub, u.username, s.created_at, s.used_at, s.expires_at, host(s.address) AS address, s.user_agent
@@ -90,17 +104,7 @@ export function sessionsRepository(sql: Sql) {
      * Makes a session for a user whose password was verified against `passwordHash`; undefined when the user was
      * disabled or the password changed meanwhile. Lifetimes in seconds.
      */
-    async insert(session: {
-      tokenHash: Buffer;
-      sid: string;
-      sub: string;
-      passwordHash: string;
-      amr: string[];
-      idleLifetime: number;
-      lifetime: number;
-      userAgent: string | undefined;
-      address: string | undefined;
-    }): Promise<string | undefined> {
+    async insert(session: NewSession): Promise<string | undefined> {
       const [row] = await sql.query<{ id: string }>(insert, [
         session.tokenHash,
         session.sid,
@@ -118,16 +122,27 @@ export function sessionsRepository(sql: Sql) {
     async touch(id: string, idleLifetime: number): Promise<void> {
       await sql.query(touch, [id, idleLifetime]);
     },
-    /** Ends a session and all that hangs on it but what was granted offline_access; inside a transaction. */
+    /** Gives a session a new cookie after its user has signed in again; undefined as for insert(). */
+    async renew(id: string, session: NewSession): Promise<string | undefined> {
+      const [row] = await sql.query<{ id: string }>(renew, [
+        id,
+        session.tokenHash,
+        session.sub,
+        session.passwordHash,
+        session.amr,
+        session.idleLifetime,
+        session.lifetime,
+        session.userAgent,
+        session.address,
+      ]);
+      return row?.id;
+    },
+    /** Ends a session and all that hangs on it; of what was granted offline_access the refresh tokens live on. */
     async end(id: string): Promise<boolean> {
-      const doomed = await sql.query<{ id: string }>(lockForEnd, [id]);
-      for (const row of doomed) await sql.query(remove, [row.id]);
-      return doomed.length > 0;
+      return (await sql.query(end, [id])).length > 0;
     },
     async endBySid(sid: string): Promise<boolean> {
-      const doomed = await sql.query<{ id: string }>(lockBySid, [sid]);
-      for (const row of doomed) await sql.query(remove, [row.id]);
-      return doomed.length > 0;
+      return (await sql.query(endBySid, [sid])).length > 0;
     },
     async list(filter: { sub: string | undefined }, page: Page): Promise<SessionSummary[]> {
       const rows = await sql.query<{

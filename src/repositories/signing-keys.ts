@@ -21,10 +21,17 @@ const insert = statement(
   `INSERT INTO signing_keys (kid, alg, public_jwk, private_key_encrypted, active_at)
    VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
 );
-// a key that another takes over from stays published until the last token that it signed has expired
+// a key that another takes over from stays published until the last token that it signed has expired, for any client
 const retire = statement(
   'signing_keys.retire',
-  `UPDATE signing_keys SET expires_at = now() + make_interval(secs => $2) WHERE alg = $1 AND expires_at IS NULL AND kid <> $3`,
+  `UPDATE signing_keys SET expires_at = now() + make_interval(secs => $2::float8 + $3::float8
+     + greatest($4::float8, (SELECT coalesce(max(id_token_lifetime), 0) FROM clients)))
+    WHERE alg = $1 AND expires_at IS NULL AND kid <> $5`,
+);
+// one that waits to sign after the new one would take over from it again
+const removeLater = statement(
+  'signing_keys.delete_later',
+  'DELETE FROM signing_keys WHERE alg = $1 AND active_at > now() AND active_at >= now() + make_interval(secs => $2)',
 );
 const removeExpired = statement('signing_keys.delete_expired', 'DELETE FROM signing_keys WHERE expires_at <= now()');
 
@@ -65,9 +72,20 @@ export function signingKeysRepository(sql: Sql) {
     ): Promise<void> {
       await sql.query(insert, [key.kid, key.alg, key.publicJwk, key.privateKeyEncrypted, key.lead]);
     },
-    /** Sets the end of all older keys of an algorithm. @param seconds until they leave the published set */
-    async retire(alg: SigningKeyRow['alg'], seconds: number, successor: string): Promise<void> {
-      await sql.query(retire, [alg, seconds, successor]);
+    /**
+     * Sets the end of all older keys of an algorithm, in seconds: when the successor takes over, the longest life of an
+     * ID Token, and a margin for caches and clocks.
+     */
+    async retire(
+      alg: SigningKeyRow['alg'],
+      after: { lead: number; idTokenLifetime: number; margin: number },
+      successor: string,
+    ): Promise<void> {
+      await sql.query(retire, [alg, after.lead, after.margin, after.idTokenLifetime, successor]);
+    },
+    /** Deletes keys that would take over after one that signs `lead` seconds from now. */
+    async deleteLater(alg: SigningKeyRow['alg'], lead: number): Promise<void> {
+      await sql.query(removeLater, [alg, lead]);
     },
     async deleteExpired(): Promise<void> {
       await sql.query(removeExpired);

@@ -69,9 +69,12 @@ const insert = statement(
 const insertFirstAdmin = statement(
   'users.insert_first_admin',
   `INSERT INTO users (username, password_hash, admin)
-   SELECT $1, $2, true WHERE NOT EXISTS (SELECT FROM users WHERE admin) RETURNING *`,
+   SELECT $1, $2, true WHERE NOT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') RETURNING *`,
 );
-const hasAdmin = statement('users.has_admin', 'SELECT EXISTS (SELECT FROM users WHERE admin) AS present');
+const hasAdmin = statement(
+  'users.has_admin',
+  `SELECT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') AS present`,
+);
 const lockTable = statement('users.lock_table', 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
 const update = statement(
   'users.update',
@@ -86,14 +89,18 @@ const update = statement(
      updated_at = now()
    WHERE sub = $1 RETURNING *`,
 );
-// a password change ends all sessions of the user but the one that made it
 const setPassword = statement(
   'users.set_password',
-  `WITH changed AS (UPDATE users SET password_hash = $2, updated_at = now() WHERE sub = $1 RETURNING sub),
-        ended AS (DELETE FROM sessions USING changed WHERE sessions.sub = changed.sub AND sessions.id IS DISTINCT FROM $3::bigint),
-        families AS (DELETE FROM client_sessions USING changed
-                      WHERE client_sessions.sub = changed.sub AND client_sessions.session_id IS DISTINCT FROM $3::bigint)
-   SELECT sub FROM changed`,
+  'UPDATE users SET password_hash = $2, updated_at = now() WHERE sub = $1 RETURNING sub',
+);
+// statements of their own after the change: they see the session of a sign-in that the change waited for
+const endSessions = statement(
+  'users.end_sessions',
+  'DELETE FROM sessions WHERE sub = $1 AND ($2::bigint IS NULL OR id <> $2)',
+);
+const endFamilies = statement(
+  'users.end_families',
+  'DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)',
 );
 const rehash = statement('users.rehash', 'UPDATE users SET password_hash = $3 WHERE sub = $1 AND password_hash = $2');
 const remove = statement('users.delete', 'DELETE FROM users WHERE sub = $1 RETURNING sub');
@@ -147,9 +154,12 @@ export function usersRepository(sql: Sql) {
           change.claims,
         ]),
       ),
-    /** Sets the password and ends all sessions of the user but `keepSession`; false when there is no such user. */
+    /** In a transaction: sets the password and ends all sessions of the user but `keepSession`; false when there is no such user. */
     async setPassword(sub: string, passwordHash: string, keepSession?: string): Promise<boolean> {
-      return (await sql.query(setPassword, [sub, passwordHash, keepSession])).length > 0;
+      if ((await sql.query(setPassword, [sub, passwordHash])).length === 0) return false;
+      await sql.query(endSessions, [sub, keepSession]);
+      await sql.query(endFamilies, [sub, keepSession]);
+      return true;
     },
     /** Replaces a hash by a stronger one of the same password. */
     async rehash(sub: string, oldHash: string, newHash: string): Promise<void> {

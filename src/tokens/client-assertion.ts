@@ -1,6 +1,7 @@
 // Client assertions (RFC 7523, OpenID Connect Core 9): client_secret_jwt and private_key_jwt.
 import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import { assertionSigningAlgorithms, type ClientMetadata } from '../oauth/client-metadata.ts';
+import { FetchRefused } from '../outbound/guarded-fetch.ts';
 
 /** An assertion is refused; the message is for the log. */
 export class AssertionRefused extends Error {}
@@ -54,9 +55,9 @@ export async function verifyClientAssertion(
     if ('secret' in keys) payload = (await jwtVerify(assertion, keys.secret, options)).payload;
     else payload = await verifyWithKeys(assertion, keys.jwks, options);
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof TypeError)
-      throw new AssertionRefused(error.message, { cause: error });
-    throw error;
+    if (error instanceof AssertionRefused || error instanceof FetchRefused) throw error;
+    // whatever a client's own key or token makes the cryptography say
+    throw new AssertionRefused(error instanceof Error ? error.message : 'not verifiable', { cause: error });
   }
   const { jti, exp } = payload;
   if (typeof jti !== 'string' || jti === '' || jti.length > 512) throw new AssertionRefused('jti is missing');

@@ -32,6 +32,27 @@ export function newCredentials(
   };
 }
 
+/**
+ * What becomes of a client's secret when its metadata changes: nothing, or a new one where it has none or where the one
+ * it has was stored as a hash only and must become a key; the secret that the client has just proven can become one.
+ */
+export function secretFor(
+  secretBox: SecretBox,
+  client: { clientId: string; secretHash: Buffer | undefined; secretEncrypted: Buffer | undefined },
+  metadata: ClientMetadata,
+  proven?: string,
+):
+  | { credentials: Pick<ClientCredentials, 'secretHash' | 'secretEncrypted'>; newSecret: string | undefined }
+  | undefined {
+  const lacksKey = needsSecretAsKey(metadata) && !client.secretEncrypted;
+  if (!needsSecret(metadata) || (client.secretHash && !lacksKey)) return undefined;
+  const secret = proven ?? randomSecret();
+  return {
+    credentials: storedSecret(secretBox, client.clientId, metadata, secret),
+    newSecret: proven === undefined ? secret : undefined,
+  };
+}
+
 /** How a client secret is stored: its hash, and encrypted where it serves as a key. */
 export function storedSecret(
   secretBox: SecretBox,

@@ -1,5 +1,7 @@
 // The signed request of the non-standard end-session (decisions section 6, security requirements R70 to R72).
-import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
+import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
+
+import { FetchRefused } from '../outbound/guarded-fetch.ts';
 
 /** The request is refused; the message is for the log. */
 export class EndSessionRefused extends Error {}
@@ -94,9 +96,8 @@ async function verifySignature(
     const set = createLocalJWKSet(await keys.jwks());
     return (await jwtVerify(request, set, { ...options, algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'] })).payload;
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError) {
-      throw new EndSessionRefused(error.message, { cause: error });
-    }
-    throw error;
+    if (error instanceof EndSessionRefused || error instanceof FetchRefused) throw error;
+    // whatever a client's own key or token makes the cryptography say
+    throw new EndSessionRefused(error instanceof Error ? error.message : 'not verifiable', { cause: error });
   }
 }

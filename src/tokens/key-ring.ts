@@ -1,5 +1,6 @@
 // The key ring: signing keys made on first start, encrypted at rest, published before use and after retirement.
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import { ConfigError } from '../config.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
 import type { Store } from '../repositories/index.ts';
 import type { SigningKeyRow } from '../repositories/signing-keys.ts';
@@ -32,15 +33,21 @@ export interface KeyRing {
   rotate(options: { lead: number; algorithms?: readonly KeyAlgorithm[] }): Promise<string[]>;
 }
 
+// seconds: every instance publishes a new key before any signs with it, however urgent it is
+const minimumLead = 2;
+
 export interface KeyRingOptions {
   store: Store;
   secretBox: SecretBox;
-  /** Seconds that a retired key stays published: at least the longest life of an ID Token, and time for caches. */
-  retirement: number;
+  /** The service's life of an ID Token, in seconds; clients' own are looked up. */
+  idTokenLifetime: number;
 }
 
+// seconds that a retired key stays published beyond the longest life of an ID Token, for caches and clocks
+const retirementMargin = 3600;
+
 /** Opens the ring; the first of several instances makes the first keys, the others read them. */
-export async function openKeyRing({ store, secretBox, retirement }: KeyRingOptions): Promise<KeyRing> {
+export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRingOptions): Promise<KeyRing> {
   let rows: SigningKeyRow[] = [];
   let clockOffset = 0;
   const opened = new Map<string, CryptoKey>();
@@ -53,7 +60,7 @@ export async function openKeyRing({ store, secretBox, retirement }: KeyRingOptio
     const found = await store.signingKeys.list();
     for (const row of found.keys) {
       if (opened.has(row.kid)) continue;
-      const jwk = JSON.parse(secretBox.open(row.privateKeyEncrypted, place(row.kid)).toString()) as JWK;
+      const jwk = JSON.parse(openKey(row)) as JWK;
       opened.set(row.kid, (await importJWK(jwk, row.alg)) as CryptoKey);
     }
     clockOffset = found.now.getTime() - Date.now();
@@ -62,10 +69,24 @@ export async function openKeyRing({ store, secretBox, retirement }: KeyRingOptio
     for (const kid of opened.keys()) if (!rows.some((row) => row.kid === kid)) opened.delete(kid);
   }
 
+  function openKey(row: SigningKeyRow): string {
+    try {
+      return secretBox.open(row.privateKeyEncrypted, place(row.kid)).toString();
+    } catch (error) {
+      throw new ConfigError(
+        'The setting SECRET_KEY is not the one that the keys in this database were encrypted under.',
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+
   async function add(alg: KeyAlgorithm, lead: number, keys: Store['signingKeys']): Promise<string> {
     const pair = await generateKeyPair(alg, { extractable: true, modulusLength: 2048 });
     const publicKey = await exportJWK(pair.publicKey);
     const kid = await calculateJwkThumbprint(publicKey);
+    await keys.deleteLater(alg, lead);
     await keys.insert({
       kid,
       alg,
@@ -73,7 +94,7 @@ export async function openKeyRing({ store, secretBox, retirement }: KeyRingOptio
       publicJwk: { ...publicKey, kid, alg, use: 'sig' },
       privateKeyEncrypted: secretBox.seal(JSON.stringify(await exportJWK(pair.privateKey)), place(kid)),
     });
-    await keys.retire(alg, lead + retirement, kid);
+    await keys.retire(alg, { lead, idTokenLifetime, margin: retirementMargin }, kid);
     return kid;
   }
 
@@ -117,7 +138,7 @@ export async function openKeyRing({ store, secretBox, retirement }: KeyRingOptio
         await repositories.signingKeys.lock();
         await repositories.signingKeys.deleteExpired();
         const added: string[] = [];
-        for (const alg of algorithms) added.push(await add(alg, lead, repositories.signingKeys));
+        for (const alg of algorithms) added.push(await add(alg, Math.max(lead, minimumLead), repositories.signingKeys));
         return added;
       });
       await read();

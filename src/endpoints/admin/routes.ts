@@ -6,22 +6,28 @@ import { requireAdministrator } from '../../http/admin-access.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
 import { onlyJson } from '../../http/form-body.ts';
 import { pageOf, pageShape, readCursor } from '../../http/paging.ts';
-import { readParameters } from '../../http/parameters.ts';
+import { clientAddress } from '../../http/network.ts';
+import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { clientChangeShape, firstProblem, newUserShape, userChangeShape } from '../../oauth/administration.ts';
 import { parseClientMetadata, registrableFields } from '../../oauth/client-metadata.ts';
-import { invalidRequest, notFound } from '../../oauth/errors.ts';
+import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { type Actor, createAdministration } from '../../repositories/administration.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
-import { newCredentials } from '../../tokens/client-credentials.ts';
+import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import { auditEventView, clientView, keyView, sessionView, userView } from '../../http/administrator-views.ts';
 
 export const apiVersion = '1.0';
 
-const byClient = z.object({ id: z.string().max(255) });
-const bySub = z.object({ sub: z.string().max(255) });
-const approval = z.strictObject({ version: z.int().optional() });
+const byClient = z.object({ id: text(255) });
+const bySub = z.object({ sub: text(255) });
+const approval = z.strictObject({
+  version: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1),
+});
 const rotation = z.strictObject({ immediate: z.boolean().optional() });
 const registrationToken = z.strictObject({
   lifetime: z
@@ -33,11 +39,11 @@ const registrationToken = z.strictObject({
 const clientFilter = pageShape.extend({
   status: z.enum(['enabled', 'disabled'], { error: 'must be enabled or disabled' }).optional(),
 });
-const sessionFilter = pageShape.extend({ sub: z.string().max(255).optional() });
+const sessionFilter = pageShape.extend({ sub: text(255).optional() });
 const auditFilter = pageShape.extend({
-  type: z.string().max(64).optional(),
-  client_id: z.string().max(255).optional(),
-  sub: z.string().max(255).optional(),
+  type: text(64).optional(),
+  client_id: text(255).optional(),
+  sub: text(255).optional(),
 });
 
 export async function adminEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
@@ -49,7 +55,7 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
 
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply).header('api-version', apiVersion);
-    actors.set(request, { actor: await requireAdministrator(request, store), address: request.ip });
+    actors.set(request, { actor: await requireAdministrator(request, store), address: clientAddress(request) });
   });
   const by = (request: FastifyRequest): Actor => actors.get(request)!;
 
@@ -68,8 +74,8 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
     await administration.createClient(by(request), {
       clientId,
       metadata,
-      status: 'enabled',
-      approvedBy: 'administrator',
+      status: settings.status ?? 'enabled',
+      approvedBy: settings.status === 'disabled' ? undefined : 'administrator',
       firstParty: settings.first_party ?? false,
       ...credentials.stored,
     });
@@ -84,13 +90,13 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   });
 
   app.get('/admin/api/clients/:id', async (request) => {
-    const client = await store.clients.find(byClient.parse(request.params).id);
+    const client = await store.clients.find(readParameters(byClient, request.params).id);
     if (!client) throw notFound('there is no such client');
     return clientView(client);
   });
 
   app.patch('/admin/api/clients/:id', async (request) => {
-    const { id } = byClient.parse(request.params);
+    const { id } = readParameters(byClient, request.params);
     const body = readBody(z.looseObject({}), request);
     const settings = readBody(clientChangeShape, request);
     const known = [...registrableFields, ...Object.keys(clientChangeShape.shape)];
@@ -109,24 +115,29 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
         { admin: true },
       );
     }
+    const issued = change.metadata && secretFor(secretBox, client, change.metadata);
+    change.credentials = issued?.credentials;
+    if (settings.status === 'enabled' && client.status === 'disabled' && settings.version !== client.version) {
+      throw conflict('to enable a client, name the version that you looked at as version');
+    }
     let changed: Client = await administration.changeClient(by(request), id, change);
     if (settings.status === 'disabled' && changed.status === 'enabled')
       changed = await administration.disableClient(by(request), id);
     if (settings.status === 'enabled' && changed.status === 'disabled')
       changed = await administration.approveClient(by(request), id, changed.version);
     clients.forget(id);
-    return clientView(changed);
+    return { ...clientView(changed), client_secret: issued?.newSecret };
   });
 
   app.delete('/admin/api/clients/:id', async (request, reply) => {
-    const { id } = byClient.parse(request.params);
+    const { id } = readParameters(byClient, request.params);
     await administration.deleteClient(by(request), id);
     clients.forget(id);
     return reply.code(204).send();
   });
 
   app.post('/admin/api/clients/:id/approve', async (request) => {
-    const { id } = byClient.parse(request.params);
+    const { id } = readParameters(byClient, request.params);
     const { version } = readBody(approval, request);
     const client = await administration.approveClient(by(request), id, version);
     clients.forget(id);
@@ -134,7 +145,7 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   });
 
   app.post('/admin/api/clients/:id/disable', async (request) => {
-    const { id } = byClient.parse(request.params);
+    const { id } = readParameters(byClient, request.params);
     const client = await administration.disableClient(by(request), id);
     clients.forget(id);
     return clientView(client);
@@ -162,13 +173,13 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   });
 
   app.get('/admin/api/users/:sub', async (request) => {
-    const user = await store.users.find(bySub.parse(request.params).sub);
+    const user = await store.users.find(readParameters(bySub, request.params).sub);
     if (!user) throw notFound('there is no such user');
     return userView(user);
   });
 
   app.patch('/admin/api/users/:sub', async (request) => {
-    const { sub } = bySub.parse(request.params);
+    const { sub } = readParameters(bySub, request.params);
     const body = readBody(userChangeShape(config.passwordMinLength), request);
     const current = await store.users.find(sub);
     if (!current) throw notFound('there is no such user');
@@ -190,7 +201,7 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   });
 
   app.delete('/admin/api/users/:sub', async (request, reply) => {
-    await administration.deleteUser(by(request), bySub.parse(request.params).sub);
+    await administration.deleteUser(by(request), readParameters(bySub, request.params).sub);
     return reply.code(204).send();
   });
 
@@ -201,7 +212,7 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   });
 
   app.delete('/admin/api/sessions/:id', async (request, reply) => {
-    await administration.endSession(by(request), byClient.parse(request.params).id);
+    await administration.endSession(by(request), readParameters(byClient, request.params).id);
     return reply.code(204).send();
   });
 

@@ -51,7 +51,9 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     if (!pending) return pages.refuse(reply, 'expired');
     const session = await sessions.find(request, reply);
     if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
-    if (!sessions.isOwnForm(request, csrf, { action: '/consent', transaction, session })) {
+    if (
+      !sessions.isOwnForm(request, csrf, { action: '/consent', transaction, session, shown: pending.scope.join(' ') })
+    ) {
       return show(request, reply, transaction, pending, session, 'tampered');
     }
     const { sub } = session.user;
@@ -109,7 +111,15 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
       account: accountView(session.user),
       form: {
         action: `/consent`,
-        hidden: { csrf: sessions.formToken(request, reply, { action: '/consent', transaction, session }), transaction },
+        hidden: {
+          csrf: sessions.formToken(request, reply, {
+            action: '/consent',
+            transaction,
+            session,
+            shown: pending.scope.join(' '),
+          }),
+          transaction,
+        },
       },
       switchAccountUri: `/login?transaction=${transaction}`,
       scopes: (asked.length > 0 ? asked : pending.scope).map((scope) => ({

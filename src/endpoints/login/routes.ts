@@ -5,7 +5,7 @@ import { digest } from '../../crypto/secrets.ts';
 import { PasswordHashingBusy } from '../../crypto/password-hashing.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { onlyForms } from '../../http/form-body.ts';
-import { networkOf } from '../../http/network.ts';
+import { clientAddress, networkOf } from '../../http/network.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -72,7 +72,7 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
         status: 400,
       });
     }
-    const wait = await limits.consume('signInPerNetwork', networkOf(request.ip));
+    const wait = await limits.consume('signInPerNetwork', networkOf(clientAddress(request)));
     if (wait > 0) {
       reply.header('retry-after', String(wait));
       return show(request, reply, transaction, pending, session, { problem: 'throttled', username, status: 429 });

@@ -7,7 +7,8 @@ import { bearerToken } from '../../http/bearer-token.ts';
 import { readBasic } from '../../http/client-authentication.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
 import { onlyJson } from '../../http/form-body.ts';
-import { networkOf } from '../../http/network.ts';
+import { clientAddress, networkOf } from '../../http/network.ts';
+import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import {
   type ClientMetadata,
@@ -25,13 +26,13 @@ import {
   OAuthError,
 } from '../../oauth/errors.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
-import { newCredentials, storedSecret } from '../../tokens/client-credentials.ts';
+import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 import { refuseForeignMembers, registrationResponse, withoutAdministratorScope } from './registration.ts';
 
 const document = z.record(z.string(), z.unknown());
 const idempotencyLifetime = 86_400; // seconds
-const clientPath = z.object({ clientId: z.string().max(255) });
+const clientPath = z.object({ clientId: text(255) });
 
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { config, store, clients, secretBox, audit, limits } = options;
@@ -52,7 +53,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
   app.get('/register/:clientId', async (request, reply) => {
     const client = await authorize(request);
     noStore(reply);
-    return registrationResponse(config, client);
+    return registrationResponse(config, client, { registrationAccessToken: bearerToken(request) });
   });
 
   app.put('/register/:clientId', async (request, reply) => {
@@ -87,6 +88,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     noStore(reply);
     return registrationResponse(config, client, {
       clientSecret: newSecret ?? (typeof secret === 'string' ? secret : undefined),
+      registrationAccessToken: bearerToken(request),
     });
   });
 
@@ -113,7 +115,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     const metadata = parseClientMetadata(withoutAdministratorScope(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
     if (!trusted) {
-      const wait = await limits.consume('registrationPerNetwork', networkOf(request.ip));
+      const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
       if (wait > 0) {
         throw new OAuthError(
           'temporarily_unavailable',
@@ -184,7 +186,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     const { client, shown } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');
-      const { change } = updateOf(current, metadata, undefined);
+      const change = metadataChange(current, metadata);
       const inForce = change.metadata ?? current.metadata;
       // the new secret serves what is in force and what waits, when that is approved
       const waiting = change.pendingMetadata ?? undefined;
@@ -206,28 +208,36 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
   }
 
   /** What an update changes: in force at once, or waiting where it widens what an administrator approved. */
-  function updateOf(
-    current: Client,
-    sent: ClientMetadata,
-    secret: string | undefined,
-  ): { change: ClientChange; newSecret: string | undefined } {
+  function metadataChange(current: Client, sent: ClientMetadata): ClientChange {
     const metadata = keepAdministratorScope(current, sent);
     const waits =
       current.status === 'enabled' &&
       !current.selfManaged &&
       !config.automaticApproval &&
       widens(current.metadata, metadata);
-    const change: ClientChange = waits ? { pendingMetadata: metadata } : { metadata, pendingMetadata: null };
+    return waits ? { pendingMetadata: metadata } : { metadata, pendingMetadata: null };
+  }
+
+  /** The same with what becomes of the client's secret. */
+  function updateOf(
+    current: Client,
+    sent: ClientMetadata,
+    secret: string | undefined,
+  ): { change: ClientChange; newSecret: string | undefined } {
+    const change = metadataChange(current, sent);
+    const metadata = change.metadata ?? change.pendingMetadata!;
     if (!needsSecret(metadata)) {
-      if (!waits) change.credentials = { secretHash: undefined, secretEncrypted: undefined };
+      if (change.metadata) change.credentials = { secretHash: undefined, secretEncrypted: undefined };
       return { change, newSecret: undefined };
     }
-    const lacksKey = needsSecretAsKey(metadata) && !current.secretEncrypted;
-    if (current.secretHash && !lacksKey) return { change, newSecret: undefined };
-    // a secret that was stored as a hash only cannot become a key: the one just proven can, else a new one is issued
-    const inUse = secret ?? newCredentials(secretBox, current.clientId, metadata).shown.clientSecret;
-    change.credentials = storedSecret(secretBox, current.clientId, metadata, inUse);
-    return { change, newSecret: secret === undefined ? inUse : undefined };
+    const issued = secretFor(secretBox, current, metadata, secret);
+    if (!issued) return { change, newSecret: undefined };
+    // what is in force stays in force until the approval, the secret included
+    if (change.pendingMetadata && current.secretHash && issued.newSecret !== undefined) {
+      throw invalidRequest('send the current client_secret along: after the approval it serves as a key');
+    }
+    change.credentials = issued.credentials;
+    return { change, newSecret: issued.newSecret };
   }
 
   /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof. */
@@ -279,7 +289,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
 
   /** The client of the address, proven by its registration access token; one answer for all that is wrong. */
   async function authorize(request: FastifyRequest): Promise<Client> {
-    const { clientId } = clientPath.parse(request.params);
+    const { clientId } = readParameters(clientPath, request.params);
     const token = bearerToken(request);
     const hash =
       opaqueTokenKind(token) === 'registration_access_token'

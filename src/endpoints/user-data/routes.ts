@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { bearerErrors, jsonErrors, noStore } from '../../http/errors.ts';
 import { addJsonParser } from '../../http/form-body.ts';
+import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { releasedClaims } from '../../oauth/claims.ts';
 import { insufficientScope, invalidRequest, OAuthError } from '../../oauth/errors.ts';
@@ -13,7 +14,7 @@ import { readSettings } from './settings.ts';
 // the settings' own limits lie within these, and are told apart
 const settingsLimits = { depth: 20, members: 10_000 };
 const settingsBody = 80 * 1024; // bytes
-const bySub = z.object({ sub: z.string().max(255) });
+const bySub = z.object({ sub: text(255) });
 
 export async function userDataEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { store } = options;
@@ -25,7 +26,8 @@ export async function userDataEndpoint(app: FastifyInstance, options: ServerOpti
   );
   app.addHook('onSend', async (_request, reply) => void noStore(reply));
 
-  const allow = (request: FastifyRequest): Promise<Access> => access(options, request, bySub.parse(request.params).sub);
+  const allow = (request: FastifyRequest): Promise<Access> =>
+    access(options, request, readParameters(bySub, request.params).sub);
 
   app.get('/user/:sub/address', async (request) => {
     const { user, scopes } = await allow(request);

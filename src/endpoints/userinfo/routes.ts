@@ -30,10 +30,12 @@ export async function userinfoEndpoint(app: FastifyInstance, { config, store }: 
     return released;
   });
 
-  app.post('/user/info', async (request, reply) => {
-    if (!config.userinfoPost) {
+  // before the body is looked at
+  const onRequest = async (): Promise<void> => {
+    if (!config.userinfoPost)
       throw new OAuthError('invalid_request', 'this address answers GET', 405, { headers: { allow: 'GET' } });
-    }
+  };
+  app.post('/user/info', { onRequest }, async (request, reply) => {
     const released = await claims(postedToken(request));
     noStore(reply);
     return released;
