@@ -8,7 +8,7 @@ import type { SecretBox } from './crypto/secret-box.ts';
 import type { Database } from './database/database.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
 import { adminEndpoint } from './endpoints/admin/routes.ts';
-import { promptValues, responseModes, responseTypes } from './http/authorization/request.ts';
+import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
@@ -45,6 +45,7 @@ import {
 } from './oauth/client-metadata.ts';
 import { supportedClaims } from './oauth/claims.ts';
 import { notFound } from './oauth/errors.ts';
+import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
 import { createGuardedFetch } from './outbound/guarded-fetch.ts';
 import { createClientCache } from './repositories/client-cache.ts';
@@ -174,7 +175,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     },
     responseTypes,
     responseModes,
-    grantTypes: grantTypes.map((grantType) => grantType.name),
+    grantTypes: [...grantTypes.map((grantType) => grantType.name), 'implicit'],
     prompts: promptValues,
     scopes: registrableScopes,
     claims: supportedClaims,

@@ -114,6 +114,8 @@ function errorKind(refusal: OAuthError): Pages['error']['kind'] {
   if (refusal.code === 'conflict') return 'answered';
   if (refusal.code === 'access_denied') return 'tampered';
   switch (refusal.status) {
+    case 403:
+      return 'navigation';
     case 405:
       return 'method';
     case 413:

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { isPrivateUseUri, isRedirectUri, isResourceUri, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
+import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { registrableScopes, splitScope } from './scope.ts';
 
 export const clientAuthenticationMethods = [
@@ -20,7 +21,10 @@ export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
 export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
 
 /** The registered metadata after defaulting, under its standard names. */
-export type ClientMetadata = z.infer<typeof fields>;
+export type ClientMetadata = Omit<z.infer<typeof fields>, 'grant_types' | 'response_types'> & {
+  response_types: ResponseType[];
+  grant_types: NonNullable<z.infer<typeof fields>['grant_types']>;
+};
 
 /** Members that only an administrator sets (decisions section 2). */
 export const administratorMembers = [
@@ -75,17 +79,23 @@ const fields = z.object({
   redirect_uris: uriList.default([]),
   post_logout_redirect_uris: uriList.optional(),
   response_types: z
-    .array(z.enum(['code'], { error: 'holds a response type that is not supported' }))
+    .array(
+      z
+        .string({ error: 'must be an array of strings' })
+        .transform((type) => parseResponseType(type))
+        .refine((type) => type !== undefined, 'holds a response type that is not supported'),
+      { error: 'must be an array of strings' },
+    )
     .min(1)
     .default(['code']),
   grant_types: z
     .array(
-      z.enum(['authorization_code', 'refresh_token', 'client_credentials'], {
+      z.enum(['authorization_code', 'implicit', 'refresh_token', 'client_credentials'], {
         error: 'holds a grant type that is not supported',
       }),
     )
     .min(1)
-    .default(['authorization_code']),
+    .optional(),
   application_type: z.enum(['web', 'native'], { error: 'must be web or native' }).default('web'),
   token_endpoint_auth_method: z
     .enum(clientAuthenticationMethods, { error: 'is not a supported method' })
@@ -131,8 +141,20 @@ export const registrableFields = Object.keys(fields.shape);
 export function parseClientMetadata(input: Record<string, unknown>, options: { admin?: boolean } = {}): ClientMetadata {
   const parsed = fields.safeParse(input);
   if (!parsed.success) throw refusal(parsed.error.issues[0]!);
-  const metadata = parsed.data;
-  const needsRedirect = metadata.grant_types.includes('authorization_code');
+  const responseTypes = parsed.data.response_types as ResponseType[];
+  const needed = neededGrantTypes(responseTypes);
+  const metadata: ClientMetadata = {
+    ...parsed.data,
+    response_types: responseTypes,
+    grant_types: parsed.data.grant_types ?? (needed.length > 0 ? needed : ['authorization_code']),
+  };
+  // client credentials alone need no response type: the default one means nothing there
+  const missing = needed.find((grantType) => !metadata.grant_types.includes(grantType));
+  if (missing !== undefined && input['response_types'] !== undefined) {
+    throw invalidClientMetadata(`grant_types must hold ${missing} for these response_types`);
+  }
+  const needsRedirect =
+    metadata.grant_types.includes('authorization_code') || metadata.grant_types.includes('implicit');
   if (needsRedirect && metadata.redirect_uris.length === 0) {
     throw invalidRedirectUri('redirect_uris is missing: register at least one address');
   }

@@ -1,5 +1,7 @@
 // The named refusals of OAuth and OpenID Connect: a public description apart from the cause, which is only logged.
 
+import type { ResponseMode } from './response-type.ts';
+
 /** Every error code the service answers with, and where it is registered. */
 export type ErrorCode =
   | 'invalid_request' // RFC 6749 4.1.2.1, 5.2; RFC 6750 3.1
@@ -50,7 +52,7 @@ export class OAuthError extends Error {
 /** Where and how an authorization response goes. Only verified requests have one. */
 export interface ResponseTarget {
   readonly redirectUri: string;
-  readonly responseMode: 'query' | 'fragment' | 'form_post';
+  readonly responseMode: ResponseMode;
   readonly state: string | undefined;
 }
 

@@ -4,7 +4,10 @@ import type { Subject } from '../oauth/claims.ts';
 import { toUser, type UserRow } from './users.ts';
 
 export interface NewCode {
-  codeHash: Buffer;
+  /** Undefined for response types without a code. */
+  codeHash: Buffer | undefined;
+  /** Of an access token that goes to the client by the browser. */
+  accessTokenHash: Buffer | undefined;
   sessionId: string;
   clientId: string;
   /** The version of the client that the request was validated against. */
@@ -18,6 +21,9 @@ export interface NewCode {
   audience: string[] | undefined;
   /** In seconds. */
   lifetime: number;
+  accessTokenLifetime: number;
+  /** How long what is issued can be alive, unless the code is redeemed. */
+  clientSessionLifetime: number;
   /** The stored authorization request that this answers, which is used up by it. */
   requestHash: Buffer | undefined;
 }
@@ -73,11 +79,11 @@ export type RedemptionResult =
 const codesPerClientSession = 5;
 
 const issueText = (withRequest: boolean) => `
-  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $13 RETURNING 1),' : ''}
+  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $16 RETURNING 1),' : ''}
   client_session AS (
     INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, expires_at)
     SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7, $12::text[],
-           now() + make_interval(secs => $10)
+           now() + make_interval(secs => $15)
       FROM sessions s
       JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
       JOIN clients c ON c.client_id = $3 AND c.status = 'enabled' AND c.version = $4
@@ -92,10 +98,14 @@ const issueText = (withRequest: boolean) => `
     DELETE FROM authorization_codes WHERE redeemed_at IS NULL AND code_hash IN (
       SELECT ac.code_hash FROM client_sessions cs JOIN authorization_codes ac ON ac.client_session_id = cs.id
        WHERE cs.session_id = $2 AND cs.client_id = $3 AND ac.redeemed_at IS NULL AND ac.expires_at > now()
-       ORDER BY ac.issued_at DESC, cs.id DESC OFFSET $11))
-  INSERT INTO authorization_codes (code_hash, client_session_id, redirect_uri, code_challenge, expires_at)
-  SELECT $1, id, $8, $9, now() + make_interval(secs => $10) FROM client_session
-  RETURNING client_session_id`;
+       ORDER BY ac.issued_at DESC, cs.id DESC OFFSET $11)),
+  access AS (
+    INSERT INTO access_tokens (token_hash, client_session_id, expires_at)
+    SELECT $13, id, now() + make_interval(secs => $14) FROM client_session WHERE $13::bytea IS NOT NULL),
+  code AS (
+    INSERT INTO authorization_codes (code_hash, client_session_id, redirect_uri, code_challenge, expires_at)
+    SELECT $1, id, $8, $9, now() + make_interval(secs => $10) FROM client_session WHERE $1::bytea IS NOT NULL)
+  SELECT id, now() AS issued_at FROM client_session`;
 const issue = statement('authorization_codes.issue', issueText(false));
 const issueForRequest = statement('authorization_codes.issue_for_request', issueText(true));
 
@@ -165,9 +175,9 @@ export function authorizationCodesRepository(sql: Sql) {
   return {
     /**
      * Issues a code with its client session, if session, user, client (at the version that was looked at) and grant are
-     * still good and the stored request was not answered before; false otherwise.
+     * still good and the stored request was not answered before; else undefined. Returns the database's time.
      */
-    async issue(code: NewCode): Promise<boolean> {
+    async issue(code: NewCode): Promise<Date | undefined> {
       const values = [
         code.codeHash,
         code.sessionId,
@@ -181,15 +191,18 @@ export function authorizationCodesRepository(sql: Sql) {
         code.lifetime,
         codesPerClientSession - 1,
         code.audience,
+        code.accessTokenHash,
+        code.accessTokenLifetime,
+        code.clientSessionLifetime,
       ];
       try {
         const rows = code.requestHash
-          ? await sql.query(issueForRequest, [...values, code.requestHash])
-          : await sql.query(issue, values);
-        return rows.length > 0;
+          ? await sql.query<{ issued_at: Date }>(issueForRequest, [...values, code.requestHash])
+          : await sql.query<{ issued_at: Date }>(issue, values);
+        return rows[0]?.issued_at;
       } catch (error) {
         // the session, the client or the user went at this very moment
-        if (isForeignKeyViolation(error)) return false;
+        if (isForeignKeyViolation(error)) return undefined;
         throw error;
       }
     },

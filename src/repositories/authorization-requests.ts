@@ -26,7 +26,7 @@ const find = statement(
 );
 const decide = statement(
   'authorization_requests.decide',
-  `UPDATE authorization_requests SET decision = $3, decided_sub = $2 WHERE id_hash = $1 AND decision IS NULL RETURNING 1 AS done`,
+  `UPDATE authorization_requests SET decision = $3, decided_sub = $2 WHERE id_hash = $1 AND (decision IS NULL OR decided_sub <> $2) RETURNING 1 AS done`,
 );
 const remove = statement(
   'authorization_requests.delete',
@@ -76,7 +76,7 @@ export function authorizationRequestsRepository(sql: Sql) {
         }
       );
     },
-    /** Notes what a user decided; false when the request was decided or answered before. */
+    /** Notes what a user decided; false when the same user decided before, or the request was answered. */
     async decide(idHash: Buffer, sub: string, allowed: boolean): Promise<boolean> {
       return (await sql.query(decide, [idHash, sub, allowed ? 'allowed' : 'denied'])).length > 0;
     },

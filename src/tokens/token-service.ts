@@ -66,16 +66,17 @@ export function createTokenService(options: TokenServiceOptions) {
     /** Public clients' refresh tokens rotate always (RFC 9700 4.14.2). */
     rotates: (client: Client): boolean => isPublicClient(client.metadata) || options.rotateConfidential,
     /**
-     * An ID Token for an authorization. With an access token at hand the claims of the scopes stay at UserInfo, but for
+     * An ID Token for an authorization. With an access token at hand, or a code for one, the claims of the scopes stay at UserInfo, but for
      * those of the scope `scope` (decisions section 5).
      */
     idToken(
       client: Client,
-      authorization: Authorization,
+      authorization: Pick<Authorization, 'sid' | 'scope' | 'authTime' | 'amr' | 'user'>,
       issued: { at: Date; accessToken?: string | undefined; code?: string | undefined; nonce?: string | undefined },
     ): Promise<string> {
       const scopes = splitScope(authorization.scope);
-      const carried = issued.accessToken === undefined ? scopes : scopes.filter((scope) => scope === 'scope');
+      const alone = issued.accessToken === undefined && issued.code === undefined;
+      const carried = alone ? scopes : scopes.filter((scope) => scope === 'scope');
       return mintIdToken(keyRing, idTokenKey(client), {
         issuer,
         clientId: client.clientId,

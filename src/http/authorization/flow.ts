@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { parts } from '../../oauth/response-type.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
@@ -42,29 +43,66 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     }
     if (step.step !== 'issue' || !session) return false;
     if (step.recordGrant) await store.grants.add(session.user.sub, client.clientId, scope, target.redirectUri);
-    const code = newOpaqueToken('authorization_code');
-    const issued = await store.authorizationCodes.issue({
-      codeHash: code.hash,
+    const wanted = parts(authorization.responseType);
+    const code = wanted.code ? newOpaqueToken('authorization_code') : undefined;
+    const accessToken = wanted.token ? newOpaqueToken('access_token') : undefined;
+    const offline = code !== undefined && scope.includes('offline_access');
+    const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
+    const lives = tokens.lifetimes(client);
+    const issuedAt = await store.authorizationCodes.issue({
+      codeHash: code?.hash,
+      accessTokenHash: accessToken?.hash,
       sessionId: session.id,
       clientId: client.clientId,
       clientVersion: client.version,
-      scope,
-      offline: scope.includes('offline_access'),
+      scope: granted,
+      offline,
       redirectUri: target.redirectUri,
       nonce: authorization.nonce,
       codeChallenge: authorization.codeChallenge,
       audience: authorization.audience,
-      lifetime: tokens.lifetimes(client).authorizationCode,
+      lifetime: lives.authorizationCode,
+      accessTokenLifetime: lives.accessToken,
+      clientSessionLifetime: Math.max(
+        code ? lives.authorizationCode : 1,
+        accessToken ? lives.accessToken : 1,
+        wanted.idToken ? lives.idToken : 1,
+      ),
       requestHash: transaction?.idHash,
     });
-    if (!issued) {
+    if (!issuedAt) {
       // answered in another tab, or client, session or grant changed within the last second
       clients.forget(client.clientId);
       throw new OAuthError('conflict', 'the request was answered before, or something changed meanwhile', 409);
     }
-    request.log.info({ client_id: client.clientId, sub: session.user.sub }, 'authorization code issued');
-    sendAuthorizationResponse(request, reply, pages, config.issuer, target, { code: code.token });
-    return true;
+    const response: Record<string, string> = {};
+    if (code) response['code'] = code.token;
+    if (accessToken) {
+      Object.assign(response, {
+        access_token: accessToken.token,
+        token_type: 'Bearer',
+        expires_in: String(lives.accessToken),
+        scope: granted.join(' '),
+      });
+    }
+    if (wanted.idToken) {
+      response['id_token'] = await tokens.idToken(
+        client,
+        {
+          sid: session.sid,
+          scope: granted.join(' '),
+          authTime: session.authTime,
+          amr: session.amr,
+          user: session.user,
+        },
+        { at: issuedAt, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
+      );
+    }
+    request.log.info(
+      { client_id: client.clientId, sub: session.user.sub, response_type: authorization.responseType },
+      'authorization response issued',
+    );
+    return sendAuthorizationResponse(request, reply, pages, config.issuer, target, response);
   }
 
   async function stepOf(

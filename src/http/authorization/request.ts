@@ -5,11 +5,18 @@ import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, type ErrorCode, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
 import { isPrivateUseUri, matchesRedirectUri } from '../../oauth/redirect-uri.ts';
+import {
+  defaultResponseMode,
+  neededGrantTypes,
+  parseResponseType,
+  parts,
+  type ResponseMode,
+  responseModes,
+  type ResponseType,
+} from '../../oauth/response-type.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
 
-export const responseModes = ['query', 'fragment', 'form_post'] as const;
-export const responseTypes = ['code'] as const;
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const;
 
 /** A request whose client and redirect URI are good. */
@@ -22,7 +29,8 @@ export interface TrustedRequest {
   idTokenHint: string | undefined;
   /** What the client did wrong, if anything: told to it once the End-User is signed in. */
   error: AuthorizationError | undefined;
-  /** Only meaningful without an error. */
+  /** Only meaningful without an error, as all that follows. */
+  responseType: ResponseType;
   scope: string[];
   nonce: string | undefined;
   /** In seconds. */
@@ -59,7 +67,7 @@ export async function verifyRequest(
   const state = parameters['state'];
   const target: ResponseTarget = {
     redirectUri: redirect_uri,
-    responseMode: isPrivateUseUri(redirect_uri) ? 'query' : responseMode(parameters['response_mode']),
+    responseMode: responseMode(parameters['response_type'], parameters['response_mode'], redirect_uri),
     state: state !== undefined && wellFormed(state, maxOpaque) ? state : undefined,
   };
   const request: TrustedRequest = {
@@ -70,6 +78,7 @@ export async function verifyRequest(
     loginHint: parameters['login_hint']?.slice(0, 255),
     idTokenHint: parameters['id_token_hint'],
     error: undefined,
+    responseType: 'code',
     scope: [],
     nonce: undefined,
     maxAge: undefined,
@@ -108,16 +117,19 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
   if (mode === 'form_post' && isPrivateUseUri(target.redirectUri)) {
     refuse('invalid_request', 'response_mode form_post needs an http redirect URI');
   }
-  const type = parameters['response_type'];
-  if (type === undefined) return refuse('invalid_request', 'the parameter response_type is missing');
-  if (!responseTypes.some((known) => known === type))
-    refuse('unsupported_response_type', 'response_type is not supported');
+  const given = parameters['response_type'];
+  if (given === undefined) return refuse('invalid_request', 'the parameter response_type is missing');
+  const type = parseResponseType(given);
+  if (type === undefined) return refuse('unsupported_response_type', 'response_type is not supported');
+  request.responseType = type;
+  const { code, idToken, token } = parts(type);
   if (
-    !metadata.response_types.some((registered) => registered === type) ||
-    !metadata.grant_types.includes('authorization_code')
+    !metadata.response_types.includes(type) ||
+    !neededGrantTypes([type]).every((needed) => metadata.grant_types.includes(needed))
   ) {
     refuse('unauthorized_client', 'the client is not registered for this response_type');
   }
+  if (mode === 'query' && (idToken || token)) refuse('invalid_request', 'response_mode query cannot carry tokens');
 
   const scope = parameters['scope'] ?? '';
   if (scope.length > maxScope || !isScope(scope)) refuse('invalid_scope', 'scope must be a list of scope values');
@@ -133,6 +145,8 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
   if (nonce !== undefined && !wellFormed(nonce, maxOpaque))
     refuse('invalid_request', `nonce must be well-formed text of at most ${maxOpaque} characters`);
   request.nonce = nonce;
+  if (nonce === undefined && idToken)
+    refuse('invalid_request', 'nonce is required where the response carries an ID Token');
 
   if (!request.prompts.every((prompt) => promptValues.some((known) => known === prompt)))
     refuse('invalid_request', 'prompt holds an unknown value');
@@ -148,7 +162,7 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
   const method = parameters['code_challenge_method'];
   if (challenge === undefined) {
     if (method !== undefined) refuse('invalid_request', 'code_challenge_method needs code_challenge');
-    if (requirePkce || metadata.require_pkce || isPublicClient(metadata))
+    if (code && (requirePkce || metadata.require_pkce || isPublicClient(metadata)))
       refuse('invalid_request', 'code_challenge is required (PKCE with S256)');
   } else {
     if (method !== 'S256') refuse('invalid_request', 'code_challenge_method must be S256');
@@ -157,8 +171,12 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
   }
 }
 
-function responseMode(mode: string | undefined): ResponseTarget['responseMode'] {
-  return responseModes.find((known) => known === mode) ?? 'query';
+/** The mode that was asked for where it can be kept, else the response type's own. */
+function responseMode(type: string | undefined, mode: string | undefined, redirectUri: string): ResponseMode {
+  const known = responseModes.find((supported) => supported === mode);
+  const fallback = defaultResponseMode(parseResponseType(type ?? '') ?? 'code');
+  if (known === undefined || (known === 'form_post' && isPrivateUseUri(redirectUri))) return fallback;
+  return known === 'query' ? fallback : known;
 }
 
 function wellFormed(value: string, max: number): boolean {
