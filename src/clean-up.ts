@@ -4,8 +4,11 @@ import type { Store } from './repositories/index.ts';
 
 const interval = 15_000; // milliseconds between rounds, but a full batch is followed by the next at once
 
-/** Starts the job; stop() waits for the batch under way. */
-export function cleanUp(store: Store, logger: Logger): { stop(): Promise<void> } {
+/**
+ * Starts the job; stop() waits for the batch under way.
+ * @param registrationWaiting seconds after which a registration that nobody approved is deleted
+ */
+export function cleanUp(store: Store, registrationWaiting: number, logger: Logger): { stop(): Promise<void> } {
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
 
@@ -20,6 +23,12 @@ export function cleanUp(store: Store, logger: Logger): { stop(): Promise<void> }
         );
       } while (gone >= store.expired.batch);
     }
+    await store.transaction(async ({ expired, clients, auditEvents }) => {
+      if (!(await expired.claim())) return;
+      for (const clientId of await clients.deleteAbandoned(registrationWaiting)) {
+        await auditEvents.insert({ type: 'client.expired', outcome: 'success', actor: 'service', clientId });
+      }
+    });
   }
 
   const timer = setInterval(() => {

@@ -249,6 +249,20 @@ export const commands: Record<string, Command> = {
       });
     },
   },
+  'client refuse': {
+    usage: 'ID --reason TEXT',
+    summary: 'Refuses what waits for approval; the registrant can read the reason.',
+    async run(config, args) {
+      const { values, positionals } = parse(args, { reason: { type: 'string' } }, ['ID']);
+      const reason = values.reason?.trim();
+      if (!reason || reason.length > 1000) throw new UsageError('--reason takes a text of up to 1000 characters.');
+      return withDatabase(config, async ({ store, administration }) => {
+        const seen = await findClient(store, positionals[0]!);
+        const client = await administration.refuseClient(by, seen.clientId, seen.version, reason);
+        return { json: clientView(client), text: `What waited of the client ${client.clientId} is refused: ${reason}` };
+      });
+    },
+  },
   'client disable': {
     usage: 'ID',
     summary: 'Disables a client and ends all sessions and tokens of it.',

@@ -53,7 +53,7 @@ export async function startService(config: Config): Promise<Service> {
     });
     // last, since its password is shown once: a start that fails before has made none
     const firstPassword = await makeFirstAdministrator(config, store);
-    const cleaner = cleanUp(store, logger);
+    const cleaner = cleanUp(store, config.lifetimes.registrationWaiting, logger);
     const { port } = app.server.address() as AddressInfo;
     logger.info({ issuer: config.issuer, port, database: connection.kind }, 'Gatehouse is ready');
     return {

@@ -67,6 +67,7 @@ const expected = [
   'POST /admin/api/clients',
   'POST /admin/api/clients/:id/approve',
   'POST /admin/api/clients/:id/disable',
+  'POST /admin/api/clients/:id/refuse',
   'POST /admin/api/keys',
   'POST /admin/api/registration-tokens',
   'POST /admin/api/users',

@@ -34,9 +34,10 @@ export interface DatabaseOptions {
 }
 
 const serializationFailures = new Set(['40001', '40P01']);
-// connection exceptions (but not a protocol violation, which is a mistake of ours), shutdowns, too many connections, out of
-// resources, read-only during a failover, a database that lets nobody in just now (or not with these credentials)
-const unavailable = /^(08(?!P01)...|57P0[1-4]|53...|25006|58...|XX...|55000|3D000|28...)$/;
+// connection exceptions (but not a protocol violation, which is a mistake of ours), our statement_timeout, shutdowns, too
+// many connections, out of resources, read-only during a failover, a database that lets nobody in just now (or not with
+// these credentials)
+const unavailable = /^(08(?!P01)...|57014|57P0[1-4]|53...|25006|58...|XX...|55000|3D000|28...)$/;
 
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';

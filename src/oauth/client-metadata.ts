@@ -49,6 +49,7 @@ export const serverMembers = [
   'error_uri',
   'access_denied_uri',
   'pending_changes',
+  'refusal_reason',
 ] as const;
 
 // bidirectional overrides, zero-width characters and controls make a name look like another

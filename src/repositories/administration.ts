@@ -119,6 +119,14 @@ export function createAdministration(store: Store, onEvent: (event: AuditEvent) 
         },
         (client) => ({ detail: { version: client.version } }),
       ),
+    /** Refuses what waits for a decision, with a reason that the registrant can read. @throws OAuthError conflict */
+    refuseClient: (by: Actor, clientId: string, version: number | undefined, reason: string): Promise<Client> =>
+      act(by, { type: 'client.refused', clientId, detail: { reason } }, async (repositories) => {
+        const refused = await repositories.clients.refuse(clientId, version, reason);
+        if (refused) return refused;
+        found(await repositories.clients.find(clientId), 'client');
+        throw conflict('nothing of this client waits for a decision, or it changed since you looked at it');
+      }),
     disableClient: (by: Actor, clientId: string): Promise<Client> =>
       act(by, { type: 'client.disabled', clientId }, async (repositories) =>
         found(await repositories.clients.disable(clientId), 'client'),

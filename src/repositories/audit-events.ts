@@ -20,6 +20,8 @@ export const auditEventTypes = [
   'client.credentials_renewed',
   'client.created',
   'client.approved',
+  'client.refused',
+  'client.expired',
   'client.disabled',
   'client.deleted',
   'client.authentication_failed',

@@ -20,6 +20,8 @@ export interface Client {
   selfManaged: boolean;
   introspect: 'own' | 'any';
   approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
+  /** Why an administrator refused the registration, if one did. */
+  refusalReason: string | undefined;
   /** In seconds; undefined means the service's setting. */
   lifetimes: {
     authorizationCode: number | undefined;
@@ -78,6 +80,7 @@ interface Row {
   self_managed: boolean;
   introspect: 'own' | 'any';
   approved_by: NonNullable<Client['approvedBy']> | null;
+  refusal_reason: string | null;
   authorization_code_lifetime: number | null;
   access_token_lifetime: number | null;
   refresh_token_lifetime: number | null;
@@ -100,7 +103,9 @@ const findByResource = statement(
 const list = statement(
   'clients.list',
   `SELECT * FROM clients
-    WHERE ($1::text IS NULL OR status = $1) AND ($2::timestamptz IS NULL OR (created_at, client_id) < ($2, $3))
+    WHERE ($1::text IS NULL OR status = $1)
+      AND (NOT $5 OR (status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL) OR pending_metadata IS NOT NULL)
+      AND ($2::timestamptz IS NULL OR (created_at, client_id) < ($2, $3))
     ORDER BY created_at DESC, client_id DESC LIMIT $4`,
 );
 const insert = statement(
@@ -112,7 +117,7 @@ const insert = statement(
 const countWaiting = statement(
   'clients.count_waiting',
   `SELECT count(*)::int AS waiting FROM (
-     SELECT 1 FROM clients WHERE status = 'disabled' AND approved_by IS NULL LIMIT $1) AS capped`,
+     SELECT 1 FROM clients WHERE status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL LIMIT $1) AS capped`,
 );
 const update = statement(
   'clients.update',
@@ -136,6 +141,23 @@ const approve = statement(
   'clients.approve',
   `UPDATE clients SET status = 'enabled' WHERE client_id = $1 AND ($2::int IS NULL OR version = $2) RETURNING *`,
 );
+// a refused registration stays disabled; a refused change goes, and what is in force stays
+const refuse = statement(
+  'clients.refuse',
+  `UPDATE clients SET pending_metadata = NULL,
+     refused_at = CASE WHEN status = 'disabled' THEN now() ELSE refused_at END,
+     refusal_reason = CASE WHEN status = 'disabled' THEN $3 ELSE refusal_reason END
+   WHERE client_id = $1 AND ($2::int IS NULL OR version = $2)
+     AND (pending_metadata IS NOT NULL OR (status = 'disabled' AND approved_by IS NULL))
+   RETURNING *`,
+);
+const deleteAbandoned = statement(
+  'clients.delete_abandoned',
+  `DELETE FROM clients WHERE client_id = ANY (ARRAY(
+     SELECT client_id FROM clients WHERE status = 'disabled' AND approved_by IS NULL
+        AND updated_at < now() - make_interval(secs => $1) ORDER BY updated_at LIMIT 1000 FOR UPDATE SKIP LOCKED))
+   RETURNING client_id`,
+);
 const disable = statement('clients.disable', `UPDATE clients SET status = 'disabled' WHERE client_id = $1 RETURNING *`);
 const remove = statement('clients.delete', 'DELETE FROM clients WHERE client_id = $1 RETURNING client_id');
 const useAssertion = statement(
@@ -156,8 +178,18 @@ export function clientsRepository(sql: Sql) {
     lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
     findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>
       one(sql.query<Row>(findByRegistrationToken, [tokenHash])),
-    async list(filter: { status: ClientStatus | undefined }, page: Page): Promise<Client[]> {
-      const rows = await sql.query<Row>(list, [filter.status, page.after?.at, page.after?.id, page.limit]);
+    /** @param filter.waiting only registrations and changes that wait for a decision */
+    async list(
+      filter: { status: ClientStatus | undefined; waiting?: boolean | undefined },
+      page: Page,
+    ): Promise<Client[]> {
+      const rows = await sql.query<Row>(list, [
+        filter.status,
+        page.after?.at,
+        page.after?.id,
+        page.limit,
+        filter.waiting ?? false,
+      ]);
       return rows.map(toClient);
     },
     async insert(client: NewClient): Promise<Client> {
@@ -207,6 +239,13 @@ export function clientsRepository(sql: Sql) {
     /** Enables a client with what waits for approval; undefined when it is gone or no longer at `version`. */
     approve: (clientId: string, version: number | undefined): Promise<Client | undefined> =>
       one(sql.query<Row>(approve, [clientId, version])),
+    /** Refuses a registration or a change that waits; undefined when nothing waits or it is no longer at `version`. */
+    refuse: (clientId: string, version: number | undefined, reason: string): Promise<Client | undefined> =>
+      one(sql.query<Row>(refuse, [clientId, version, reason])),
+    /** Deletes registrations that nobody approved for so many seconds. Returns their ids. */
+    async deleteAbandoned(lifetime: number): Promise<string[]> {
+      return (await sql.query<{ client_id: string }>(deleteAbandoned, [lifetime])).map((row) => row.client_id);
+    },
     /** Disables a client and ends all that was issued to it. */
     disable: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(disable, [clientId])),
     /** Deletes a client with its sessions, codes and tokens; false when it was not there. */
@@ -236,6 +275,7 @@ function toClient(row: Row): Client {
     selfManaged: row.self_managed,
     introspect: row.introspect,
     approvedBy: row.approved_by ?? undefined,
+    refusalReason: row.refusal_reason ?? undefined,
     lifetimes: {
       authorizationCode: row.authorization_code_lifetime ?? undefined,
       accessToken: row.access_token_lifetime ?? undefined,

@@ -28,6 +28,7 @@ const approval = z.strictObject({
     .min(0)
     .max(2 ** 31 - 1),
 });
+const refusal = approval.extend({ reason: text(1000).min(1) });
 const rotation = z.strictObject({ immediate: z.boolean().optional() });
 const registrationToken = z.strictObject({
   lifetime: z
@@ -38,6 +39,7 @@ const registrationToken = z.strictObject({
 });
 const clientFilter = pageShape.extend({
   status: z.enum(['enabled', 'disabled'], { error: 'must be enabled or disabled' }).optional(),
+  waiting: z.enum(['true', 'false'], { error: 'must be true or false' }).optional(),
 });
 const sessionFilter = pageShape.extend({ sub: text(255).optional() });
 const auditFilter = pageShape.extend({
@@ -60,8 +62,11 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   const by = (request: FastifyRequest): Actor => actors.get(request)!;
 
   app.get('/admin/api/clients', async (request) => {
-    const { limit, cursor, status } = readParameters(clientFilter, request.query);
-    const found = await store.clients.list({ status }, { limit, after: readCursor(cursor) });
+    const { limit, cursor, status, waiting } = readParameters(clientFilter, request.query);
+    const found = await store.clients.list(
+      { status, waiting: waiting === 'true' },
+      { limit, after: readCursor(cursor) },
+    );
     return pageOf('clients', found, limit, clientView, (client) => ({ at: client.createdAt, id: client.clientId }));
   });
 
@@ -140,6 +145,14 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
     const { id } = readParameters(byClient, request.params);
     const { version } = readBody(approval, request);
     const client = await administration.approveClient(by(request), id, version);
+    clients.forget(id);
+    return clientView(client);
+  });
+
+  app.post('/admin/api/clients/:id/refuse', async (request) => {
+    const { id } = readParameters(byClient, request.params);
+    const { version, reason } = readBody(refusal, request);
+    const client = await administration.refuseClient(by(request), id, version, reason);
     clients.forget(id);
     return clientView(client);
   });

@@ -27,6 +27,7 @@ export function registrationResponse(
   if (shown?.sharedSecret !== undefined) response['shared_secret'] = shown.sharedSecret;
   if (shown?.registrationAccessToken !== undefined)
     response['registration_access_token'] = shown.registrationAccessToken;
+  if (client.refusalReason !== undefined) response['refusal_reason'] = client.refusalReason;
   if (client.pendingMetadata) response['pending_changes'] = client.pendingMetadata;
   return response;
 }

@@ -102,7 +102,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       { client_id: client.clientId, sub: session.user.sub, response_type: authorization.responseType },
       'authorization response issued',
     );
-    return sendAuthorizationResponse(request, reply, pages, config.issuer, target, response);
+    sendAuthorizationResponse(request, reply, pages, config.issuer, target, response);
+    return true;
   }
 
   async function stepOf(

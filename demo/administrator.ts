@@ -1,0 +1,120 @@
+// What an administrator does for the demonstration: makes the sample user and approves the sample application, on the service's database.
+import { randomInt } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pino from 'pino';
+import type { Config } from '../src/config.ts';
+import { openConnection } from '../src/connection.ts';
+import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
+import { migrate } from '../src/database/migrations.ts';
+import { type Administration, createAdministration } from '../src/repositories/administration.ts';
+import { createStore, type Store } from '../src/repositories/index.ts';
+import type { Registration } from './relying-party.ts';
+
+/** The demonstration cannot go on; the message is one sentence for the person who started it. */
+export class DemoError extends Error {}
+
+/** What the demonstration remembers from one start to the next. */
+export interface Notes {
+  registration?: Registration | undefined;
+  /** The sample user's, if the demonstration made that user. */
+  password?: string | undefined;
+}
+
+export const username = 'alice';
+export const sampleUser = {
+  username,
+  email: 'alice@example.com',
+  emailVerified: true,
+  groups: ['crew', 'harbour-office'],
+  claims: {
+    name: 'Alice Adams',
+    given_name: 'Alice',
+    family_name: 'Adams',
+    middle_name: 'Mary',
+    nickname: 'Al',
+    profile: 'https://example.com/alice',
+    picture: 'https://example.com/alice/picture.jpg',
+    website: 'https://alice.example.com',
+    gender: 'female',
+    birthdate: '1990-05-17',
+    zoneinfo: 'Europe/Lisbon',
+    locale: 'en-GB',
+    address: {
+      street_address: '12 Quay Street',
+      locality: 'Port Ellen',
+      region: 'Argyll',
+      postal_code: 'PA42 7DF',
+      country: 'United Kingdom',
+    },
+    phone_number: '+44 1496 555 0123',
+    phone_number_verified: false,
+  },
+};
+const by = { actor: 'demonstration' };
+
+/** Approves what was registered, as `npm run -s idp -- client approve` does. */
+export function approveClient(config: Config, clientId: string): Promise<void> {
+  return withDatabase(config, async ({ store, administration }) => {
+    const client = await store.clients.find(clientId);
+    if (!client) {
+      throw new DemoError(
+        `A service answers at ${config.issuer}, but its data is elsewhere: stop it, or set DATA_DIR or DATABASE_URL as it has them.`,
+      );
+    }
+    await administration.approveClient(by, clientId, client.version);
+  });
+}
+
+/** Makes the sample user unless it is there. Returns its password, or undefined when somebody else set it. */
+export function ensureUser(config: Config, known: string | undefined): Promise<string | undefined> {
+  return withDatabase(config, async ({ store, administration }) => {
+    const passwords = createPasswordHashing({ concurrency: 1, queue: 1 });
+    const user = await store.users.findByUsername(username);
+    if (user) {
+      const valid = known !== undefined && user.passwordHash && (await passwords.verify(user.passwordHash, known));
+      return valid ? known : undefined;
+    }
+    const password = newPassword();
+    await administration.createUser(by, { ...sampleUser, passwordHash: await passwords.hash(password) });
+    return password;
+  });
+}
+
+export function readNotes(dataDir: string): Notes {
+  try {
+    return JSON.parse(readFileSync(notesFile(dataDir), 'utf8')) as Notes;
+  } catch {
+    return {};
+  }
+}
+
+/** Readable by their owner only: they hold the sample application's secret. */
+export function keepNotes(dataDir: string, notes: Notes): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  writeFileSync(notesFile(dataDir), `${JSON.stringify(notes, undefined, 2)}\n`, { mode: 0o600 });
+}
+
+const notesFile = (dataDir: string) => join(dataDir, 'demo.json');
+
+/** Opens the service's own database: the embedded server is joined when it runs. */
+async function withDatabase<T>(
+  config: Config,
+  work: (context: { store: Store; administration: Administration }) => Promise<T>,
+): Promise<T> {
+  const connection = await openConnection(config, pino({ level: 'silent' }));
+  try {
+    await migrate(connection.options);
+    const store = createStore(connection.database);
+    return await work({ store, administration: createAdministration(store) });
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Three groups of four letters and digits that nobody takes for one another. */
+function newPassword(): string {
+  const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789';
+  const group = () => Array.from({ length: 4 }, () => alphabet[randomInt(alphabet.length)]).join('');
+  return [group(), group(), group()].join('-');
+}
