@@ -7,6 +7,13 @@ export default tseslint.config(
   eslint.configs.recommended,
   ...tseslint.configs.strict,
   {
+    // what runs in browsers
+    files: ['templates/**/*.js'],
+    languageOptions: {
+      globals: { document: 'readonly', location: 'readonly', window: 'readonly', setTimeout: 'readonly' },
+    },
+  },
+  {
     rules: {
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/consistent-type-imports': 'error',

@@ -20,6 +20,12 @@ export function toOAuthError(error: unknown): OAuthError {
       headers: { 'retry-after': '2' },
     });
   }
+  if ((error as FastifyError).statusCode === 503) {
+    return new OAuthError('temporarily_unavailable', 'the service cannot answer just now: try again in a moment', 503, {
+      cause: error,
+      headers: { 'retry-after': '2' },
+    });
+  }
   if (isForeignKeyViolation(error)) {
     return new OAuthError('conflict', 'something that this was about is gone: begin again', 409, { cause: error });
   }

@@ -47,7 +47,12 @@ export function redeem(
   parameters: Record<string, string> = {},
 ): Promise<Answer> {
   const { redirectUri } = client;
-  return tokenRequest(base, client, { grant_type: 'authorization_code', code, redirect_uri: redirectUri, ...parameters });
+  return tokenRequest(base, client, {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: redirectUri,
+    ...parameters,
+  });
 }
 
 export function refresh(
@@ -110,11 +115,22 @@ export async function adminToken(service: TestService): Promise<string> {
   return body['access_token'] as string;
 }
 
+/** Approves by the admin route what the client is at this moment. */
+export async function approveClient(base: string, token: string, clientId: string): Promise<Answer> {
+  const path = `${base}/admin/api/clients/${clientId}`;
+  const { version } = (await call(path, { token })).body;
+  return call(`${path}/approve`, { method: 'POST', token, body: { version } });
+}
+
 /**
  * Asks again and again until the answer satisfies; fails after `within` milliseconds with the last answer.
  * @returns the answer that satisfied
  */
-export async function eventually<T>(ask: () => Promise<T>, satisfies: (answer: T) => boolean, within = 1000): Promise<T> {
+export async function eventually<T>(
+  ask: () => Promise<T>,
+  satisfies: (answer: T) => boolean,
+  within = 1000,
+): Promise<T> {
   const end = performance.now() + within;
   for (;;) {
     const answer = await ask();

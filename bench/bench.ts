@@ -1,0 +1,252 @@
+// The load benchmark: the service beside a bare reference on one PostgreSQL, in turn, as ratios; writes docs/benchmark.md.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { pkce, UserAgent } from '../test/helpers/user-agent.ts';
+import { command, startReference, startService } from './children.ts';
+import { type Answer, type Ask, loadFlow, loadWith, type Request, type Round } from './load.ts';
+import { startPostgres } from './postgres.ts';
+import { asMarkdown, asText, type Measured } from './report.ts';
+
+const { values } = parseArgs({
+  options: {
+    postgres: { type: 'string' },
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '2' },
+    only: { type: 'string' },
+    profile: { type: 'string' },
+  },
+});
+const rounds = Number(values.rounds);
+const seconds = Number(values.seconds);
+const connections = 32;
+const poolSize = 20;
+const warmUp = 1; // seconds
+const redirectUri = 'https://rp.example.com/callback';
+
+interface Operation {
+  operation: string;
+  reference: string;
+  subject(seconds: number): Promise<Round>;
+  bare(seconds: number): Promise<Round>;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
+const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+try {
+  await main();
+} finally {
+  for (const stop of stops.reverse()) await stop();
+}
+
+async function main(): Promise<void> {
+  const postgres = await startPostgres(folder, values.postgres ?? process.env['TEST_POSTGRES_BIN']);
+  stops.push(() => postgres.stop());
+  const { host, port, user, database } = postgres.connection;
+  const url = `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+  const settings = {
+    DATABASE_URL: url,
+    SECRET_KEY: randomBytes(32).toString('base64url'),
+    DATABASE_POOL_SIZE: String(poolSize),
+    ADMIN_PASSWORD: randomUUID(),
+  };
+  const service = await startService(folder, settings, values.profile);
+  stops.push(() => service.stop());
+  const reference = await startReference(url, poolSize);
+  stops.push(() => reference.stop());
+
+  const chosen = (await operations(service.base, reference.base, settings)).filter(
+    ({ operation }) => values.only === undefined || operation.toLowerCase().includes(values.only),
+  );
+  for (const { subject, bare } of chosen) {
+    await subject(warmUp);
+    await bare(warmUp);
+  }
+  const measured: Measured[] = chosen.map(({ operation, reference }) => ({
+    operation,
+    reference,
+    subject: [],
+    bare: [],
+  }));
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, { subject, bare }] of chosen.entries()) {
+      const sides = [
+        async () => void measured[index]!.subject.push(await subject(seconds)),
+        async () => void measured[index]!.bare.push(await bare(seconds)),
+      ];
+      // who comes first changes, so that neither always gets the warmer machine
+      for (const side of round % 2 === 0 ? sides : sides.reverse()) await side();
+    }
+  }
+  process.stdout.write(`${asText(measured)}\n`);
+  if (values.only !== undefined || values.profile !== undefined) return;
+  const facts = {
+    node: process.versions.node,
+    postgres: await versionOf(url),
+    cpus: availableParallelism(),
+    connections,
+    poolSize,
+    rounds,
+    seconds,
+  };
+  writeFileSync(fileURLToPath(new URL('../docs/benchmark.md', import.meta.url)), asMarkdown(measured, facts));
+}
+
+async function operations(base: string, bareBase: string, settings: Record<string, string>): Promise<Operation[]> {
+  const machine = await command(
+    ['client', 'create', '--name', 'Bench', '--grant-type', 'client_credentials', '--scope', 'admin'],
+    settings,
+  );
+  const web = await command(
+    ['client', 'create', '--name', 'Web', '--redirect-uri', redirectUri, '--first-party'],
+    settings,
+  );
+  const basic = basicOf(machine);
+  const agents = await signedInBrowsers(base, basic);
+  const codeFlow = codeFlowOf(web, agents);
+  const accessTokens: string[] = [];
+  await loadFlow(
+    base,
+    async (ask, connection) => void (accessTokens[connection] ??= await codeFlow(ask, connection)),
+    connections,
+    0.001,
+  );
+
+  const rowIds: string[] = [];
+  const insert: Request = { method: 'POST', path: '/row' };
+  const bareFlow = async (ask: Ask, connection: number) => {
+    const select: Request = { method: 'GET', path: `/row/${rowIds[connection]}` };
+    for (const step of [select, insert, insert, select]) expectStatus(await ask(step), 200);
+  };
+  await loadFlow(
+    bareBase,
+    async (ask, connection) =>
+      void (rowIds[connection] ??= (JSON.parse((await ask(insert)).body) as { id: string }).id),
+    connections,
+    0.001,
+  );
+
+  const token: Request = {
+    method: 'POST',
+    path: '/token',
+    headers: { authorization: basic, 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'grant_type=client_credentials',
+  };
+  const userinfo = accessTokens.map<Request>((value) => ({
+    method: 'GET',
+    path: '/user/info',
+    headers: { authorization: `Bearer ${value}` },
+  }));
+  const select = rowIds.map<Request>((id) => ({ method: 'GET', path: `/row/${id}` }));
+  const single = (address: string, requests: Request[]) => (time: number) =>
+    loadWith(address, requests, connections, time);
+  return [
+    {
+      operation: 'Client credentials',
+      reference: 'INSERT',
+      subject: single(base, [token]),
+      bare: single(bareBase, [insert]),
+    },
+    { operation: 'UserInfo', reference: 'SELECT', subject: single(base, userinfo), bare: single(bareBase, select) },
+    {
+      operation: 'Code flow',
+      reference: '2 SELECT + 2 INSERT',
+      subject: (time) =>
+        loadFlow(base, async (ask, connection) => void (await codeFlow(ask, connection)), connections, time),
+      bare: (time) => loadFlow(bareBase, bareFlow, connections, time),
+    },
+    {
+      operation: 'Discovery',
+      reference: 'constant JSON',
+      subject: single(base, [{ method: 'GET', path: '/.well-known/openid-configuration' }]),
+      bare: single(bareBase, [{ method: 'GET', path: '/constant' }]),
+    },
+  ];
+}
+
+/** One flow with a remembered session: authorization, redemption with an ID Token, UserInfo; returns the access token. */
+function codeFlowOf(web: Record<string, string>, agents: UserAgent[]) {
+  const authorization = basicOf(web);
+  return async (ask: Ask, connection: number): Promise<string> => {
+    const { code_verifier, ...challenge } = pkce();
+    const parameters = new URLSearchParams({
+      response_type: 'code',
+      scope: 'openid profile email',
+      client_id: web['client_id']!,
+      redirect_uri: redirectUri,
+      state: 's',
+      nonce: 'n',
+      ...challenge,
+    });
+    const cookie = [...agents[connection]!.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const headers = { cookie, accept: 'text/html', 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' };
+    const authorized = expectStatus(await ask({ method: 'GET', path: `/authorize?${parameters}`, headers }), 302);
+    const code = new URL(authorized.location!).searchParams.get('code');
+    if (code === null) throw new Error(`no code: ${authorized.location}`);
+    const body = new URLSearchParams({
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: redirectUri,
+      code_verifier,
+    });
+    const redeemed = expectStatus(
+      await ask({
+        method: 'POST',
+        path: '/token',
+        headers: { authorization, 'content-type': 'application/x-www-form-urlencoded' },
+        body: body.toString(),
+      }),
+      200,
+    );
+    const tokens = JSON.parse(redeemed.body) as { access_token: string; id_token?: string };
+    if (tokens.id_token === undefined) throw new Error('no ID Token');
+    const bearer = { authorization: `Bearer ${tokens.access_token}` };
+    expectStatus(await ask({ method: 'GET', path: '/user/info', headers: bearer }), 200);
+    return tokens.access_token;
+  };
+}
+
+/** One user with a live session for each connection. */
+async function signedInBrowsers(base: string, basic: string): Promise<UserAgent[]> {
+  const issued = await fetch(`${base}/token`, {
+    method: 'POST',
+    headers: { authorization: basic },
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
+  });
+  const { access_token } = (await issued.json()) as { access_token: string };
+  return Promise.all(
+    Array.from({ length: connections }, async (_, index) => {
+      const user = { username: `user-${index}`, password: randomUUID() };
+      const made = await fetch(`${base}/admin/api/users`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...user, email: `${user.username}@example.com`, claims: { name: 'Alice Adams' } }),
+      });
+      if (made.status !== 201) throw new Error(`no user: ${await made.text()}`);
+      const agent = new UserAgent({ issuer: base });
+      await agent.signIn(user);
+      return agent;
+    }),
+  );
+}
+
+function basicOf(client: Record<string, string>): string {
+  return `Basic ${Buffer.from(`${client['client_id']}:${client['client_secret']}`).toString('base64')}`;
+}
+
+function expectStatus(answer: Answer, status: number): Answer {
+  if (answer.status !== status) throw new Error(`answered with ${answer.status}: ${answer.body.slice(0, 300)}`);
+  return answer;
+}
+
+async function versionOf(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
+  await client.end();
+  return `PostgreSQL ${rows[0]!.version.split(' ')[0]}`;
+}

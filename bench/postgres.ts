@@ -1,0 +1,67 @@
+// The PostgreSQL server that a benchmark runs on: the embedded one, or an installed one, on a temporary folder with fsync on.
+import { execFileSync, spawn } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../src/database/embedded.ts';
+
+export interface Postgres {
+  connection: { host: string; port: number; user: string; database: string };
+  stop(): Promise<void>;
+}
+
+/** @param bin the folder with an installed server's programs; undefined for the embedded one */
+export async function startPostgres(folder: string, bin: string | undefined): Promise<Postgres> {
+  if (bin !== undefined) return startInstalled(folder, bin);
+  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log: () => undefined });
+  return { connection: server.connection, stop: () => server.stop() };
+}
+
+async function startInstalled(folder: string, bin: string): Promise<Postgres> {
+  // PostgreSQL refuses to run as root
+  const owner = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : undefined;
+  const home = join(folder, 'postgres');
+  mkdirSync(home);
+  if (owner) {
+    chmodSync(folder, 0o755);
+    chownSync(home, owner.uid, owner.gid);
+  }
+  const data = join(home, 'data');
+  const user = 'gatehouse';
+  execFileSync(join(bin, 'initdb'), ['-D', data, '-U', user, '-A', 'trust', '-E', 'UTF8', '--locale=C'], {
+    ...owner,
+    cwd: home,
+  });
+  const child = spawn(join(bin, 'postgres'), ['-D', data, '-k', home, '-c', 'listen_addresses='], {
+    ...owner,
+    cwd: home,
+    stdio: 'ignore',
+  });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const connection = { host: home, port: 5432, user, database: 'gatehouse' };
+  for (let attempt = 0; ; attempt++) {
+    const client = new pg.Client({ ...connection, database: 'postgres' });
+    try {
+      await client.connect();
+      await client.query('CREATE DATABASE gatehouse');
+      break;
+    } catch (error) {
+      if (attempt > 200) throw error;
+      await delay(50);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+  return {
+    connection,
+    async stop() {
+      child.kill('SIGINT');
+      await exited;
+    },
+  };
+}
+
+function idOf(flag: '-u' | '-g'): number {
+  return Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
+}

@@ -1,0 +1,198 @@
+// GET and POST /account, the other pages of their own, and the headers that every page carries.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, hiddenFields, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+let service: TestService;
+let user: User;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2 });
+  user = await service.createUser({ username: 'alice', claims: { name: '<i>Alice</i>' } });
+});
+afterAll(() => service?.stop());
+
+async function signedIn(person = user): Promise<UserAgent> {
+  const agent = new UserAgent(service);
+  await agent.signIn(person);
+  return agent;
+}
+
+async function accessToken(agent: UserAgent, client: TestClient): Promise<string> {
+  const { body } = await tokenRequest(service.issuer, client, {
+    grant_type: 'authorization_code',
+    code: responseParameters(await agent.authorize(client, undefined))['code']!,
+    redirect_uri: client.redirectUri,
+  });
+  return body['access_token'] as string;
+}
+
+const userinfo = (base: string, token: string) =>
+  fetch(`${base}/user/info`, { headers: { authorization: `Bearer ${token}` } }).then(({ status }) => status);
+
+test('signed out, the page leads to sign-in and back (decisions section 3)', async () => {
+  const agent = new UserAgent(service);
+  const page = await agent.get('/account');
+  expect([page.status, page.location]).toEqual([303, `${service.issuer}/login`]);
+  expect((await agent.signIn(user, await agent.follow(page))).url).toBe(`${service.issuer}/account`);
+  expect((await agent.get('/')).location).toBe(`${service.issuer}/account`);
+});
+
+test('it shows who one is and which applications were let in, as text (security R93)', async () => {
+  const agent = await signedIn();
+  const client = await service.createClient({ client_name: 'Harbour <script>' });
+  await agent.authorize(client, undefined, { scope: 'openid email' });
+  const { body } = await agent.get('/account');
+  for (const shown of ['alice', '&lt;i&gt;Alice&lt;/i&gt;', 'Harbour &lt;script&gt;', 'See your email address'])
+    expect(body).toContain(shown);
+});
+
+test('a withdrawn grant ends what came of it everywhere, and is asked for again (decisions section 3)', async () => {
+  const agent = await signedIn();
+  const [client, other] = [await service.createClient(), await service.createClient()];
+  const [token, kept] = [await accessToken(agent, client), await accessToken(agent, other)];
+  expect(await userinfo(service.instances[1]!, token)).toBe(200);
+  const page = await agent.submit(await agent.get('/account'), { withdraw: client.clientId });
+  expect(page.status).toBe(200);
+  expect(page.body).not.toContain(client.clientId);
+  for (const base of service.instances) {
+    expect(await userinfo(base, token)).toBe(401);
+    expect(await userinfo(base, kept)).toBe(200);
+  }
+  const silent = await agent.get(authorizationUrl(service.issuer, client, { prompt: 'none' }));
+  expect(responseParameters(silent)['error']).toBe('consent_required');
+});
+
+test.each<[string, (csrf: string) => Record<string, string>, Record<string, string>]>([
+  ['without the token', () => ({ csrf: '' }), {}],
+  ['with an invented token', () => ({ csrf: 'A'.repeat(43) }), {}],
+  ['from a foreign origin', (csrf) => ({ csrf }), { origin: 'https://evil.example' }],
+  ['from another site', (csrf) => ({ csrf }), { 'sec-fetch-site': 'cross-site' }],
+])('a form %s withdraws nothing (security R55)', async (_what, fields, headers) => {
+  const agent = await signedIn();
+  const client = await service.createClient();
+  const token = await accessToken(agent, client);
+  const csrf = hiddenFields((await agent.get('/account')).body)['csrf']!;
+  const answer = await agent.post('/account', { ...fields(csrf), withdraw: client.clientId }, headers);
+  expect(answer.status).toBe(Object.keys(headers).length > 0 ? 403 : 400);
+  expect(await userinfo(service.issuer, token)).toBe(200);
+});
+
+test('the token of another page, another person or an earlier session withdraws nothing (security R55)', async () => {
+  const agent = await signedIn();
+  const client = await service.createClient();
+  const token = await accessToken(agent, client);
+  const bob = await signedIn(await service.createUser());
+  await accessToken(bob, client);
+  const tokens = [
+    hiddenFields((await agent.get('/logout')).body)['csrf']!,
+    hiddenFields((await bob.get('/account')).body)['csrf']!,
+  ];
+  for (const csrf of tokens)
+    expect((await agent.post('/account', { csrf, withdraw: client.clientId })).status).toBe(400);
+  expect(await userinfo(service.issuer, token)).toBe(200);
+  // bob's form ends bob's grant alone
+  await bob.submit(await bob.get('/account'), { withdraw: client.clientId });
+  expect(await userinfo(service.issuer, token)).toBe(200);
+});
+
+test('a withdrawal of what is not there, in any shape, is no error of the server (security R107)', async () => {
+  const agent = await signedIn();
+  await agent.authorize(await service.createClient(), undefined);
+  const page = await agent.get('/account');
+  for (const withdraw of ['unknown', 'a\0b', '__proto__', 'x'.repeat(5000), "' OR 1=1"])
+    expect((await agent.submit(page, { withdraw })).status).toBeLessThan(500);
+});
+
+test('sub-resource loads and HEAD get nothing of the page (security R8)', async () => {
+  const agent = await signedIn();
+  expect((await agent.get('/account', { 'sec-fetch-dest': 'iframe' })).status).toBe(403);
+  expect((await agent.fetch('/account', { method: 'HEAD' })).status).toBe(405);
+});
+
+test('every page, errors and 404 included, forbids framing, sniffing, caching and foreign content (security R57, R96, A23)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  const consent = await agent.follow(await agent.get(authorizationUrl(service.issuer, client)));
+  const granted = await service.createClient({ scope: 'openid' });
+  await agent.authorize(granted, undefined);
+  const visitor = new UserAgent(service);
+  const pages = {
+    login: await visitor.get('/login'),
+    'login of a client': await visitor.follow(await visitor.get(authorizationUrl(service.issuer, client))),
+    'login with a problem': await visitor.get('/login?problem=client'),
+    consent,
+    continue: await agent.get(
+      `/authenticate?${new URLSearchParams({ client_id: granted.clientId, redirect_uri: granted.redirectUri }).toString()}`,
+    ),
+    account: await agent.get('/account'),
+    logout: await agent.get('/logout'),
+    'signed out': await visitor.get('/logout'),
+    'a logout problem': await visitor.get('/logout?post_logout_redirect_uri=https://evil.example/'),
+    'form post': await agent.get(authorizationUrl(service.issuer, granted, { response_mode: 'form_post' })),
+    error: await visitor.get('/error'),
+    'access denied': await visitor.get('/access-denied'),
+    'not found': await visitor.get('/nowhere'),
+    'wrong method': await visitor.fetch('/login', { method: 'DELETE' }),
+    'wrong body': await visitor.fetch('/login', { method: 'POST' }),
+    'sub-resource': await visitor.get('/authorize', { 'sec-fetch-dest': 'image' }),
+  };
+  for (const [name, page] of Object.entries(pages)) {
+    const header = (of: string) => page.headers.get(of) ?? '';
+    expect(header('content-type'), name).toBe('text/html; charset=utf-8');
+    expect(header('x-frame-options'), name).toBe('DENY');
+    expect(header('x-content-type-options'), name).toBe('nosniff');
+    expect(header('referrer-policy'), name).toBe('no-referrer');
+    expect(header('cross-origin-opener-policy'), name).toBe('same-origin');
+    expect(header('cache-control'), name).toContain('no-store');
+    const policy = header('content-security-policy');
+    for (const rule of [
+      `default-src 'none'`,
+      `base-uri 'none'`,
+      `object-src 'none'`,
+      `frame-ancestors 'none'`,
+      `form-action 'self'`,
+    ])
+      expect(policy, name).toContain(rule);
+    expect(policy, name).not.toMatch(/unsafe|\*/);
+    expect(
+      [...page.headers.keys()].filter((key) => key.startsWith('access-control-')),
+      name,
+    ).toEqual([]);
+    expect(page.body, name).not.toMatch(/<script(?![^>]*\bsrc=)(?![^>]*>[^<]*submit)|\son[a-z]+=|style="/i);
+  }
+  expect(pages.consent.headers.get('content-security-policy')).toContain(
+    `form-action 'self' ${new URL(client.redirectUri).origin}`,
+  );
+  for (const name of ['login', 'account', 'logout'] as const)
+    expect(pages[name].headers.get('content-security-policy')).toContain(`form-action 'self';`);
+  for (const name of ['error', 'login with a problem', 'a logout problem', 'wrong body'] as const)
+    expect(pages[name].status, name).toBeGreaterThanOrEqual(400);
+  for (const redirect of [await visitor.get('/account'), await agent.get(authorizationUrl(service.issuer, granted))]) {
+    expect(redirect.headers.get('x-frame-options')).toBe('DENY');
+    expect(redirect.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(redirect.headers.get('cache-control')).toContain('no-store');
+  }
+});
+
+test('programs are answered with JSON, people with a page (decisions section 7)', async () => {
+  const answer = await fetch(`${service.issuer}/consent`, { method: 'POST', body: new URLSearchParams({ x: '1' }) });
+  expect(answer.status).toBe(400);
+  expect(answer.headers.get('content-type')).toMatch('application/json');
+  expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
+});
+
+test('a foreign Host header appears in no page and no redirect (security A116)', async () => {
+  const agent = await signedIn();
+  const client = await service.createClient({}, { firstParty: true });
+  const forwarded = {
+    'x-forwarded-host': 'evil.example',
+    'x-forwarded-proto': 'https',
+    forwarded: 'host=evil.example',
+  };
+  for (const path of ['/login', '/account', '/', authorizationUrl(service.issuer, client)]) {
+    const page = await agent.get(path, forwarded);
+    expect(page.body + [...page.headers].join()).not.toContain('evil.example');
+  }
+});

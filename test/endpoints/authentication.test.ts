@@ -1,0 +1,273 @@
+// GET and POST /authenticate: the short form of an authorization request, and when it asks first.
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import {
+  authorizationUrl,
+  hiddenFields,
+  type Page,
+  pkce,
+  responseParameters,
+  tokenRequest,
+  UserAgent,
+} from '../helpers/user-agent.ts';
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+let service: TestService;
+let user: User;
+beforeAll(async () => {
+  service = await startTestService();
+  user = await service.createUser({ username: 'alice' });
+});
+afterAll(() => service?.stop());
+
+const address = (client: Pick<TestClient, 'clientId' | 'redirectUri'>, parameters: Record<string, string> = {}) =>
+  `${service.issuer}/authenticate?${new URLSearchParams({
+    client_id: client.clientId,
+    redirect_uri: client.redirectUri,
+    ...parameters,
+  }).toString()}`;
+
+/** What a browser sends when another site, the service itself, or the person's own hand leads here. */
+const foreign = { 'sec-fetch-site': 'cross-site' };
+const own = { 'sec-fetch-site': 'none' };
+const { code_verifier, ...challenge } = pkce();
+
+/** A browser in which the user is signed in and has let the clients in for all that they registered. */
+async function signedIn(...clients: TestClient[]): Promise<UserAgent> {
+  const agent = new UserAgent(service);
+  await agent.signIn(user);
+  for (const client of clients) await agent.authorize(client, undefined, { scope: client.metadata.scope });
+  return agent;
+}
+
+const redeem = (client: TestClient, page: Page, more: Record<string, string> = {}) =>
+  tokenRequest(service.issuer, client, {
+    grant_type: 'authorization_code',
+    code: responseParameters(page)['code']!,
+    redirect_uri: client.redirectUri,
+    ...more,
+  });
+
+async function rows(): Promise<number[]> {
+  return Promise.all(
+    ['authorization_codes', 'client_sessions', 'authorization_requests'].map(
+      async (table) => (await service.database.sql<{ n: number }>(`SELECT count(*)::int AS n FROM ${table}`))[0]!.n,
+    ),
+  );
+}
+
+test('with a live session it redirects with a code for the scopes of the registration (specification 4.2, decisions section 3)', async () => {
+  const client = await service.createClient({ scope: 'openid email phone' });
+  const agent = await signedIn(client);
+  const page = await agent.get(address(client, { state: 's', nonce: 'n', ...challenge }), foreign);
+  expect(page.status).toBe(302);
+  expect(page.location).toMatch(`${client.redirectUri}?`);
+  expect(Object.keys(responseParameters(page)).sort()).toEqual(['code', 'iss', 'state']);
+  expect(responseParameters(page)).toMatchObject({ state: 's', iss: service.issuer });
+  expect((await redeem(client, page)).body['error']).toBe('invalid_grant');
+  expect((await redeem(client, page, { code_verifier: pkce().code_verifier })).body['error']).toBe('invalid_grant');
+  const { body } = await redeem(client, page, { code_verifier });
+  expect(body['scope']).toBe('openid email phone');
+  expect(decodeJwt(body['id_token'] as string)).toMatchObject({ nonce: 'n', sub: user.sub, aud: client.clientId });
+});
+
+test('a scope, a response type, a mode or a prompt of the caller is not honoured (decisions section 3)', async () => {
+  const client = await service.createClient({ scope: 'openid email' });
+  const agent = await signedIn(client);
+  const sent = {
+    scope: 'openid phone',
+    response_type: 'token',
+    response_mode: 'fragment',
+    prompt: 'none',
+    max_age: '0',
+  };
+  const page = await agent.get(address(client, { ...sent, ...challenge }), foreign);
+  expect(page.status).toBe(302);
+  const { body } = await redeem(client, page, { code_verifier });
+  expect(body['scope']).toBe('openid email');
+});
+
+test('signed out, the person signs in and allows first, and the code goes on (specification 4.2)', async () => {
+  const client = await service.createClient();
+  const agent = new UserAgent(service);
+  const first = await agent.get(address(client, { state: 's', ...challenge }), foreign);
+  expect(first.location).toMatch(`${service.issuer}/login?transaction=`);
+  const consent = await agent.signIn(user, await agent.follow(first));
+  expect(consent.body).toContain('id="allow"');
+  const end = await agent.submit(consent, { decision: 'allow' });
+  expect(responseParameters(end)).toMatchObject({ state: 's', iss: service.issuer });
+  expect((await redeem(client, end, { code_verifier })).status).toBe(200);
+});
+
+test('signed in without a grant, the person is asked (decisions section 3)', async () => {
+  const client = await service.createClient();
+  const page = await (await signedIn()).get(address(client, challenge), foreign);
+  expect(page.location).toMatch(`${service.issuer}/consent?transaction=`);
+});
+
+test('unknown, disabled and public clients and a wrong redirect URI get one and the same page (security A106, A2)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  for (const browser of [agent, new UserAgent(service)]) {
+    const answers = [];
+    for (const of of [
+      { clientId: 'unknown', redirectUri: client.redirectUri },
+      await service.createClient({}, { status: 'disabled' }),
+      await service.createClient({ token_endpoint_auth_method: 'none' }),
+      { clientId: client.clientId, redirectUri: 'https://evil.example/' },
+      { clientId: client.clientId, redirectUri: `${client.redirectUri}/` },
+    ]) {
+      for (const more of [{}, challenge] as Record<string, string>[]) {
+        const redirect = await browser.get(address(of, more), foreign);
+        expect([redirect.status, redirect.location]).toEqual([303, `${service.issuer}/login?problem=client`]);
+        const page = await browser.follow(redirect);
+        expect(page.status).toBe(400);
+        answers.push({
+          body: page.body,
+          headers: [...redirect.headers, ...page.headers].filter(([name]) => name !== 'date'),
+        });
+      }
+    }
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+    expect(answers[0]!.body).not.toMatch(/evil\.example|<form/);
+  }
+});
+
+test('missing and repeated parameters are told on the own page only (security R5)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn(client);
+  for (const wrong of [
+    `${service.issuer}/authenticate`,
+    `${service.issuer}/authenticate?client_id=${client.clientId}`,
+    `${address(client, challenge)}&state=1&state=2`,
+    `${address(client, challenge)}&redirect_uri=https://evil.example/`,
+    `${address(client, { ...challenge, state: 'a\0b' })}`,
+    `${address(client, { ...challenge, nonce: 'a\0b' })}`,
+  ]) {
+    const page = await agent.get(wrong, foreign);
+    expect(page.location).toMatch(`${service.issuer}/login?problem=`);
+    expect((await agent.follow(page)).status).toBe(400);
+  }
+});
+
+test.each([
+  ['plain', { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' }],
+  ['no method', { code_challenge: 'a'.repeat(43) }],
+  ['42 characters', { code_challenge: 'a'.repeat(42), code_challenge_method: 'S256' }],
+])('a code_challenge with %s is invalid_request here too (security A33)', async (_what, sent) => {
+  const client = await service.createClient();
+  const agent = await signedIn(client);
+  const page = await agent.get(address(client, { ...sent, state: 's' }), foreign);
+  expect(responseParameters(page)).toMatchObject({ error: 'invalid_request', state: 's', iss: service.issuer });
+  const visitor = await new UserAgent(service).get(address(client, sent), foreign);
+  expect(visitor.location).toMatch(`${service.issuer}/login?transaction=`);
+});
+
+test('a client that registered require_pkce must send a challenge, however the visit began (decisions section 3)', async () => {
+  const strict = await service.createClient({ require_pkce: true });
+  const agent = new UserAgent(service);
+  await agent.signIn(user);
+  for (const headers of [foreign, own])
+    expect(responseParameters(await agent.get(address(strict), headers))['error']).toBe('invalid_request');
+});
+
+test.each<[string, Record<string, string>]>([
+  ['from another site', foreign],
+  ['from a sister site', { 'sec-fetch-site': 'same-site' }],
+  ['of a browser that does not say from where', {}],
+])(
+  'a visit %s without a challenge asks "Continue to CLIENT as USER" first (decisions section 3)',
+  async (_what, headers) => {
+    const client = await service.createClient({ client_name: 'Harbour' });
+    const agent = await signedIn(client);
+    const [codes] = await rows();
+    const page = await agent.get(address(client, { state: 's', nonce: 'n' }), headers);
+    expect(page.status).toBe(200);
+    expect(page.location).toBeUndefined();
+    for (const shown of ['Harbour', 'alice', 'rp.example.com', 'id="continue"']) expect(page.body).toContain(shown);
+    expect(Object.keys(hiddenFields(page.body)).sort()).toEqual(['csrf', 'transaction']);
+    expect((await rows())[0]).toBe(codes);
+    const answer = await agent.post('/authenticate', hiddenFields(page.body));
+    expect(answer.status).toBe(303);
+    const end = await agent.follow(answer);
+    expect(end.status).toBe(302);
+    expect(responseParameters(end)).toMatchObject({ state: 's', iss: service.issuer });
+    expect(decodeJwt((await redeem(client, end)).body['id_token'] as string)['nonce']).toBe('n');
+    // Back: it was answered
+    expect((await agent.follow(await agent.post('/authenticate', hiddenFields(page.body)))).status).toBe(400);
+  },
+);
+
+test('no page comes between for a first-party client, with a challenge, or when the person came by hand (decisions section 3)', async () => {
+  const client = await service.createClient();
+  const trusted = await service.createClient({}, { firstParty: true });
+  const agent = await signedIn(client);
+  for (const [of, parameters, headers] of [
+    [trusted, {}, foreign],
+    [client, challenge, foreign],
+    [client, {}, own],
+    [client, {}, { 'sec-fetch-site': 'same-origin' }],
+  ] as [TestClient, Record<string, string>, Record<string, string>][])
+    expect(responseParameters(await agent.get(address(of, parameters), headers))['code']).toBeDefined();
+});
+
+test.each<[string, (form: Record<string, string>, other: string) => Record<string, string>, Record<string, string>]>([
+  ['without the token', ({ transaction }) => ({ transaction: transaction! }), {}],
+  ['with an invented token', (form) => ({ ...form, csrf: 'A'.repeat(43) }), {}],
+  ['with the token of another page', (form, csrf) => ({ ...form, csrf }), {}],
+  ['from a foreign origin', (form) => form, { origin: 'https://evil.example' }],
+  ['from another site', (form) => form, { 'sec-fetch-site': 'cross-site' }],
+])('a button pressed %s goes nowhere (security R55)', async (_what, form, headers) => {
+  const client = await service.createClient();
+  const agent = await signedIn(client);
+  const page = await agent.get(address(client), foreign);
+  const other = hiddenFields((await agent.get(address(client), foreign)).body)['csrf']!;
+  const [codes] = await rows();
+  const end = await agent.follow(await agent.post('/authenticate', form(hiddenFields(page.body), other), headers));
+  expect(end.status).toBe(Object.keys(headers).length > 0 ? 403 : 400);
+  expect((await rows())[0]).toBe(codes);
+});
+
+test('images, frames, scripts, prefetches and HEAD get no code, no redirect and no row (security A108)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn(client);
+  const before = await rows();
+  for (const browser of [agent, new UserAgent(service)]) {
+    for (const headers of [
+      { 'sec-fetch-dest': 'image' },
+      { 'sec-fetch-dest': 'iframe' },
+      { 'sec-fetch-dest': 'empty' },
+      { 'sec-purpose': 'prefetch' },
+    ] as Record<string, string>[]) {
+      for (const parameters of [{}, challenge] as Record<string, string>[]) {
+        const page = await browser.get(address(client, parameters), headers);
+        expect([page.status, page.location]).toEqual([403, undefined]);
+      }
+    }
+    expect((await browser.fetch(address(client, challenge), { method: 'HEAD' })).status).toBe(405);
+  }
+  expect(await rows()).toEqual(before);
+});
+
+test('of many calls the newest five codes live, the older ones are dead (security R19, A110)', async () => {
+  const client = await service.createClient({}, { firstParty: true });
+  const agent = await signedIn();
+  const pages = [];
+  for (let call = 0; call < 8; call++) pages.push(await agent.get(address(client), own));
+  const statuses = [];
+  for (const page of pages) statuses.push((await redeem(client, page)).status);
+  expect(statuses).toEqual([400, 400, 400, 200, 200, 200, 200, 200]);
+});
+
+test('the code belongs to the session of the cookie, and to no other client (security R12)', async () => {
+  const client = await service.createClient();
+  const other = await service.createClient();
+  const agent = await signedIn(client);
+  const page = await agent.get(address(client, challenge), foreign);
+  expect((await redeem(other, page, { code_verifier })).body['error']).toBe('invalid_grant');
+  expect((await redeem(client, page, { code_verifier })).status).toBe(200);
+  const silent = await agent.get(authorizationUrl(service.issuer, other, { prompt: 'none' }));
+  expect(responseParameters(silent)['error']).toBe('consent_required');
+});

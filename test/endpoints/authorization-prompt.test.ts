@@ -1,0 +1,225 @@
+// What an authorization request demands of the sign-in: prompt, max_age, login_hint and id_token_hint.
+import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, type Page, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+let service: TestService;
+let alice: User;
+let bob: User;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService();
+  alice = await service.createUser({ username: 'alice' });
+  bob = await service.createUser({ username: 'bob' });
+  client = await service.createClient();
+});
+afterAll(() => service?.stop());
+
+/** A browser in which somebody is signed in and has let the client in. */
+async function signedIn(user: User): Promise<UserAgent> {
+  const agent = new UserAgent(service);
+  await agent.authorize(client, user);
+  return agent;
+}
+
+const ask = async (agent: UserAgent, parameters: Record<string, string>, of: TestClient = client) =>
+  agent.follow(await agent.get(authorizationUrl(service.issuer, of, parameters)));
+
+async function idToken(page: Page, of: TestClient = client): Promise<string> {
+  const { body } = await tokenRequest(service.issuer, of, {
+    grant_type: 'authorization_code',
+    code: responseParameters(page)['code']!,
+    redirect_uri: of.redirectUri,
+  });
+  return body['id_token'] as string;
+}
+
+/** Makes every session of a user look as if its sign-in had happened earlier. */
+const age = (user: User, seconds: number) =>
+  service.database.sql(`UPDATE sessions SET auth_time = auth_time - make_interval(secs => $2) WHERE sub = $1`, [
+    user.sub,
+    seconds,
+  ]);
+
+const isSignInPage = (page: Page) => page.status === 200 && page.body.includes('id="password"');
+
+test.each(['login', 'select_account'])(
+  'prompt=%s asks a signed-in person again, and only a new sign-in satisfies it (OpenID Connect Core 3.1.2.1, security R9)',
+  async (prompt) => {
+    const agent = await signedIn(alice);
+    const page = await ask(agent, { prompt });
+    expect(isSignInPage(page)).toBe(true);
+    const transaction = new URL(page.url).searchParams.get('transaction')!;
+    // reload, going round the page, an empty form and a wrong password change nothing
+    expect(isSignInPage(await agent.get(page.url))).toBe(true);
+    const round = await agent.get(`/authorize?transaction=${transaction}`);
+    expect(round.location).toBe(page.url);
+    expect((await agent.submit(page, {})).status).toBe(400);
+    expect((await agent.submit(page, { username: alice.username, password: 'wrong password' })).status).toBe(400);
+    expect((await agent.get(`/authorize?transaction=${transaction}`)).location).toBe(page.url);
+    expect((await ask(agent, { prompt })).url).toMatch('/login?transaction=');
+    const end = await agent.signIn(alice, page);
+    expect(responseParameters(end)['code']).toBeDefined();
+  },
+);
+
+test('a sign-in for one request does not satisfy prompt=login of a later one (security R9)', async () => {
+  const agent = await signedIn(alice);
+  const end = await agent.signIn(alice, await ask(agent, { prompt: 'login' }));
+  expect(responseParameters(end)['code']).toBeDefined();
+  expect(isSignInPage(await ask(agent, { prompt: 'login' }))).toBe(true);
+});
+
+test('the consent page is no way round prompt=login (security R9)', async () => {
+  const agent = await signedIn(alice);
+  const login = await ask(agent, { prompt: 'login consent' });
+  const transaction = new URL(login.url).searchParams.get('transaction')!;
+  const consent = await agent.get(`/consent?transaction=${transaction}`);
+  const end = consent.body.includes('id="allow"') ? await agent.submit(consent, { decision: 'allow' }) : consent;
+  expect(end.location ?? '').not.toContain('code=');
+  expect(isSignInPage(await agent.get(`/login?transaction=${transaction}`))).toBe(true);
+});
+
+test('prompt=consent asks again what was granted before (OpenID Connect Core 3.1.2.1)', async () => {
+  const agent = await signedIn(alice);
+  const page = await ask(agent, { prompt: 'consent' });
+  expect(page.body).toContain('id="allow"');
+  expect(responseParameters(await agent.submit(page, { decision: 'allow' }))['code']).toBeDefined();
+});
+
+test('prompt=none answers with a code where nothing is to ask, else says what is missing (OpenID Connect Core 3.1.2.6)', async () => {
+  const agent = await signedIn(alice);
+  const answer = async (parameters: Record<string, string>, of = client, by = agent) =>
+    responseParameters(await ask(by, { prompt: 'none', state: 's', ...parameters }, of));
+  expect((await answer({}))['code']).toBeDefined();
+  expect(await answer({ scope: 'openid email' })).toMatchObject({ error: 'consent_required', state: 's' });
+  expect(await answer({}, await service.createClient())).toMatchObject({ error: 'consent_required' });
+  expect(await answer({}, client, new UserAgent(service))).toMatchObject({ error: 'login_required' });
+  await age(alice, 100);
+  expect(await answer({ max_age: '99' })).toMatchObject({ error: 'login_required', iss: service.issuer });
+  expect((await answer({ max_age: '1000' }))['code']).toBeDefined();
+});
+
+test('max_age is kept by a real new sign-in, which auth_time shows (OpenID Connect Core 3.1.2.1, security R9)', async () => {
+  const agent = await signedIn(alice);
+  const young = decodeJwt(await idToken(await ask(agent, { max_age: '300' })));
+  await age(alice, 400);
+  const old = decodeJwt(await idToken(await ask(agent, { max_age: '1000' })));
+  expect(old['auth_time']).toBe((young['auth_time'] as number) - 400);
+  const page = await ask(agent, { max_age: '300' });
+  expect(isSignInPage(page)).toBe(true);
+  expect(page.body).toContain('value="alice"');
+  const renewed = decodeJwt(await idToken(await agent.signIn(alice, page)));
+  expect(renewed['auth_time'] as number).toBeGreaterThanOrEqual(young['auth_time'] as number);
+});
+
+test('max_age=0 asks for a sign-in always (OpenID Connect Core 3.1.2.1)', async () => {
+  const agent = await signedIn(alice);
+  const page = await ask(agent, { max_age: '0' });
+  expect(isSignInPage(page)).toBe(true);
+  expect(responseParameters(await agent.signIn(alice, page))['code']).toBeDefined();
+});
+
+test("a client's default_max_age holds where the request has none (OpenID Connect Registration 2)", async () => {
+  const strict = await service.createClient({ default_max_age: 60 });
+  const agent = await signedIn(alice);
+  await agent.authorize(strict, undefined);
+  await age(alice, 61);
+  expect(isSignInPage(await ask(agent, {}, strict))).toBe(true);
+  expect(responseParameters(await ask(agent, { max_age: '600' }, strict))['code']).toBeDefined();
+});
+
+test('login_hint stands in the field, as text, and decides nothing (OpenID Connect Core 3.1.2.1)', async () => {
+  const page = await ask(new UserAgent(service), { login_hint: 'bob' });
+  expect(page.body).toMatch(/<input id="username"[^>]*value="bob"/);
+  const unknown = await ask(new UserAgent(service), { login_hint: 'nobody at all' });
+  expect(unknown.status).toBe(200);
+  const agent = await signedIn(alice);
+  expect(responseParameters(await ask(agent, { login_hint: 'bob', prompt: 'none' }))['code']).toBeDefined();
+});
+
+test('an id_token_hint of the person who is signed in is met without a page (OpenID Connect Core 3.1.2.1)', async () => {
+  const agent = await signedIn(alice);
+  const hint = await idToken(await ask(agent, {}));
+  expect(responseParameters(await ask(agent, { id_token_hint: hint, prompt: 'none' }))['code']).toBeDefined();
+});
+
+test('an expired id_token_hint is still a hint (OpenID Connect Core 3.1.2.1)', async () => {
+  const brief = await service.createClient();
+  await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [brief.clientId]);
+  const agent = await signedIn(alice);
+  let hint = '';
+  // until the change has reached the instance
+  await expect
+    .poll(async () => {
+      hint = await idToken(await agent.authorize(brief, undefined), brief);
+      const { exp, iat } = decodeJwt(hint);
+      return exp! - iat!;
+    })
+    .toBe(1);
+  await expect.poll(() => Date.now() / 1000, { timeout: 10_000 }).toBeGreaterThan(decodeJwt(hint).exp! + 1);
+  expect(responseParameters(await ask(agent, { id_token_hint: hint, prompt: 'none' }))['code']).toBeDefined();
+  const bobs = await signedIn(bob);
+  expect(responseParameters(await ask(bobs, { id_token_hint: hint, prompt: 'none' }))['error']).toBe('login_required');
+});
+
+test("another person's id_token_hint never gets a code for the one who is signed in (security A6)", async () => {
+  const bobs = await idToken(await ask(await signedIn(bob), {}));
+  const agent = await signedIn(alice);
+  const silent = responseParameters(await ask(agent, { id_token_hint: bobs, prompt: 'none', state: 's' }));
+  expect(silent).toMatchObject({ error: 'login_required', state: 's', iss: service.issuer });
+  expect(silent).not.toHaveProperty('code');
+  const page = await ask(agent, { id_token_hint: bobs });
+  expect(isSignInPage(page)).toBe(true);
+  // alice signs in once more: the client expects bob, and asking again would not end
+  const again = responseParameters(await agent.signIn(alice, page));
+  expect(again).toMatchObject({ error: 'login_required' });
+  expect(again).not.toHaveProperty('code');
+  const right = await agent.signIn(bob, await ask(agent, { id_token_hint: bobs }));
+  const consent = right.body.includes('id="allow"') ? await agent.submit(right, { decision: 'allow' }) : right;
+  expect(decodeJwt(await idToken(consent)).sub).toBe(bob.sub);
+});
+
+test('what is no ID Token of this service is refused as a hint (OpenID Connect Core 3.1.2.1)', async () => {
+  const agent = await signedIn(alice);
+  const good = await idToken(await ask(agent, {}));
+  const claims = decodeJwt(good);
+  const [header = '', payload = '', signature = ''] = good.split('.');
+  const { privateKey, publicKey } = await generateKeyPair('RS256');
+  const jwk = await exportJWK(publicKey);
+  const sign = (alg: 'RS256', more = {}) =>
+    new SignJWT({ ...claims, ...more }).setProtectedHeader({ alg, jwk }).sign(privateKey);
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const { body } = await tokenRequest(service.issuer, client, {
+    grant_type: 'authorization_code',
+    code: responseParameters(await ask(agent, {}))['code']!,
+    redirect_uri: client.redirectUri,
+  });
+  for (const [what, hint] of Object.entries({
+    unsigned: `${encode({ alg: 'none' })}.${payload}.`,
+    'unsigned with a signature': `${encode({ alg: 'none' })}.${payload}.${signature}`,
+    'flipped signature': `${header}.${payload}.${signature[0] === 'A' ? 'B' : 'A'}${signature.slice(1)}`,
+    'other subject': `${header}.${encode({ ...claims, sub: bob.sub })}.${signature}`,
+    'own key in the header': await sign('RS256'),
+    'other issuer': await sign('RS256', { iss: 'https://evil.example' }),
+    'an access token': body['access_token'] as string,
+    garbage: 'garbage',
+    'four parts': `${good}.x`,
+    oversize: `${'a'.repeat(9000)}.b.c`,
+    'hs256 with the public key': await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(Buffer.from(JSON.stringify(jwk))),
+  })) {
+    const page = await agent.post('/authorize', {
+      ...Object.fromEntries(new URL(authorizationUrl(service.issuer, client)).searchParams),
+      id_token_hint: hint,
+      state: 's',
+    });
+    const sent = responseParameters(page);
+    expect(sent, what).toMatchObject({ error: 'invalid_request', state: 's', iss: service.issuer });
+    expect(sent, what).not.toHaveProperty('code');
+  }
+});

@@ -1,0 +1,273 @@
+// The command line as a process, beside a running service on the same database: each command, its JSON, and its one-line errors.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../helpers/command-line.ts';
+import { call, eventually, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  await service.createUser({ admin: true });
+});
+afterAll(() => service?.stop());
+
+const password = 'correct horse battery staple';
+const run = (args: string[], stdin?: string, environment: Record<string, string> = {}) =>
+  runCommand(service, args, { ...(stdin !== undefined && { stdin }), environment });
+
+/** Runs a command that must succeed, and reads its JSON. */
+async function json<T = Record<string, unknown>>(args: string[], stdin?: string): Promise<T> {
+  const { code, stdout, stderr } = await run([...args, '--json'], stdin);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/^[^\n]+\n$/);
+  return JSON.parse(stdout) as T;
+}
+
+describe('users', () => {
+  test('are made with claims of every type, sign in at once, and are listed (decisions section 8)', async () => {
+    const made = await json(
+      [
+        ...['user', 'create', '--username', 'alice', '--email', 'alice@example.com', '--password-stdin'],
+        ...['--claim', 'name=Alice Adams', '--claim', 'email_verified=true', '--claim', 'nickname=[x]'],
+        ...[
+          '--claim',
+          'address={"country": "FR"}',
+          '--claim',
+          'phone_number_verified=false',
+          '--claim',
+          'given_name="A"',
+        ],
+        ...['--group', 'staff', '--group', 'crew', '--admin'],
+      ],
+      password,
+    );
+    expect(made).toMatchObject({
+      username: 'alice',
+      email: 'alice@example.com',
+      email_verified: true,
+      admin: true,
+      groups: ['staff', 'crew'],
+      claims: {
+        name: 'Alice Adams',
+        address: { country: 'FR' },
+        phone_number_verified: false,
+        given_name: '"A"',
+        nickname: '[x]',
+      },
+    });
+    expect((await new UserAgent(service).signIn({ username: 'alice', password })).url).toMatch(/\/account$/);
+    const list = await json<Record<string, unknown>[]>(['user', 'list']);
+    expect(list.find((user) => user['username'] === 'alice')).toEqual(made);
+    expect((await run(['user', 'list'])).stdout).toMatch(/^alice +enabled +yes +alice@example\.com +[\w-]+$/m);
+  });
+
+  test('that are disabled or get a password lose their tokens at once (security R54)', async () => {
+    for (const [args, stdin] of [
+      [['user', 'disable'], undefined],
+      [['user', 'set-password', '--password-stdin'], 'another long password'],
+    ] as const) {
+      const user = await service.createUser();
+      const { access_token } = await obtainTokens(service, await service.createClient(), user);
+      expect(await json([...args, user.username], stdin)).toMatchObject({ sub: user.sub });
+      expect(await userinfo(service.issuer, access_token)).toMatchObject({ status: 401 });
+      if (stdin !== undefined) {
+        const again = await new UserAgent(service).signIn({ username: user.username, password: stdin });
+        expect(again.url).toMatch(/\/account$/);
+      }
+    }
+  });
+
+  test('never have their password on the command line, in an answer or in the database (security R99)', async () => {
+    const secret = 'a canary of a password';
+    expect((await run(['user', 'create', '--username', 'dora', '--password', secret])).code).toBe(1);
+    expect((await run(['user', 'create', '--username', 'dora'], secret)).code).toBe(1);
+    const { stdout, stderr } = await run(['user', 'create', '--username', 'dora', '--password-stdin'], `${secret}\n`);
+    expect(stdout + stderr).not.toContain(secret);
+    expect((await new UserAgent(service).signIn({ username: 'dora', password: secret })).url).toMatch(/\/account$/);
+    const rows = await service.database.sql(
+      'SELECT u::text, e::text FROM users u LEFT JOIN audit_events e ON e.sub = u.sub',
+    );
+    expect(JSON.stringify(rows)).not.toContain(secret);
+  });
+});
+
+describe('clients', () => {
+  test('are made enabled with credentials that work at once (decisions section 8)', async () => {
+    const web = await json([
+      ...[
+        'client',
+        'create',
+        '--name',
+        'Harbour',
+        '--redirect-uri',
+        'https://rp.example.com/callback',
+        '--first-party',
+      ],
+      ...['--scope', 'openid email'],
+    ]);
+    expect(web).toMatchObject({
+      status: 'enabled',
+      client_name: 'Harbour',
+      first_party: true,
+      scope: 'openid email',
+      grant_types: ['authorization_code', 'refresh_token'],
+    });
+    const tool = await json<Record<string, string>>([
+      ...['client', 'create', '--name', 'Tool', '--grant-type', 'client_credentials', '--scope', 'admin'],
+    ]);
+    const basic = `Basic ${Buffer.from(`${tool['client_id']}:${tool['client_secret']}`).toString('base64')}`;
+    const { body } = await tokenRequest(service.issuer, { basic }, { grant_type: 'client_credentials' });
+    expect(await call(`${service.issuer}/admin/api/users`, { token: body['access_token'] as string })).toMatchObject({
+      status: 200,
+    });
+    const shown = await run(['client', 'create', '--name', 'Shown', '--grant-type', 'client_credentials']);
+    expect(shown.stdout).toMatch(/client_id +\S+\n +client_secret +\S+\n/);
+  });
+
+  test('are listed by status, shown, approved after being printed, and disabled (decisions section 2)', async () => {
+    const { body } = await call(`${service.issuer}/register`, {
+      method: 'POST',
+      body: { redirect_uris: ['https://rp.example.com/callback'], client_name: 'Waiting' },
+    });
+    const id = body['client_id'] as string;
+    const waiting = await json<Record<string, unknown>[]>(['client', 'list', '--status', 'disabled']);
+    expect(waiting.some((client) => client['client_id'] === id)).toBe(true);
+    expect(await json(['client', 'show', id])).toMatchObject({ client_id: id, status: 'disabled' });
+    const approved = await run(['client', 'approve', id]);
+    expect(approved.stdout).toMatch(/client_name +Waiting/);
+    expect(approved.stdout).toContain('https://rp.example.com/callback');
+    expect(await json(['client', 'show', id])).toMatchObject({ status: 'enabled', approved_by: 'administrator' });
+    expect(await json(['client', 'disable', id])).toMatchObject({ status: 'disabled' });
+    expect((await run(['client', 'show', id])).stdout).toMatch(/status +disabled/);
+  });
+
+  test('with a name that would move the cursor do so in no list (security R93)', async () => {
+    await service.createClient();
+    await service.database.sql(
+      `UPDATE clients SET metadata = metadata || '{"client_name": "a\\u001b[2Jb\\nc"}' WHERE client_id = (SELECT max(client_id) FROM clients)`,
+    );
+    for (const args of [
+      ['client', 'list'],
+      ['client', 'list', '--json'],
+    ])
+      expect((await run(args)).stdout).not.toContain('\u001b');
+  });
+});
+
+describe('keys, tokens, audit and schema', () => {
+  test('keys are listed and rotated while the service runs (decisions section 8)', async () => {
+    const before = await json<{ kid: string }[]>(['keys', 'list']);
+    const after = await json<{ kid: string; state: string }[]>(['keys', 'rotate']);
+    expect(after).toHaveLength(before.length + 4);
+    expect(after.filter((key) => key.state === 'waiting')).toHaveLength(4);
+    expect((await run(['keys', 'list'])).stdout).toMatch(/^KID +ALG +STATE/);
+    await eventually(
+      async () => (await call(`${service.issuer}/jwks`)).body['keys'] as unknown[],
+      (keys) => keys.length === after.length,
+    );
+  });
+
+  test('a registration token enables a registration at once (decisions section 8)', async () => {
+    const made = await json<Record<string, string>>(['registration-token', 'create', '--lifetime', '60']);
+    expect(made['initial_access_token']).toMatch(/^ghia_/);
+    const { body } = await call(`${service.issuer}/register`, {
+      method: 'POST',
+      token: made['initial_access_token']!,
+      body: { redirect_uris: ['https://rp.example.com/callback'] },
+    });
+    expect(body['status']).toBe('enabled');
+  });
+
+  test('the audit trail tells who acted on the command line (decisions section 7)', async () => {
+    const client = await service.createClient();
+    await json(['client', 'disable', client.clientId]);
+    const events = await json<Record<string, unknown>[]>(['audit', 'list', '--client', client.clientId]);
+    expect(events[0]).toMatchObject({ type: 'client.disabled', actor: 'command line', client_id: client.clientId });
+    expect(await json(['audit', 'list', '--limit', '1'])).toHaveLength(1);
+    expect((await run(['audit', 'list', '--limit', '2'])).stdout.trim().split('\n')).toHaveLength(3);
+  });
+
+  test('migrate says that there is nothing to do, twice at once (decisions section 8)', async () => {
+    const both = await Promise.all([json(['migrate']), json(['migrate'])]);
+    expect(both).toEqual([{ migrations: [] }, { migrations: [] }]);
+  });
+
+  test('help names every command (decisions section 8)', async () => {
+    const { code, stdout } = await run(['help']);
+    expect(code).toBe(0);
+    for (const command of [
+      ...['user create', 'user list', 'user disable', 'user set-password', 'client list', 'client show'],
+      ...['client approve', 'client disable', 'client create', 'registration-token create', 'keys list'],
+      ...['keys rotate', 'audit list', 'migrate'],
+    ])
+      expect(stdout).toContain(command);
+  });
+});
+
+describe('an error', () => {
+  test.each<[string, string[], string?, Record<string, string>?]>([
+    ['an unknown command', ['user', 'explode']],
+    ['an unknown option', ['user', 'list', '--colour']],
+    ['a missing argument', ['client', 'show']],
+    ['an argument too many', ['client', 'show', 'a', 'b']],
+    ['an option without its value', ['client', 'create', '--name']],
+    ['no user name', ['user', 'create', '--password-stdin'], password],
+    ['a short password', ['user', 'create', '--username', 'x', '--password-stdin'], 'short'],
+    ['no password', ['user', 'create', '--username', 'x', '--password-stdin'], ''],
+    ['a claim without a value', ['user', 'create', '--username', 'x', '--claim', 'name', '--password-stdin'], password],
+    ['an unknown claim', ['user', 'create', '--username', 'x', '--claim', 'root=true', '--password-stdin'], password],
+    [
+      'a claim of another type',
+      ['user', 'create', '--username', 'x', '--claim', 'name=7', '--password-stdin'],
+      password,
+    ],
+    ['an unknown user', ['user', 'disable', 'nobody']],
+    ['an unknown user for a password', ['user', 'set-password', 'nobody', '--password-stdin'], password],
+    ['an unknown client', ['client', 'approve', 'nobody']],
+    ['text that no database holds', ['client', 'show', 'a\u00e9']],
+    [
+      'a redirect URI that nobody may register',
+      ['client', 'create', '--name', 'x', '--redirect-uri', 'http://rp.example.com/'],
+    ],
+    ['an unknown status', ['client', 'list', '--status', 'half']],
+    ['a limit that is none', ['audit', 'list', '--limit', 'many']],
+    ['a lifetime that is none', ['registration-token', 'create', '--lifetime', '0']],
+    ['a lifetime beyond all time', ['registration-token', 'create', '--lifetime', '9007199254740991']],
+    ['a wrong setting', ['user', 'list'], undefined, { LOG_LEVEL: 'loud' }],
+    ['a missing key', ['user', 'list'], undefined, { SECRET_KEY: '' }],
+    [
+      'another key',
+      ['keys', 'list'],
+      undefined,
+      { SECRET_KEY: Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url') },
+    ],
+    [
+      'a database that is not there',
+      ['user', 'list'],
+      undefined,
+      { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' },
+    ],
+  ])(
+    'for %s is one line and exit code 1, with --json too (decisions section 8)',
+    async (_what, args, stdin, environment) => {
+      for (const words of [args, [...args, '--json']]) {
+        const { code, stdout, stderr } = await run(words, stdin, environment);
+        expect(code).toBe(1);
+        expect(stdout).toBe('');
+        expect(stderr).toMatch(/^[^\n]{10,400}\n$/);
+        expect(stderr).not.toMatch(/\bat .*\.ts:\d|node:internal/);
+      }
+    },
+  );
+
+  test('for a name that is taken is one line, too (security A123)', async () => {
+    const user = await service.createUser();
+    const { code, stderr } = await run(
+      ['user', 'create', '--username', user.username.toUpperCase(), '--password-stdin'],
+      password,
+    );
+    expect(code).toBe(1);
+    expect(stderr).toBe('The user name or the email is taken.\n');
+  });
+});

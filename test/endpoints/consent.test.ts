@@ -1,0 +1,278 @@
+// GET and POST /consent: what is asked, what is remembered, what a refusal does, and that no other form is believed.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+let service: TestService;
+let user: User;
+beforeAll(async () => {
+  service = await startTestService();
+  user = await service.createUser({
+    username: 'alice',
+    email: 'alice@example.com',
+    emailVerified: true,
+    claims: { name: 'Alice <Adams>', birthdate: '1990-01-02' },
+  });
+});
+afterAll(() => service?.stop());
+
+const ask = async (agent: UserAgent, client: TestClient, parameters: Record<string, string> = {}) =>
+  agent.follow(await agent.get(authorizationUrl(service.issuer, client, parameters)));
+
+async function signedIn(person = user): Promise<UserAgent> {
+  const agent = new UserAgent(service);
+  await agent.signIn(person);
+  return agent;
+}
+
+const isQuestion = (page: Page) => page.status === 200 && page.body.includes('id="allow"');
+const isIssued = (page: Page) => page.location !== undefined && 'code' in responseParameters(page);
+
+async function grantsOf(client: TestClient): Promise<{ sub: string; scope: string[] }[]> {
+  return service.database.sql('SELECT sub, scope FROM grants WHERE client_id = $1', [client.clientId]);
+}
+
+test('the page names the client, where one goes on to, the account and what is asked, with the values (security R11)', async () => {
+  const client = await service.createClient({
+    client_name: 'Harbour <b>',
+    scope: 'openid profile email phone',
+    policy_uri: 'https://rp.example.com/policy',
+    tos_uri: 'https://rp.example.com/terms',
+    logo_uri: 'https://logos.example.com/l.png',
+  });
+  const page = await ask(await signedIn(), client, { scope: 'openid profile email' });
+  expect(isQuestion(page)).toBe(true);
+  for (const shown of [
+    'Harbour &lt;b&gt;',
+    'rp.example.com',
+    'alice',
+    'alice@example.com',
+    '1990-01-02',
+    'Alice &lt;Adams&gt;',
+    'See your email address',
+    'https://rp.example.com/policy',
+    'https://rp.example.com/terms',
+  ])
+    expect(page.body).toContain(shown);
+  expect(page.body).not.toContain('See your telephone number');
+  expect(page.body).not.toContain('id="self-registered"');
+  expect(page.headers.get('content-security-policy')).toContain("img-src 'self' data: https://logos.example.com;");
+});
+
+test('a grant is remembered, and asked again for what is new only (decisions section 3)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  expect(isIssued(await agent.submit(await ask(agent, client, { scope: 'openid email' }), { decision: 'allow' }))).toBe(
+    true,
+  );
+  expect(isIssued(await ask(agent, client, { scope: 'openid email' }))).toBe(true);
+  expect(isIssued(await ask(agent, client, { scope: 'openid' }))).toBe(true);
+  expect(isIssued(await ask(await signedIn(), client, { scope: 'openid email' }))).toBe(true);
+  const more = await ask(agent, client, { scope: 'openid email profile' });
+  expect(isQuestion(more)).toBe(true);
+  expect(more.body).toContain('See your name and profile');
+  expect(more.body).not.toContain('See your email address');
+  await agent.submit(more, { decision: 'allow' });
+  const [grant] = await grantsOf(client);
+  expect(grant!.scope.sort()).toEqual(['email', 'openid', 'profile']);
+});
+
+test('a grant is for one person and one client (security R11)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  await agent.authorize(client, undefined);
+  const bob = await service.createUser();
+  expect(isQuestion(await ask(await signedIn(bob), client))).toBe(true);
+  expect(isQuestion(await ask(agent, await service.createClient()))).toBe(true);
+});
+
+test('a refusal tells the client access_denied, and is not remembered (RFC 6749 4.1.2.1)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  const end = await agent.submit(await ask(agent, client, { state: 's' }), { decision: 'deny' });
+  expect(end.status).toBe(302);
+  expect(responseParameters(end)).toMatchObject({ error: 'access_denied', state: 's', iss: service.issuer });
+  expect(await grantsOf(client)).toEqual([]);
+  expect(isQuestion(await ask(agent, client))).toBe(true);
+});
+
+test('a refusal of more scopes leaves what was granted before (decisions section 3)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  await agent.authorize(client, undefined);
+  const end = await agent.submit(await ask(agent, client, { scope: 'openid email' }), { decision: 'deny' });
+  expect(responseParameters(end)['error']).toBe('access_denied');
+  expect(isIssued(await ask(agent, client))).toBe(true);
+  expect(isQuestion(await ask(agent, client, { scope: 'openid email' }))).toBe(true);
+});
+
+test('the answer is a 303 to an address of the service, the response a 302 (decisions section 3, security A22)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  const page = await ask(agent, client);
+  const answer = await agent.post('/consent', { ...hiddenFields(page.body), decision: 'allow' });
+  expect(answer.status).toBe(303);
+  expect(answer.location).toMatch(`${service.issuer}/authorize?transaction=`);
+  expect(answer.headers.get('referrer-policy')).toBe('no-referrer');
+  expect((await agent.follow(answer)).status).toBe(302);
+});
+
+test('a first-party client is not asked about (decisions section 3)', async () => {
+  const client = await service.createClient({}, { firstParty: true });
+  expect(isIssued(await ask(await signedIn(), client, { scope: 'openid profile' }))).toBe(true);
+  expect(isIssued(await ask(await signedIn(), client, { prompt: 'none', scope: 'openid profile email' }))).toBe(true);
+});
+
+test('with automatic approval the page says that nobody looked at the client, and each redirect URI is asked about (security A25, R11)', async () => {
+  const automatic = await startTestService({ environment: { REGISTRATION_APPROVAL: 'automatic' } });
+  try {
+    const uris = ['https://one.example.com/cb', 'https://two.example.com/cb'];
+    const response = await fetch(`${automatic.issuer}/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ redirect_uris: uris, client_name: 'Security Update - Sign in again' }),
+    });
+    const { client_id: clientId } = (await response.json()) as { client_id: string };
+    const agent = new UserAgent(automatic);
+    await agent.signIn(await automatic.createUser());
+    const visit = async (redirectUri: string) =>
+      agent.follow(await agent.get(authorizationUrl(automatic.issuer, { clientId, redirectUri })));
+    for (const uri of uris) {
+      const page = await visit(uri);
+      expect(isQuestion(page)).toBe(true);
+      expect(page.body).toContain('id="self-registered"');
+      expect(page.body).toContain(new URL(uri).host);
+      expect(isIssued(await agent.submit(page, { decision: 'allow' }))).toBe(true);
+    }
+    for (const uri of uris) expect(isIssued(await visit(uri))).toBe(true);
+  } finally {
+    await automatic.stop();
+  }
+});
+
+test('a client that an administrator looked at is not asked about again for its second redirect URI (decisions section 3)', async () => {
+  const uris = ['https://one.example.com/cb', 'https://two.example.com/cb'];
+  const client = await service.createClient({ redirect_uris: uris });
+  const agent = await signedIn();
+  await agent.authorize(client, undefined);
+  expect(isIssued(await ask(agent, { ...client, redirectUri: uris[1]! }))).toBe(true);
+});
+
+test('another account can be chosen from the page, and the request goes on as that one (specification 4.1)', async () => {
+  const client = await service.createClient();
+  const bob = await service.createUser({ username: 'bob' });
+  const agent = await signedIn();
+  const page = await ask(agent, client);
+  const switchTo = /id="switch-account"/.test(page.body) && /href="([^"]*)" id="switch-account"/.exec(page.body)?.[1];
+  const consent = await agent.signIn(bob, await agent.get(`${service.issuer}${switchTo}`));
+  expect(consent.body).toContain('bob');
+  expect(isIssued(await agent.submit(consent, { decision: 'allow' }))).toBe(true);
+  expect((await grantsOf(client)).map(({ sub }) => sub)).toEqual([bob.sub]);
+  expect((await agent.submit(page, { decision: 'allow' })).status).toBe(400);
+});
+
+test('an answer that never arrived back does not keep the next account from answering (specification 4.1)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  const page = await ask(agent, client);
+  await agent.post('/consent', { ...hiddenFields(page.body), decision: 'allow' });
+  const bob = await service.createUser();
+  const login = await agent.get(`/login?transaction=${hiddenFields(page.body)['transaction']}`);
+  const consent = await agent.signIn(bob, login);
+  expect(isQuestion(consent)).toBe(true);
+  expect(isIssued(await agent.submit(consent, { decision: 'allow' }))).toBe(true);
+  expect((await grantsOf(client)).map(({ sub }) => sub).sort()).toEqual([user.sub, bob.sub].sort());
+});
+
+test.each<[string, (page: Page, other: Page) => Record<string, string>, Record<string, string>?]>([
+  ['without the token', (page) => ({ transaction: hiddenFields(page.body)['transaction']! })],
+  ['with an invented token', (page) => ({ ...hiddenFields(page.body), csrf: 'A'.repeat(43) })],
+  [
+    'with the token of another transaction',
+    (page, other) => ({ ...hiddenFields(page.body), csrf: hiddenFields(other.body)['csrf']! }),
+  ],
+  ['from a foreign origin', (page) => hiddenFields(page.body), { origin: 'https://evil.example' }],
+  ['from an opaque origin', (page) => hiddenFields(page.body), { origin: 'null', 'sec-fetch-site': 'cross-site' }],
+  ['from another site', (page) => hiddenFields(page.body), { 'sec-fetch-site': 'cross-site' }],
+  ['from a sister site', (page) => hiddenFields(page.body), { 'sec-fetch-site': 'same-site' }],
+])('a form %s is no answer (security R55)', async (_what, fields, headers) => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  const page = await ask(agent, client);
+  const other = await ask(agent, await service.createClient());
+  const answer = await agent.post('/consent', { ...fields(page, other), decision: 'allow' }, headers);
+  expect(answer.status).toBe(headers ? 403 : 400);
+  expect(answer.location).toBeUndefined();
+  expect(answer.headers.getSetCookie()).toEqual([]);
+  expect(await grantsOf(client)).toEqual([]);
+  // nothing is lost: the page, or the one that says what was wrong, can be answered
+  expect(isIssued(await agent.submit(headers ? page : answer, { decision: 'allow' }))).toBe(true);
+});
+
+test('the tokens of the sign-in page, of the account page and of an earlier session are no consent (security R55)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  const old = await ask(agent, client);
+  const transaction = hiddenFields(old.body)['transaction']!;
+  const login = await agent.get(`/login?transaction=${transaction}`);
+  const account = await agent.get('/logout');
+  await agent.signIn(user);
+  for (const page of [old, login, account]) {
+    const csrf = hiddenFields(page.body)['csrf']!;
+    const answer = await agent.post('/consent', { transaction, csrf, decision: 'allow' });
+    expect(answer.status).toBe(400);
+  }
+  expect(await grantsOf(client)).toEqual([]);
+});
+
+test.each<Record<string, string>[]>([[{}], [{ decision: 'maybe' }], [{ decision: 'ALLOW' }]])(
+  'a form with %j in place of an answer is none (security A20)',
+  async (fields) => {
+    const client = await service.createClient();
+    const agent = await signedIn();
+    const page = await ask(agent, client);
+    expect((await agent.post('/consent', { ...hiddenFields(page.body), ...fields })).status).toBe(400);
+    expect(await grantsOf(client)).toEqual([]);
+  },
+);
+
+test('without a session the page leads to sign-in, and its form answers nothing (security R55)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  const page = await ask(agent, client);
+  agent.cookies.delete('JSESSIONOPENID');
+  expect((await agent.get(page.url)).location).toMatch(`${service.issuer}/login?transaction=`);
+  const answer = await agent.post('/consent', { ...hiddenFields(page.body), decision: 'allow' });
+  expect(answer.location).toMatch(`${service.issuer}/login?transaction=`);
+  expect(await grantsOf(client)).toEqual([]);
+});
+
+test('JSON and text are no forms (security R106)', async () => {
+  const agent = await signedIn();
+  const page = await ask(agent, await service.createClient());
+  for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
+    const answer = await agent.fetch('/consent', {
+      method: 'POST',
+      body: new URLSearchParams({ ...hiddenFields(page.body), decision: 'allow' }).toString(),
+      headers: { 'content-type': type },
+    });
+    expect(answer.status).toBe(415);
+  }
+});
+
+test('what a person decided is in the audit trail (decisions section 7)', async () => {
+  const client = await service.createClient();
+  const agent = await signedIn();
+  await agent.submit(await ask(agent, client), { decision: 'deny' });
+  await agent.submit(await ask(agent, client), { decision: 'allow' });
+  const rows = await service.database.sql<{ type: string; actor: string }>(
+    `SELECT type, actor FROM audit_events WHERE client_id = $1 AND type LIKE 'consent.%' ORDER BY id`,
+    [client.clientId],
+  );
+  expect(rows).toEqual([
+    { type: 'consent.denied', actor: user.sub },
+    { type: 'consent.granted', actor: user.sub },
+  ]);
+});

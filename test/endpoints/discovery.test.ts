@@ -1,0 +1,158 @@
+// GET /.well-known/…: both discovery documents, and that they say what the service does.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { call, obtainTokens } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let below: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+  below = await startTestService({ basePath: '/idp/one' });
+});
+afterAll(async () => {
+  await service?.stop();
+  await below?.stop();
+});
+
+const documents = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'];
+const read = async (of: TestService, path: string) => call(of.issuer + path);
+
+/** Addresses that no standard names (decisions section 1). */
+const ownAddresses = [
+  'authentication_endpoint',
+  'client_end_session_endpoint',
+  'user_address_endpoint',
+  'user_info_endpoint',
+  'user_settings_endpoint',
+  'user_scope_endpoint',
+];
+
+describe.each(documents)('%s', (path) => {
+  test('holds the issuer and every address below it (OpenID Connect Discovery 3, RFC 8414 2)', async () => {
+    for (const of of [service, below]) {
+      const answer = await read(of, path);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(answer.body).toMatchObject({
+        issuer: of.issuer,
+        authorization_endpoint: `${of.issuer}/authorize`,
+        token_endpoint: `${of.issuer}/token`,
+        userinfo_endpoint: `${of.issuer}/user/info`,
+        jwks_uri: `${of.issuer}/jwks`,
+        registration_endpoint: `${of.issuer}/register`,
+        end_session_endpoint: `${of.issuer}/logout`,
+        revocation_endpoint: `${of.issuer}/revoke`,
+        introspection_endpoint: `${of.issuer}/introspect`,
+      });
+      for (const [name, value] of Object.entries(answer.body))
+        if (/_(endpoint|uri)$/.test(name)) expect(value).toMatch(new RegExp(`^${of.issuer}/`));
+    }
+  });
+
+  test('has no null, no empty list and no empty text anywhere (OpenID Connect Discovery 4.2)', async () => {
+    const { body } = await read(service, path);
+    for (const [name, value] of Object.entries(body)) {
+      expect(value, name).not.toBeNull();
+      expect(value, name).not.toEqual([]);
+      expect(value, name).not.toBe('');
+      if (Array.isArray(value)) expect(new Set(value).size, name).toBe(value.length);
+    }
+  });
+
+  test('holds what the standard requires (OpenID Connect Discovery 3)', async () => {
+    const { body } = await read(service, path);
+    expect(body).toMatchObject({
+      subject_types_supported: ['public'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+      request_uri_parameter_supported: false,
+    });
+    const lists: Record<string, string[]> = {
+      response_types_supported: ['code'],
+      response_modes_supported: ['query', 'fragment', 'form_post'],
+      grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
+      scopes_supported: ['openid', 'profile', 'email', 'address', 'phone', 'scope', 'offline_access'],
+      id_token_signing_alg_values_supported: ['RS256', 'ES256', 'EdDSA', 'PS256', 'HS256'],
+      token_endpoint_auth_methods_supported: [
+        'client_secret_basic',
+        'client_secret_post',
+        'client_secret_jwt',
+        'private_key_jwt',
+        'none',
+      ],
+      claims_supported: ['sub', 'name', 'email', 'email_verified', 'address', 'phone_number', 'groups', 'updated_at'],
+    };
+    for (const [name, values] of Object.entries(lists))
+      expect(body[name], name).toEqual(expect.arrayContaining(values));
+    expect(body['scopes_supported']).not.toContain('admin');
+    expect(body['id_token_signing_alg_values_supported']).not.toContain('none');
+  });
+
+  test('may be kept for a while and read by scripts of any origin (security R97)', async () => {
+    const answer = await call(service.issuer + path, { headers: { origin: 'https://app.example' } });
+    expect(answer.headers.get('cache-control')).toMatch(/^public, max-age=\d+$/);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
+  });
+
+  test('says the same whatever the request says of its host (security A116)', async () => {
+    const { body } = await read(service, path);
+    const poisoned = await call(service.issuer + path, {
+      headers: {
+        'x-forwarded-host': 'evil.example',
+        'x-forwarded-proto': 'https',
+        forwarded: 'host=evil.example;proto=https',
+      },
+    });
+    expect(poisoned.body).toEqual(body);
+  });
+
+  test('every address that it names answers (OpenID Connect Discovery 4)', async () => {
+    for (const of of [service, below]) {
+      const { body } = await read(of, path);
+      for (const [name, value] of Object.entries(body)) {
+        if (!/_(endpoint|uri)$/.test(name)) continue;
+        const response = await fetch((value as string).replace('{sub}', 'me'), { redirect: 'manual' });
+        expect(response.status, name).not.toBe(404);
+        await response.arrayBuffer();
+      }
+    }
+  });
+});
+
+test('the addresses without a standard name stand in the OAuth document only (decisions section 1)', async () => {
+  const [openid, oauth] = await Promise.all(documents.map((path) => read(service, path)));
+  for (const name of ownAddresses) {
+    expect(openid!.body, name).not.toHaveProperty(name);
+    expect(oauth!.body, name).toHaveProperty(name);
+  }
+  for (const name of ownAddresses.filter((address) => address.startsWith('user_')))
+    expect(oauth!.body[name], name).toContain('/user/{sub}/');
+  expect(oauth!.body).toMatchObject(openid!.body);
+});
+
+test('below a base path nothing is served elsewhere, and a whole flow stays below it (decisions section 1)', async () => {
+  const root = below.issuer.replace('/idp/one', '');
+  for (const path of [
+    ...documents,
+    '/jwks',
+    '/authorize',
+    '/token',
+    '/user/info',
+    '/register',
+    '/login',
+    '/health/live',
+  ])
+    expect((await fetch(root + path)).status, path).toBe(404);
+  const agent = new UserAgent(below);
+  const user = await below.createUser();
+  const tokens = await obtainTokens(below, await below.createClient(), user, { scope: 'openid profile' }, agent);
+  expect(await call(`${below.issuer}/user/info`, { token: tokens.access_token })).toMatchObject({
+    status: 200,
+    body: { sub: user.sub },
+  });
+  const page = await agent.get('/logout');
+  expect(page.status).toBe(200);
+  expect(page.body).not.toMatch(/(href|action|src)="\/(?!idp\/one\/)/);
+});

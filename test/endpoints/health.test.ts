@@ -1,0 +1,73 @@
+// GET /health/live and /health/ready: up or down, and nothing more.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { call, eventually } from '../helpers/grants.ts';
+import { execute } from '../helpers/global-setup.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service?.stop());
+
+test.each(['/health/live', '/health/ready'])('%s says up, and may not be kept (decisions section 1)', async (path) => {
+  const answer = await call(`${service.issuer}${path}?verbose`);
+  expect(answer).toMatchObject({ status: 200 });
+  expect(answer.body).toEqual({ status: 'up' });
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+});
+
+test.each(['/debug', '/documentation', '/swagger', '/.env', '/healthz', '/health', '/src/app.ts', '/package.json'])(
+  'there is nothing at %s, and the answer tells nothing (security A115)',
+  async (path) => {
+    const answer = await call(service.issuer + path);
+    expect(answer).toMatchObject({
+      status: 404,
+      body: { error: 'not_found', error_description: expect.any(String) },
+    });
+    expect(JSON.stringify(answer.body)).not.toMatch(/fastify|node_modules|\/src\/|stack/i);
+  },
+);
+
+test('without a database it lives, is not ready, gives no verdict on tokens, and is back by itself (security F8, R79)', async () => {
+  const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+  const { database, ...server } = service.database.connection;
+  const admin = (sql: string) => execute({ ...server, database: 'postgres' }, sql);
+  const token = () =>
+    fetch(`${service.issuer}/token`, {
+      method: 'POST',
+      headers: { authorization: client.basic },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+  expect((await token()).status).toBe(200);
+  await admin(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS false`);
+  try {
+    await admin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`);
+    const down = await eventually(
+      () => call(`${service.issuer}/health/ready`),
+      ({ status }) => status === 503,
+      5000,
+    );
+    expect(Number(down.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(JSON.stringify(down.body)).not.toMatch(/postgres|ECONN|socket|57P|55000|test_/i);
+    expect(await call(`${service.issuer}/health/live`)).toMatchObject({ status: 200 });
+    for (const path of ['/jwks', '/.well-known/openid-configuration'])
+      expect(await call(service.issuer + path)).toMatchObject({ status: 200 });
+    for (const unknown of [`ghat_${'A'.repeat(49)}`]) {
+      const answer = await call(`${service.issuer}/user/info`, { token: unknown });
+      // told from its form alone: no token of ours
+      expect(answer.status).toBe(401);
+    }
+    const refused = await token();
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ error: 'temporarily_unavailable' });
+  } finally {
+    await admin(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS true`);
+  }
+  await eventually(
+    () => call(`${service.issuer}/health/ready`),
+    ({ status }) => status === 200,
+    10_000,
+  );
+  expect((await token()).status).toBe(200);
+});

@@ -1,0 +1,337 @@
+// GET and POST /logout: always asks, ends what has to end on every instance, and leads only to registered addresses.
+import { decodeJwt, generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import {
+  authorizationUrl,
+  hiddenFields,
+  type Page,
+  responseParameters,
+  tokenRequest,
+  UserAgent,
+} from '../helpers/user-agent.ts';
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+const back = 'https://rp.example.com/bye';
+let service: TestService;
+let user: User;
+let client: TestClient;
+let other: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2 });
+  user = await service.createUser();
+  client = await service.createClient({
+    client_name: 'Harbour',
+    scope: 'openid profile email offline_access',
+    post_logout_redirect_uris: [back],
+  });
+  other = await service.createClient({ post_logout_redirect_uris: ['https://other.example.com/bye'] });
+});
+afterAll(() => service?.stop());
+
+interface Visit {
+  agent: UserAgent;
+  idToken: string;
+  accessToken: string;
+  refreshToken: string;
+}
+
+/** A browser in which the user is signed in, and what the client got there. */
+async function visit(scope = 'openid', agent = new UserAgent(service), of = client): Promise<Visit> {
+  const page = await agent.authorize(of, user, { scope });
+  const { body } = await tokenRequest(service.issuer, of, {
+    grant_type: 'authorization_code',
+    code: responseParameters(page)['code']!,
+    redirect_uri: of.redirectUri,
+  });
+  return {
+    agent,
+    idToken: body['id_token'] as string,
+    accessToken: body['access_token'] as string,
+    refreshToken: body['refresh_token'] as string,
+  };
+}
+
+const query = (parameters: Record<string, string>) => `/logout?${new URLSearchParams(parameters).toString()}`;
+const isQuestion = (page: Page) => page.status === 200 && page.body.includes('id="sign-out"');
+const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
+const userinfo = (base: string, token: string) =>
+  fetch(`${base}/user/info`, { headers: { authorization: `Bearer ${token}` } }).then(({ status }) => status);
+const refresh = (base: string, refresh_token: string) =>
+  tokenRequest(base, client, { grant_type: 'refresh_token', refresh_token });
+
+test('it asks, names the client, and yes leads to the registered address with the state (OpenID Connect RP-Initiated Logout 2, 3)', async () => {
+  const { agent, idToken } = await visit();
+  const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back, state: 'a b&✓' }));
+  expect(isQuestion(page)).toBe(true);
+  expect(page.body).toContain('Harbour');
+  expect(await isSignedIn(agent)).toBe(true);
+  const end = await agent.submit(page, { decision: 'sign-out' });
+  expect(end.status).toBe(303);
+  expect(end.location).toBe(`${back}?${new URLSearchParams({ state: 'a b&✓' }).toString()}`);
+  expect(await isSignedIn(agent)).toBe(false);
+});
+
+test('no leaves the session as it is (specification 4.3)', async () => {
+  const { agent, idToken, accessToken } = await visit();
+  const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back }));
+  const end = await agent.submit(page, { decision: 'stay' });
+  expect(end.status).toBe(200);
+  expect(end.location).toBeUndefined();
+  expect(end.body).toContain('You are still signed in');
+  expect(await isSignedIn(agent)).toBe(true);
+  expect(await userinfo(service.issuer, accessToken)).toBe(200);
+});
+
+test('without an address to go to, yes shows that the person is signed out (decisions section 6)', async () => {
+  for (const parameters of [{}, { client_id: client.clientId }, { state: 's' }] as Record<string, string>[]) {
+    const { agent } = await visit();
+    const end = await agent.submit(await agent.get(query(parameters)), { decision: 'sign-out' });
+    expect(end.status).toBe(200);
+    expect(end.body).toContain('You are signed out');
+    expect(await isSignedIn(agent)).toBe(false);
+  }
+});
+
+test('the hyphenated names of the specification mean the same (specification 2.3)', async () => {
+  const { agent, idToken } = await visit();
+  const page = await agent.get(query({ 'id-token-hint': idToken, 'post-logout-redirect-uri': back, state: 's' }));
+  expect((await agent.submit(page, { decision: 'sign-out' })).location).toBe(`${back}?state=s`);
+});
+
+test('both names with one value are one parameter, with two values an error (decisions section 6)', async () => {
+  const { agent, idToken } = await visit();
+  const same = await agent.get(
+    query({ 'id-token-hint': idToken, id_token_hint: idToken, post_logout_redirect_uri: back }),
+  );
+  expect(isQuestion(same)).toBe(true);
+  for (const different of [
+    { client_id: client.clientId, 'post-logout-redirect-uri': back, post_logout_redirect_uri: `${back}2` },
+    { 'id-token-hint': idToken, id_token_hint: `${idToken}x` },
+  ] as Record<string, string>[]) {
+    const page = await agent.get(query(different));
+    expect(page.status).toBe(400);
+    expect(page.location).toBeUndefined();
+  }
+  expect(await isSignedIn(agent)).toBe(true);
+});
+
+test('POST is answered as GET is, and a parameter in query and body is repeated (OpenID Connect RP-Initiated Logout 2)', async () => {
+  const { agent, idToken } = await visit();
+  const form = { id_token_hint: idToken, post_logout_redirect_uri: back, state: 'posted' };
+  expect((await agent.post('/logout?state=x', form)).status).toBe(400);
+  const page = await agent.post('/logout', form);
+  expect(isQuestion(page)).toBe(true);
+  expect((await agent.submit(page, { decision: 'sign-out' })).location).toBe(`${back}?state=posted`);
+});
+
+test("another site's form, which comes without cookies, still meets the session and asks (security A81)", async () => {
+  const { agent, idToken } = await visit();
+  const page = await new UserAgent(service).post(
+    '/logout',
+    { id_token_hint: idToken, post_logout_redirect_uri: back },
+    { origin: 'https://rp.example.com', 'sec-fetch-site': 'cross-site' },
+  );
+  expect(page.location).toMatch(`${service.issuer}/logout?`);
+  expect(isQuestion(await agent.get(page.location!))).toBe(true);
+  expect(await isSignedIn(agent)).toBe(true);
+});
+
+test('without a session nothing is asked, and the address is kept to the same rules (decisions section 6)', async () => {
+  const { idToken } = await visit();
+  const agent = new UserAgent(service);
+  const known = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back, state: 's' }));
+  expect([known.status, known.location]).toEqual([302, `${back}?state=s`]);
+  const byId = await agent.get(query({ client_id: client.clientId, post_logout_redirect_uri: back }));
+  expect(byId.location).toBe(back);
+  expect((await agent.get('/logout')).status).toBe(200);
+  const unnamed = await agent.get(query({ post_logout_redirect_uri: back }));
+  expect([unnamed.status, unnamed.location]).toEqual([400, undefined]);
+});
+
+test('an address that the named client did not register is never gone to (security A83)', async () => {
+  const { agent, idToken } = await visit();
+  for (const parameters of [
+    { id_token_hint: idToken, post_logout_redirect_uri: 'https://other.example.com/bye' },
+    { id_token_hint: idToken, post_logout_redirect_uri: `${back}?x=1` },
+    { id_token_hint: idToken, post_logout_redirect_uri: `${back}/` },
+    { id_token_hint: idToken, post_logout_redirect_uri: 'javascript:alert(1)' },
+    { id_token_hint: idToken, post_logout_redirect_uri: client.redirectUri },
+    { client_id: other.clientId, post_logout_redirect_uri: back },
+    { client_id: 'unknown', post_logout_redirect_uri: back },
+    { post_logout_redirect_uri: back },
+  ] as Record<string, string>[]) {
+    for (const browser of [agent, new UserAgent(service)]) {
+      const page = await browser.get(query(parameters));
+      expect(page.status).toBe(400);
+      expect(page.location).toBeUndefined();
+      expect(page.body).not.toContain('<form');
+      expect(page.body).not.toContain('You are signed out');
+    }
+  }
+  expect(await isSignedIn(agent)).toBe(true);
+});
+
+test('an address of a disabled client is not gone to (decisions section 2)', async () => {
+  const gone = await service.createClient({ post_logout_redirect_uris: [back] }, { status: 'disabled' });
+  const page = await new UserAgent(service).get(query({ client_id: gone.clientId, post_logout_redirect_uri: back }));
+  expect([page.status, page.location]).toEqual([400, undefined]);
+});
+
+test('a hint that this service did not sign is an error page, and the session lives (security A82, R67)', async () => {
+  const { agent, idToken, accessToken } = await visit();
+  const claims = decodeJwt(idToken);
+  const [header = '', payload = '', signature = ''] = idToken.split('.');
+  const { privateKey } = await generateKeyPair('RS256');
+  const none = Buffer.from(JSON.stringify({ alg: 'none' })).toString('base64url');
+  for (const [what, hint] of Object.entries({
+    unsigned: `${none}.${payload}.`,
+    flipped: `${header}.${payload}.${signature[0] === 'A' ? 'B' : 'A'}${signature.slice(1)}`,
+    'own key': await new SignJWT(claims).setProtectedHeader({ alg: 'RS256' }).sign(privateKey),
+    'an access token': accessToken,
+    'an end-session request': await new SignJWT({ iss: client.clientId, aud: service.issuer, sub: user.sub })
+      .setProtectedHeader({ alg: 'HS256', typ: 'end-session+jwt' })
+      .setExpirationTime('1m')
+      .sign(Buffer.from(client.sharedSecret)),
+    garbage: 'garbage',
+  })) {
+    const page = await agent.get(
+      query({ id_token_hint: hint, client_id: client.clientId, post_logout_redirect_uri: back }),
+    );
+    expect(page.status, what).toBe(400);
+    expect(page.location, what).toBeUndefined();
+    expect(page.body, what).not.toContain('<form');
+  }
+  const crossed = await agent.get(query({ id_token_hint: idToken, client_id: other.clientId }));
+  expect(crossed.status).toBe(400);
+  expect(await isSignedIn(agent)).toBe(true);
+});
+
+test('an expired ID Token is still a good hint (decisions section 6)', async () => {
+  const brief = await service.createClient({ post_logout_redirect_uris: [back] });
+  await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [brief.clientId]);
+  const agent = new UserAgent(service);
+  let idToken = '';
+  await expect
+    .poll(async () => {
+      ({ idToken } = await visit('openid', agent, brief));
+      const { exp, iat } = decodeJwt(idToken);
+      return exp! - iat!;
+    })
+    .toBe(1);
+  await expect.poll(() => Date.now() / 1000, { timeout: 10_000 }).toBeGreaterThan(decodeJwt(idToken).exp! + 1);
+  const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back }));
+  expect((await agent.submit(page, { decision: 'sign-out' })).location).toBe(back);
+});
+
+test('after yes the session and its tokens are dead on every instance; what had offline_access refreshes on (decisions section 6, security A84)', async () => {
+  const instance = service.instances[1]!;
+  const online = await visit('openid');
+  const cookies = new Map(online.agent.cookies);
+  const offline = await visit('openid offline_access', online.agent);
+  const pending = responseParameters(await online.agent.authorize(client, undefined))['code']!;
+  expect(await userinfo(instance, online.accessToken)).toBe(200);
+  const end = await online.agent.submit(await online.agent.get('/logout'), { decision: 'sign-out' });
+  for (const name of ['JSESSIONOPENID', 'GATEHOUSE_BROWSER'])
+    expect(end.headers.getSetCookie().find((line) => line.startsWith(`${name}=;`))).toMatch(
+      /Max-Age=0|Expires=Thu, 01 Jan 1970/,
+    );
+  expect(online.agent.cookies.size).toBe(0);
+  for (const base of [instance, service.issuer]) {
+    for (const token of [online.accessToken, offline.accessToken]) expect(await userinfo(base, token)).toBe(401);
+    expect((await refresh(base, online.refreshToken)).body['error']).toBe('invalid_grant');
+    const code = { grant_type: 'authorization_code', code: pending, redirect_uri: client.redirectUri };
+    expect((await tokenRequest(base, client, code)).body['error']).toBe('invalid_grant');
+    // somebody kept the cookies
+    const kept = new UserAgent({ issuer: base });
+    for (const [name, value] of cookies) kept.cookies.set(name, value);
+    expect((await kept.get('/account')).status).toBe(303);
+    for (const [name, value] of cookies) kept.cookies.set(name, value);
+    const silent = await kept.get(authorizationUrl(base, client, { prompt: 'none' }));
+    expect(responseParameters(silent)['error']).toBe('login_required');
+  }
+  const renewed = await refresh(instance, offline.refreshToken);
+  expect(renewed.status).toBe(200);
+  expect(await userinfo(service.issuer, renewed.body['access_token'] as string)).toBe(200);
+});
+
+test('signing out here leaves the session of another browser (decisions section 6)', async () => {
+  const here = await visit();
+  const there = await visit();
+  await here.agent.submit(await here.agent.get('/logout'), { decision: 'sign-out' });
+  expect(await isSignedIn(there.agent)).toBe(true);
+  expect(await userinfo(service.issuer, there.accessToken)).toBe(200);
+});
+
+test('yes sent twice, one after the other or at once, succeeds (security R69)', async () => {
+  const { agent, idToken } = await visit();
+  const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back }));
+  const form = { ...hiddenFields(page.body), decision: 'sign-out' };
+  const answers = await Promise.all(Array.from({ length: 10 }, () => agent.post('/logout', form)));
+  answers.push(await agent.post('/logout', form));
+  for (const answer of answers) expect([answer.status, answer.location]).toEqual([303, back]);
+});
+
+test.each<[string, (csrf: string) => string, Record<string, string>]>([
+  ['with an invented token', () => 'A'.repeat(43), {}],
+  ['from a foreign origin', (csrf) => csrf, { origin: 'https://evil.example' }],
+  ['from another site', (csrf) => csrf, { 'sec-fetch-site': 'cross-site' }],
+])('a form %s ends nothing (security R55, A81)', async (_what, csrf, headers) => {
+  const { agent } = await visit();
+  const form = hiddenFields((await agent.get('/logout')).body);
+  const answer = await agent.post('/logout', { ...form, csrf: csrf(form['csrf']!), decision: 'sign-out' }, headers);
+  expect(answer.status).toBe('origin' in headers || 'sec-fetch-site' in headers ? 403 : 400);
+  expect(answer.location).toBeUndefined();
+  expect(answer.headers.getSetCookie()).toEqual([]);
+  expect(await isSignedIn(agent)).toBe(true);
+});
+
+test('the token of another page or of an earlier session ends nothing (security R55)', async () => {
+  const { agent } = await visit();
+  const early = hiddenFields((await agent.get('/logout')).body);
+  await agent.signIn(user);
+  for (const csrf of [early['csrf']!, hiddenFields((await agent.get('/login')).body)['csrf']!]) {
+    expect((await agent.post('/logout', { csrf, decision: 'sign-out' })).status).toBe(400);
+    expect(await isSignedIn(agent)).toBe(true);
+  }
+});
+
+test('images, frames, scripts, prefetches and HEAD end nothing and lead nowhere (security A81, R8)', async () => {
+  const { agent, idToken } = await visit();
+  const address = query({ id_token_hint: idToken, post_logout_redirect_uri: back });
+  for (const browser of [agent, new UserAgent(service)]) {
+    for (const headers of [
+      { 'sec-fetch-dest': 'image' },
+      { 'sec-fetch-dest': 'iframe' },
+      { 'sec-fetch-dest': 'empty' },
+      { 'sec-purpose': 'prefetch' },
+    ] as Record<string, string>[]) {
+      const page = await browser.get(address, headers);
+      expect([page.status, page.location]).toEqual([403, undefined]);
+    }
+    expect((await browser.fetch(address, { method: 'HEAD' })).status).toBe(405);
+  }
+  expect(await isSignedIn(agent)).toBe(true);
+});
+
+test('hostile parameters are refused and are no error of the server (security R107)', async () => {
+  const { agent } = await visit();
+  for (const name of [
+    'id_token_hint',
+    'post_logout_redirect_uri',
+    'client_id',
+    'state',
+    'ui_locales',
+    'id-token-hint',
+  ]) {
+    for (const value of ['a\0b', '__proto__', 'x'.repeat(7000), '\r\nx: y', '"><script>alert(1)</script>', '%ff']) {
+      const page = await agent.get(query({ [name]: value }));
+      expect(page.status, `${name} ${value}`).toBeLessThan(500);
+      expect(page.location).toBeUndefined();
+      expect(page.body).not.toContain('<script>alert');
+    }
+    expect((await agent.get(`/logout?${name}=1&${name}=2`)).status).toBe(400);
+  }
+  expect(await isSignedIn(agent)).toBe(true);
+});

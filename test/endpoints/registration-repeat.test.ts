@@ -1,0 +1,205 @@
+// Repeat registration: who may renew credentials, by which proof, and what becomes of the old ones.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { tokenRequest } from '../helpers/user-agent.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2, environment: withoutLimits });
+});
+afterAll(() => service?.stop());
+
+type Registered = Record<string, string>;
+const metadata = { redirect_uris: ['https://rp.example.com/callback'], client_name: 'Harbour' };
+const newKey = () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64url');
+const post = (body: unknown, headers: Record<string, string> = {}, base = service.issuer) =>
+  call(`${base}/register`, { method: 'POST', body, headers });
+const register = async (body: unknown = metadata, headers: Record<string, string> = {}) =>
+  (await post(body, headers)).body as Registered;
+const basic = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
+const bearer = (token: string | undefined) => ({ authorization: `Bearer ${token}` });
+const read = (client: Registered) =>
+  call(client['registration_client_uri']!, { token: client['registration_access_token']! });
+
+/** 401 for wrong credentials, 400 unauthorized_client for right ones of a disabled client. */
+const isSecret = async (client: Registered, secret: string | undefined) => {
+  const answer = await tokenRequest(
+    service.issuer,
+    { basic: basic(client['client_id']!, secret!) },
+    { grant_type: 'authorization_code' },
+  );
+  return answer.body['error'] !== 'invalid_client';
+};
+
+const proofs: Record<string, (client: Registered, key: string) => Record<string, string>> = {
+  'the registration access token': (client) => bearer(client['registration_access_token']),
+  'HTTP Basic with the current secret': (client) => ({
+    authorization: basic(client['client_id']!, client['client_secret']!),
+  }),
+  'the same Idempotency-Key': (_client, key) => ({ 'idempotency-key': key }),
+};
+
+describe.each(Object.entries(proofs))('proven by %s', (_name, proof) => {
+  test('a repeat keeps id and state and renews all credentials; the old ones stop working (decisions section 2)', async () => {
+    const key = newKey();
+    const first = await register(metadata, { 'idempotency-key': key });
+    const answer = await post(metadata, proof(first, key));
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    const second = answer.body as Registered;
+    const { client_secret, shared_secret, registration_access_token, ...kept } = first;
+    expect(second).toMatchObject(kept);
+    expect(second['client_secret']).toMatch(/^[\w-]{43}$/);
+    expect(second['client_secret']).not.toBe(client_secret);
+    expect(second['shared_secret']).not.toBe(shared_secret);
+    expect(second['registration_access_token']).not.toBe(registration_access_token);
+    expect(await isSecret(first, client_secret)).toBe(false);
+    expect(await isSecret(first, second['client_secret'])).toBe(true);
+    expect((await read(first)).status).toBe(401);
+    expect((await read(second)).status).toBe(200);
+    expect((await post(metadata, bearer(registration_access_token))).status).toBe(401);
+    expect((await post(metadata, { authorization: basic(first['client_id']!, client_secret!) })).status).toBe(401);
+  });
+});
+
+test('a repeat of an enabled client leaves it enabled, with its old values where the new ones widen (decisions section 2)', async () => {
+  const first = await register();
+  await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [first['client_id']]);
+  const wider = { ...metadata, client_name: 'Harbour', redirect_uris: ['https://rp.example.com/other'] };
+  const second = await post(wider, bearer(first['registration_access_token']));
+  expect(second).toMatchObject({
+    status: 200,
+    body: {
+      status: 'enabled',
+      redirect_uris: metadata.redirect_uris,
+      pending_changes: { redirect_uris: ['https://rp.example.com/other'] },
+    },
+  });
+});
+
+test('a repeat with another body updates what needs no approval (decisions section 2)', async () => {
+  const first = await register();
+  const second = await post({ ...metadata, client_name: 'Harbour II' }, bearer(first['registration_access_token']));
+  expect(second).toMatchObject({ status: 200, body: { client_name: 'Harbour II', status: 'disabled' } });
+});
+
+test.each(['client_secret_jwt', 'client_secret_basic'])(
+  'the secret of a repeat serves what waits for approval, too: %s and HS256 ID Tokens (decisions section 2)',
+  async (method) => {
+    const first = await register({ ...metadata, grant_types: ['client_credentials'] });
+    await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [first['client_id']]);
+    const wider = {
+      redirect_uris: ['https://rp.example.com/other'],
+      grant_types: ['client_credentials', 'authorization_code'],
+      token_endpoint_auth_method: method,
+      id_token_signed_response_alg: 'HS256',
+    };
+    const repeated = await post(wider, bearer(first['registration_access_token']));
+    expect(repeated.body).toMatchObject({
+      status: 'enabled',
+      pending_changes: { id_token_signed_response_alg: 'HS256' },
+    });
+    expect(await isSecret(first, repeated.body['client_secret'] as string)).toBe(true);
+    await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [first['client_id']]);
+    const [row] = await service.database.sql<{ sealed: boolean }>(
+      'SELECT client_secret_encrypted IS NOT NULL AS sealed FROM clients WHERE client_id = $1',
+      [first['client_id']],
+    );
+    expect(row).toEqual({ sealed: true });
+  },
+);
+
+describe('what proves nothing', () => {
+  test.each([
+    ['a wrong secret', (client: Registered) => ({ authorization: basic(client['client_id']!, 'guess') })],
+    ['an unknown client', (client: Registered) => ({ authorization: basic('nobody', client['client_secret']!) })],
+    ['an unknown token', () => bearer(`ghra_${'A'.repeat(49)}`)],
+    ['a shared secret', (client: Registered) => bearer(client['shared_secret'])],
+    ['a sloppy header', (client: Registered) => ({ authorization: `Basic ${client['client_secret']}!` })],
+    ['another scheme', (client: Registered) => ({ authorization: `Digest ${client['client_secret']}` })],
+  ])('%s is refused with 401 and changes nothing (security R43)', async (_what, headers) => {
+    const client = await register();
+    expect((await post(metadata, headers(client))).status).toBe(401);
+    expect((await read(client)).status).toBe(200);
+    expect(await isSecret(client, client['client_secret'])).toBe(true);
+  });
+
+  test('a registration access token with the client_id of another client is refused (security A59)', async () => {
+    const [one, two] = [await register(), await register()];
+    const answer = await post({ ...metadata, client_id: two['client_id'] }, bearer(one['registration_access_token']));
+    expect(answer.status).toBe(401);
+    for (const client of [one, two]) expect((await read(client)).status).toBe(200);
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  test('with another body is refused and changes nothing (decisions section 2)', async () => {
+    const key = newKey();
+    const client = await register(metadata, { 'idempotency-key': key });
+    expect(await post({ ...metadata, client_name: 'Other' }, { 'idempotency-key': key })).toMatchObject({
+      status: 409,
+    });
+    expect((await read(client)).status).toBe(200);
+  });
+
+  test.each(['short', 'x'.repeat(21), 'x'.repeat(257), 'ünicode-key-of-some-length'])(
+    'of less than 128 bits or of other characters is refused: %s (decisions section 2)',
+    async (key) => {
+      expect(await post(metadata, { 'idempotency-key': Buffer.from(key).toString('latin1') })).toMatchObject({
+        status: 400,
+      });
+    },
+  );
+
+  test('is forgotten after 24 hours: then it makes another client (decisions section 2)', async () => {
+    const key = newKey();
+    const first = await register(metadata, { 'idempotency-key': key });
+    await service.database.sql(
+      `UPDATE registration_keys SET expires_at = expires_at - interval '24 hours 1 second' WHERE client_id = $1`,
+      [first['client_id']],
+    );
+    const second = await post(metadata, { 'idempotency-key': key });
+    expect(second.status).toBe(201);
+    expect(second.body['client_id']).not.toBe(first['client_id']);
+    expect((await read(first)).status).toBe(200);
+  });
+
+  test('is stored as a hash only (decisions section 2)', async () => {
+    const key = newKey();
+    await register(metadata, { 'idempotency-key': key });
+    const rows = await service.database.sql<{ dump: string }>('SELECT k::text AS dump FROM registration_keys k');
+    expect(JSON.stringify(rows)).not.toContain(key);
+    expect(JSON.stringify(rows)).not.toContain(Buffer.from(key).toString('hex'));
+  });
+
+  test('finds the registration again after a lost answer to one with an initial access token (decisions section 2)', async () => {
+    const { body } = await call(`${service.issuer}/admin/api/registration-tokens`, {
+      method: 'POST',
+      token: await adminToken(service),
+    });
+    const headers = { ...bearer(body['initial_access_token'] as string), 'idempotency-key': newKey() };
+    const first = await post(metadata, headers);
+    const second = await post(metadata, headers);
+    expect(first).toMatchObject({ status: 201, body: { status: 'enabled' } });
+    expect(second).toMatchObject({ status: 200, body: { status: 'enabled', client_id: first.body['client_id'] } });
+  });
+
+  test('sent ten times at once on two instances makes one client (decisions section 2)', async () => {
+    for (let round = 0; round < 5; round++) {
+      const key = newKey();
+      const answers: Answer[] = await Promise.all(
+        Array.from({ length: 10 }, (_, index) =>
+          post(metadata, { 'idempotency-key': key }, service.instances[index % 2]),
+        ),
+      );
+      const made = new Set(answers.map((answer) => answer.body['client_id']).filter((id) => id !== undefined));
+      expect(made.size).toBe(1);
+      for (const answer of answers) expect([200, 201, 409]).toContain(answer.status);
+      // of all credentials that were handed out the last ones work
+      const { body } = await post(metadata, { 'idempotency-key': key });
+      expect([...made]).toEqual([body['client_id']]);
+      expect((await read(body as Registered)).status).toBe(200);
+    }
+  });
+});

@@ -1,0 +1,149 @@
+// What may be registered and what may not, field by field, at registration and in an update.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+});
+afterAll(() => service?.stop());
+
+const redirect = 'https://rp.example.com/callback';
+const register = (body: unknown) => call(`${service.issuer}/register`, { method: 'POST', body });
+const registered = async (metadata: Record<string, unknown> = {}): Promise<Record<string, string>> =>
+  (await register({ redirect_uris: [redirect], ...metadata })).body as Record<string, string>;
+const manage = (client: Record<string, string>, method: string, body?: unknown) =>
+  call(client['registration_client_uri']!, { method, body, token: client['registration_access_token']! });
+const keySet = {
+  keys: [
+    {
+      kty: 'EC',
+      crv: 'P-256',
+      x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+      y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+    },
+  ],
+};
+
+/** What is refused, by field; the right answer of RFC 7591 3.2.2 for redirect_uris is a code of its own. */
+const refusals: [string, Record<string, unknown>, string][] = [
+  ['no redirect URI', { redirect_uris: undefined }, 'invalid_redirect_uri'],
+  ['an empty list', { redirect_uris: [] }, 'invalid_redirect_uri'],
+  ['text instead of a list', { redirect_uris: redirect }, 'invalid_redirect_uri'],
+  ...[
+    'http://rp.example.com/cb',
+    'http://localhost.evil.example/cb',
+    'https://rp.example.com/cb#',
+    'https://rp.example.com/cb#x',
+    'https://user@rp.example.com/cb',
+    'https://rp.example.com/*',
+    'https://rp.example.com/a/../b',
+    'https://RP.example.com/cb',
+    'https://rp.example.com:443/cb',
+    'https:\\\\rp.example.com/cb',
+    'https:/rp.example.com/cb',
+    ' https://rp.example.com/cb',
+    'https://rp.example.com/c b',
+    'https://rp.example.com/cb%00',
+    'https://rp.example.com./cb',
+    'javascript:alert(1)',
+    'java\tscript:alert(1)',
+    'data:text/html,x',
+    'blob:https://rp.example.com/x',
+    'com.example.app:/cb',
+    '/cb',
+    '',
+    `https://rp.example.com/${'a'.repeat(2000)}`,
+  ].map((uri): [string, Record<string, unknown>, string] => [
+    `the redirect URI ${uri.slice(0, 40)}`,
+    { redirect_uris: [uri] },
+    'invalid_redirect_uri',
+  ]),
+  [
+    '21 redirect URIs',
+    { redirect_uris: Array.from({ length: 21 }, (_, i) => `https://rp.example.com/${i}`) },
+    'invalid_redirect_uri',
+  ],
+  [
+    'a scheme of one word for a native application',
+    { redirect_uris: ['myapp:/cb'], application_type: 'native' },
+    'invalid_redirect_uri',
+  ],
+  ...['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'jwks_uri'].map(
+    (field): [string, Record<string, unknown>, string] => [
+      `script as ${field}`,
+      { [field]: 'javascript:alert(1)' },
+      'invalid_client_metadata',
+    ],
+  ),
+  ['a foreign post-logout address', { post_logout_redirect_uris: ['javascript:alert(1)'] }, 'invalid_client_metadata'],
+  ['an unknown response type', { response_types: ['token'] }, 'invalid_client_metadata'],
+  ['an unknown grant type', { grant_types: ['password'] }, 'invalid_client_metadata'],
+  ['an unknown method', { token_endpoint_auth_method: 'tls_client_auth' }, 'invalid_client_metadata'],
+  ['unsigned ID Tokens', { id_token_signed_response_alg: 'none' }, 'invalid_client_metadata'],
+  ['pairwise subjects', { subject_type: 'pairwise' }, 'invalid_client_metadata'],
+  ['an unknown scope', { scope: 'openid root' }, 'invalid_client_metadata'],
+  [
+    'keys by value and by address',
+    { jwks: keySet, jwks_uri: 'https://rp.example.com/jwks' },
+    'invalid_client_metadata',
+  ],
+  ['private_key_jwt without keys', { token_endpoint_auth_method: 'private_key_jwt' }, 'invalid_client_metadata'],
+  ['a private key', { jwks: { keys: [{ ...keySet.keys[0], d: 'x' }] } }, 'invalid_client_metadata'],
+  ['a symmetric key', { jwks: { keys: [{ kty: 'oct', k: 'x' }] } }, 'invalid_client_metadata'],
+  [
+    'a public client with client credentials',
+    { token_endpoint_auth_method: 'none', grant_types: ['client_credentials'] },
+    'invalid_client_metadata',
+  ],
+  [
+    'a public client with HS256 ID Tokens',
+    { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'HS256' },
+    'invalid_client_metadata',
+  ],
+  [
+    'a public client with uma_profile',
+    { token_endpoint_auth_method: 'none', uma_profile: true },
+    'invalid_client_metadata',
+  ],
+  [
+    'refresh tokens without a code',
+    { grant_types: ['refresh_token', 'client_credentials'] },
+    'invalid_client_metadata',
+  ],
+  ['text for a flag', { require_pkce: 'true' }, 'invalid_client_metadata'],
+  ['a negative age', { default_max_age: -1 }, 'invalid_client_metadata'],
+  ...['a\r\nb', 'a\u202eb', 'a\u200bb', 'x'.repeat(101), '', 7].map(
+    (name): [string, Record<string, unknown>, string] => [
+      `the name ${JSON.stringify(name).slice(0, 20)}`,
+      { client_name: name },
+      'invalid_client_metadata',
+    ],
+  ),
+];
+
+test.each(refusals)(
+  '%s is refused at registration and in an update (RFC 7591 3.2.2, security A44)',
+  async (_what, metadata, error) => {
+    const refusal = { status: 400, body: { error, error_description: expect.any(String) } };
+    expect(await register({ redirect_uris: [redirect], ...metadata })).toMatchObject(refusal);
+    const client = await registered({ client_name: 'Before' });
+    const { client_id } = client;
+    expect(await manage(client, 'PUT', { redirect_uris: [redirect], client_id, ...metadata })).toMatchObject(refusal);
+    expect((await manage(client, 'GET')).body).toMatchObject({ client_name: 'Before', redirect_uris: [redirect] });
+  },
+);
+
+test.each([
+  ['https with a query', { redirect_uris: ['https://rp.example.com/cb?x=1'] }],
+  ['http on a loopback literal', { redirect_uris: ['http://127.0.0.1:8080/cb', 'http://[::1]/cb'] }],
+  [
+    'a reverse-domain scheme of a native application',
+    { redirect_uris: ['com.example.app:/cb'], application_type: 'native' },
+  ],
+  ['a machine without a browser', { redirect_uris: undefined, grant_types: ['client_credentials'] }],
+  ['a name in another script', { client_name: 'Ἀθήνα' }],
+])('%s may be registered (RFC 8252 7)', async (_what, metadata) => {
+  expect(await register({ redirect_uris: [redirect], ...metadata })).toMatchObject({ status: 201 });
+});

@@ -1,0 +1,264 @@
+// POST /register and /register/{clientId}: what registration answers, what it refuses, and RFC 7592's read, update and delete.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, call, eventually, obtainTokens, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+});
+afterAll(() => service?.stop());
+
+const redirect = 'https://rp.example.com/callback';
+const register = (body: unknown, headers: Record<string, string> = {}) =>
+  call(`${service.issuer}/register`, { method: 'POST', body, headers });
+const registered = async (metadata: Record<string, unknown> = {}): Promise<Record<string, string>> => {
+  const answer = await register({ redirect_uris: [redirect], ...metadata });
+  expect(answer.status).toBe(201);
+  return answer.body as Record<string, string>;
+};
+const manage = (client: Record<string, string>, method: string, body?: unknown, token?: string) =>
+  call(client['registration_client_uri']!, { method, body, token: token ?? client['registration_access_token']! });
+const keySet = {
+  keys: [
+    {
+      kty: 'EC',
+      crv: 'P-256',
+      x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+      y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+    },
+  ],
+};
+
+describe('a first registration', () => {
+  test('answers every value after defaulting, the credentials once, and the pages of the provider (decisions section 2)', async () => {
+    const answer = await register({ redirect_uris: [redirect], client_name: 'Harbour', something_else: 7 });
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+    const { client_id: clientId } = answer.body;
+    expect(answer.body).toEqual({
+      client_id: expect.stringMatching(/^[\w-]{16,}$/),
+      client_id_issued_at: expect.any(Number),
+      client_secret: expect.stringMatching(/^[\w-]{43}$/),
+      client_secret_expires_at: 0,
+      shared_secret: expect.stringMatching(/^[\w-]{43}$/),
+      registration_access_token: expect.stringMatching(/^ghra_[\w-]{49}$/),
+      registration_client_uri: `${service.issuer}/register/${clientId as string}`,
+      status: 'disabled',
+      login_uri: `${service.issuer}/login`,
+      logout_uri: `${service.issuer}/logout`,
+      error_uri: `${service.issuer}/error`,
+      access_denied_uri: `${service.issuer}/access-denied`,
+      redirect_uris: [redirect],
+      client_name: 'Harbour',
+      response_types: ['code'],
+      grant_types: ['authorization_code'],
+      application_type: 'web',
+      token_endpoint_auth_method: 'client_secret_basic',
+      id_token_signed_response_alg: 'RS256',
+      subject_type: 'public',
+      scope: 'openid profile email',
+      require_pkce: false,
+      uma_profile: false,
+    });
+    expect(Math.abs((answer.body['client_id_issued_at'] as number) - Date.now() / 1000)).toBeLessThan(60);
+    expect(answer.body['shared_secret']).not.toBe(answer.body['client_secret']);
+  });
+
+  test('a public client and one with keys get no client_secret (RFC 7591 3.2.1)', async () => {
+    for (const metadata of [
+      { token_endpoint_auth_method: 'none' },
+      { token_endpoint_auth_method: 'private_key_jwt', jwks: keySet },
+    ]) {
+      const client = await registered(metadata);
+      expect(client).not.toHaveProperty('client_secret');
+      expect(client).not.toHaveProperty('client_secret_expires_at');
+      expect(client).toHaveProperty('shared_secret');
+    }
+  });
+
+  test('members that only an administrator sets are ignored (decisions section 2)', async () => {
+    const client = await registered({
+      status: 'enabled',
+      first_party: true,
+      self_managed: true,
+      introspect: 'any',
+      access_token_lifetime: 86_400,
+      scope: 'openid admin',
+    });
+    expect(client).toMatchObject({ status: 'disabled', scope: 'openid' });
+    const [row] = await service.database.sql('SELECT * FROM clients WHERE client_id = $1', [client['client_id']]);
+    expect(row).toMatchObject({
+      status: 'disabled',
+      first_party: false,
+      self_managed: false,
+      introspect: 'own',
+      access_token_lifetime: null,
+    });
+  });
+
+  test('secrets are stored so that a dump replays nothing (security R26)', async () => {
+    const client = await registered();
+    const [row] = await service.database.sql('SELECT c::text AS dump FROM clients c WHERE client_id = $1', [
+      client['client_id'],
+    ]);
+    for (const secret of ['client_secret', 'shared_secret', 'registration_access_token']) {
+      expect(row!['dump']).not.toContain(client[secret]);
+      expect(row!['dump']).not.toContain(Buffer.from(client[secret]!).toString('hex'));
+      expect(JSON.stringify(service.logs)).not.toContain(client[secret]);
+    }
+  });
+
+  test('a twin is a client of its own: nobody discovers or replaces another (security R43)', async () => {
+    const first = await registered({ client_name: 'Twin' });
+    const second = await registered({ client_name: 'Twin', client_id: first['client_id'] });
+    expect(second['client_id']).not.toBe(first['client_id']);
+    expect((await manage(first, 'GET')).status).toBe(200);
+  });
+
+  test.each([
+    ['application/x-www-form-urlencoded', 'redirect_uris=x', 415],
+    ['text/plain', '{}', 415],
+    ['application/json', '{"redirect_uris":', 400],
+    ['application/json', '[]', 400],
+    ['application/json', '"x"', 400],
+    ['application/json', '{"__proto__":{"status":"enabled"}}', 400],
+    ['application/json', '{"a":{"constructor":1}}', 400],
+    ['application/json', `{"a":${'['.repeat(20)}${']'.repeat(20)}}`, 400],
+    ['application/json', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, 400],
+    ['application/json', '{"client_name":"a\\u0000b"}', 400],
+    ['application/json', '{"client_name":"\\ud800"}', 400],
+    ['application/json', JSON.stringify(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`k${i}`, 1]))), 400],
+    ['application/json', JSON.stringify({ a: 'x'.repeat(66_000) }), 413],
+  ])('a body of %s that cannot be read is refused: %.40s (security A65, R106)', async (type, body, status) => {
+    const response = await fetch(`${service.issuer}/register`, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': type },
+    });
+    expect(response.status).toBe(status);
+    expect(await response.json()).toEqual({ error: expect.any(String), error_description: expect.any(String) });
+  });
+});
+
+describe('reading, updating and deleting', () => {
+  test('a read shows what is registered, without the secrets (RFC 7592 2.1)', async () => {
+    const client = await registered({ client_name: 'Harbour' });
+    const answer = await manage(client, 'GET');
+    // the registration access token is only said back (RFC 7592 3)
+    const secrets = ['client_secret', 'shared_secret'];
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual(Object.fromEntries(Object.entries(client).filter(([name]) => !secrets.includes(name))));
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('an update replaces the whole metadata (RFC 7592 2.2)', async () => {
+    const client = await registered({ client_name: 'Old', contacts: ['a@example.com'] });
+    const { client_id, client_secret } = client;
+    const answer = await manage(client, 'PUT', {
+      client_id,
+      client_secret,
+      redirect_uris: ['https://rp.example.com/new'],
+    });
+    expect(answer).toMatchObject({ status: 200, body: { redirect_uris: ['https://rp.example.com/new'], client_id } });
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.body).not.toHaveProperty('client_name');
+    expect(answer.body).not.toHaveProperty('contacts');
+    expect((await manage(client, 'GET')).body).toMatchObject({ redirect_uris: ['https://rp.example.com/new'] });
+  });
+
+  test.each([
+    ['another client_id', { client_id: 'other' }],
+    ['no client_id', { client_id: undefined }],
+    ['a wrong client_secret', { client_secret: 'guess' }],
+    ['no redirect URI', { redirect_uris: undefined }],
+    ...[
+      'status',
+      'first_party',
+      'self_managed',
+      'introspect',
+      'authorization_code_lifetime',
+      'access_token_lifetime',
+      'refresh_token_lifetime',
+      'id_token_lifetime',
+    ].map((member): [string, Record<string, unknown>] => [`the administrator's ${member}`, { [member]: 1 }]),
+    ['the scope admin', { scope: 'openid admin' }],
+    ...[
+      'registration_access_token',
+      'registration_client_uri',
+      'client_secret_expires_at',
+      'client_id_issued_at',
+      'shared_secret',
+      'login_uri',
+      'pending_changes',
+    ].map((member): [string, Record<string, unknown>] => [`the service's ${member}`, { [member]: 'x' }]),
+  ])('an update with %s is refused and changes nothing (security A66)', async (_what, change) => {
+    const client = await registered({ client_name: 'Before' });
+    const answer = await manage(client, 'PUT', {
+      client_id: client['client_id'],
+      redirect_uris: [redirect],
+      ...change,
+    });
+    expect(answer.status).toBe(400);
+    expect((await manage(client, 'GET')).body).toMatchObject({ client_name: 'Before' });
+  });
+
+  test('a registration access token is good for its own client only, and one answer tells nothing (security A59)', async () => {
+    const one = await registered();
+    const two = await registered();
+    const gone = { ...one, registration_client_uri: `${service.issuer}/register/unknown` };
+    const answers: Answer[] = [];
+    for (const method of ['GET', 'DELETE'])
+      for (const target of [two, gone])
+        answers.push(await manage(target, method, undefined, one['registration_access_token']!));
+    answers.push(
+      await manage(
+        two,
+        'PUT',
+        { client_id: two['client_id'], redirect_uris: [redirect] },
+        one['registration_access_token']!,
+      ),
+    );
+    answers.push(await manage(two, 'GET', undefined, two['client_secret']!));
+    for (const answer of answers) {
+      expect(answer).toMatchObject({ status: 401, body: answers[0]!.body });
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/);
+    }
+    const without = await fetch(one['registration_client_uri']!);
+    expect(without.status).toBe(401);
+    expect(without.headers.get('www-authenticate')).toBe('Bearer realm="gatehouse"');
+    expect((await manage(two, 'GET')).status).toBe(200);
+  });
+
+  test('deletion ends everything at once, and the same metadata makes another client (security A67)', async () => {
+    const { body: made } = await register({
+      redirect_uris: [redirect],
+      grant_types: ['authorization_code', 'refresh_token'],
+    });
+    const client = made as Record<string, string>;
+    await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [client['client_id']]);
+    const basic = `Basic ${Buffer.from(`${client['client_id']}:${client['client_secret']}`).toString('base64')}`;
+    await eventually(
+      () => tokenRequest(service.issuer, { basic }, { grant_type: 'authorization_code', code: 'x' }),
+      (answer) => answer.body['error'] === 'invalid_grant',
+    );
+    const party = { clientId: client['client_id']!, redirectUri: redirect, basic } as Parameters<
+      typeof obtainTokens
+    >[1];
+    const user = await service.createUser();
+    const tokens = await obtainTokens(service, party, user);
+    expect((await manage(client, 'DELETE')).status).toBe(204);
+    expect(await userinfo(service.issuer, tokens.access_token)).toMatchObject({ status: 401 });
+    expect(await refresh(service.issuer, party, tokens.refresh_token)).toMatchObject({
+      status: 401,
+      body: { error: 'invalid_client' },
+    });
+    for (const method of ['GET', 'DELETE']) expect((await manage(client, method)).status).toBe(401);
+    expect((await new UserAgent(service).authorize(party, undefined)).status).toBe(400);
+    const again = await registered({ grant_types: ['authorization_code', 'refresh_token'] });
+    expect(again['client_id']).not.toBe(client['client_id']);
+    expect(again['status']).toBe('disabled');
+  });
+});

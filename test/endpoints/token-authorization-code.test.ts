@@ -1,0 +1,286 @@
+// POST /token with grant_type authorization_code: what a code buys, when it is refused, and what its second use costs.
+import { createHash } from 'node:crypto';
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, obtainCode, obtainTokens, redeem, refresh, userinfo } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let client: TestClient;
+let user: { sub: string; username: string; password: string };
+let agent: UserAgent;
+beforeAll(async () => {
+  service = await startTestService();
+  client = await service.createClient();
+  user = await service.createUser();
+  agent = new UserAgent(service);
+});
+afterAll(() => service?.stop());
+
+const invalidGrant = { status: 400, body: { error: 'invalid_grant', error_description: expect.any(String) } };
+const newCode = (parameters: Record<string, string> = {}, of = client) =>
+  obtainCode(service, of, user, parameters, agent);
+const events = (type: string, clientId = client.clientId) =>
+  service.database.sql('SELECT * FROM audit_events WHERE type = $1 AND client_id = $2', [type, clientId]);
+
+/** Moves the times of a client's codes into the past. */
+const age = (of: TestClient, seconds: number) =>
+  service.database.sql(
+    `UPDATE authorization_codes ac SET expires_at = ac.expires_at - make_interval(secs => $2),
+            redeemed_at = ac.redeemed_at - make_interval(secs => $2)
+       FROM client_sessions cs WHERE cs.id = ac.client_session_id AND cs.client_id = $1`,
+    [of.clientId, seconds],
+  );
+
+describe('what a code buys', () => {
+  test('the response has the members of the standards and may not be kept (RFC 6749 5.1, OpenID Connect Core 3.1.3.3)', async () => {
+    const answer = await redeem(service.issuer, client, await newCode({ scope: 'openid profile' }));
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('pragma')).toBe('no-cache');
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(answer.body).toEqual({
+      access_token: expect.stringMatching(/^ghat_[\w-]{49}$/),
+      refresh_token: expect.stringMatching(/^ghrt_[\w-]{49}$/),
+      id_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 600,
+      scope: 'openid profile',
+    });
+  });
+
+  test('the ID Token is signed, short-lived and bound to request and access token (OpenID Connect Core 3.1.3.6)', async () => {
+    const before = Math.floor(Date.now() / 1000);
+    const { body } = await redeem(service.issuer, client, await newCode({ nonce: 'n-0S6_WzA2Mj' }));
+    const { payload, protectedHeader } = await jwtVerify(
+      body['id_token'] as string,
+      createRemoteJWKSet(new URL(`${service.issuer}/jwks`)),
+      { issuer: service.issuer, audience: client.clientId, algorithms: ['RS256'] },
+    );
+    expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: expect.any(String) });
+    const digest = createHash('sha256')
+      .update(body['access_token'] as string)
+      .digest();
+    expect(payload).toMatchObject({
+      sub: user.sub,
+      aud: client.clientId,
+      nonce: 'n-0S6_WzA2Mj',
+      at_hash: digest.subarray(0, 16).toString('base64url'),
+      amr: ['pwd'],
+      acr: expect.any(String),
+      sid: expect.any(String),
+    });
+    expect(payload.exp! - payload.iat!).toBe(600);
+    expect(payload['auth_time']).toBeLessThanOrEqual(payload.iat!);
+    expect(payload.iat).toBeGreaterThanOrEqual(before - 1);
+  });
+
+  test('a client without the grant type refresh_token gets no refresh token (RFC 7591 2)', async () => {
+    const plain = await service.createClient({ grant_types: ['authorization_code'] });
+    const { status, body } = await redeem(service.issuer, plain, await newCode({}, plain));
+    expect(status).toBe(200);
+    expect(body).not.toHaveProperty('refresh_token');
+  });
+
+  test('lifetimes that an administrator set for the client hold (decisions section 4)', async () => {
+    const own = await service.createClient();
+    await service.database.sql(
+      'UPDATE clients SET access_token_lifetime = 120, id_token_lifetime = 60, refresh_token_lifetime = 1000 WHERE client_id = $1',
+      [own.clientId],
+    );
+    const { body } = await redeem(service.issuer, own, await newCode({}, own));
+    expect(body['expires_in']).toBe(120);
+    const { exp, iat } = decodeJwt(body['id_token'] as string);
+    expect(exp! - iat!).toBe(60);
+    const [row] = await service.database.sql<{ life: number }>(
+      `SELECT extract(epoch FROM rt.expires_at - rt.issued_at)::int AS life FROM refresh_tokens rt
+         JOIN client_sessions cs ON cs.id = rt.client_session_id WHERE cs.client_id = $1`,
+      [own.clientId],
+    );
+    expect(row?.life).toBe(1000);
+  });
+
+  test('a scope parameter at redemption changes nothing of what was granted (security A37)', async () => {
+    const { body } = await redeem(service.issuer, client, await newCode({ scope: 'openid' }), {
+      scope: 'openid profile email admin',
+    });
+    expect(body['scope']).toBe('openid');
+  });
+});
+
+describe('what refuses a code', () => {
+  test.each([
+    ['is missing', {}, undefined],
+    ['has another path', {}, 'https://rp.example.com/other'],
+    ['differs in case', {}, 'https://rp.example.com/Callback'],
+    ['ends in a slash', {}, 'https://rp.example.com/callback/'],
+    ['ends in a question mark', {}, 'https://rp.example.com/callback?'],
+  ])('a redirect_uri that %s is refused (security A31)', async (_what, _parameters, redirectUri) => {
+    const code = await newCode();
+    const answer = await tokenRequest(service.issuer, client, {
+      grant_type: 'authorization_code',
+      code,
+      ...(redirectUri !== undefined && { redirect_uri: redirectUri }),
+    });
+    expect(answer).toMatchObject(invalidGrant);
+    expect(await redeem(service.issuer, client, code)).toMatchObject({ status: 200 });
+  });
+
+  test('a verifier must match the challenge and be there exactly when one was sent (security R22)', async () => {
+    const { code_verifier, ...challenge } = pkce();
+    const code = await newCode(challenge);
+    expect(await redeem(service.issuer, client, code)).toMatchObject(invalidGrant);
+    expect(await redeem(service.issuer, client, code, pkceOnly())).toMatchObject(invalidGrant);
+    expect(await redeem(service.issuer, client, code, { code_verifier: 'short' })).toMatchObject(invalidGrant);
+    expect(await redeem(service.issuer, client, code, { code_verifier: challenge.code_challenge })).toMatchObject(
+      invalidGrant,
+    );
+    expect(await redeem(service.issuer, client, code, { code_verifier })).toMatchObject({ status: 200 });
+
+    const bare = await newCode();
+    expect(await redeem(service.issuer, client, bare, { code_verifier })).toMatchObject(invalidGrant);
+    expect(await redeem(service.issuer, client, bare)).toMatchObject({ status: 200 });
+  });
+
+  test('another client cannot redeem it, leaves it as it is and is recorded (RFC 6749 5.2, security R101)', async () => {
+    const neighbour = await service.createClient();
+    const code = await newCode();
+    expect(await redeem(service.issuer, neighbour, code)).toMatchObject(invalidGrant);
+    expect(await events('code.misused')).toMatchObject([
+      { actor: neighbour.clientId, outcome: 'failure', sub: user.sub },
+    ]);
+    expect(await redeem(service.issuer, client, code)).toMatchObject({ status: 200 });
+  });
+
+  test('four failed attempts leave it usable, the fifth burns it (decisions section 4)', async () => {
+    const attempt = (code: string, redirect_uri: string) => redeem(service.issuer, client, code, { redirect_uri });
+    const four = await newCode();
+    for (let count = 0; count < 4; count++)
+      expect(await attempt(four, 'https://rp.example.com/x')).toMatchObject(invalidGrant);
+    expect(await attempt(four, client.redirectUri)).toMatchObject({ status: 200 });
+
+    const five = await newCode();
+    for (let count = 0; count < 5; count++)
+      expect(await attempt(five, 'https://rp.example.com/x')).toMatchObject(invalidGrant);
+    expect(await attempt(five, client.redirectUri)).toMatchObject(invalidGrant);
+  });
+
+  test('it lives for 60 seconds by the clock of the database (security A30)', async () => {
+    const own = await service.createClient();
+    const young = await newCode({}, own);
+    await age(own, 55);
+    expect(await redeem(service.issuer, own, young)).toMatchObject({ status: 200 });
+    const old = await newCode({}, own);
+    await age(own, 61);
+    expect(await redeem(service.issuer, own, old)).toMatchObject(invalidGrant);
+  });
+
+  test('only its own text is known: nothing missing, added, changed or mixed (security A35, A36)', async () => {
+    const code = await newCode();
+    const other = await newCode();
+    const wrong = [
+      code.slice(0, -1),
+      `${code}A`,
+      `${code}=`,
+      `${code} `,
+      code.slice(0, 10) + flipped(code.slice(10)),
+      code.slice(0, 25) + other.slice(25),
+      code.replace('ghac_', 'ghat_'),
+      code.toUpperCase(),
+      'ghac_',
+      'x',
+    ];
+    for (const text of wrong) expect(await redeem(service.issuer, client, text), text).toMatchObject(invalidGrant);
+    expect(await redeem(service.issuer, client, code)).toMatchObject({ status: 200 });
+  });
+
+  test('tokens of other kinds are no codes (security R30)', async () => {
+    const tokens = await obtainTokens(service, client, user, {}, agent);
+    for (const token of [tokens.access_token, tokens.refresh_token, tokens.id_token, client.registrationAccessToken]) {
+      const answer = await redeem(service.issuer, client, token);
+      expect(answer.status).toBe(400);
+      expect(['invalid_grant', 'invalid_request']).toContain(answer.body['error']);
+    }
+  });
+
+  test.each([
+    ['the session ended', `DELETE FROM sessions WHERE sub = $1`],
+    ['the session expired', `UPDATE sessions SET idle_expires_at = now() - interval '1 second' WHERE sub = $1`],
+    ['the user was disabled', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
+    ['the user was deleted', `DELETE FROM users WHERE sub = $1`],
+    ['the grant was withdrawn', `DELETE FROM grants WHERE sub = $1`],
+  ])('it is refused when %s meanwhile (security R16)', async (_what, statement) => {
+    const person = await service.createUser();
+    const code = await obtainCode(service, client, person);
+    await service.database.sql(statement, [person.sub]);
+    expect(await redeem(service.issuer, client, code)).toMatchObject(invalidGrant);
+  });
+});
+
+describe('a second redemption', () => {
+  const redeemed = async (of: TestClient): Promise<{ code: string; first: Answer }> => {
+    const code = await newCode({}, of);
+    const first = await redeem(service.issuer, of, code);
+    expect(first.status).toBe(200);
+    return { code, first };
+  };
+  const alive = async (of: TestClient, first: Answer) => [
+    (await userinfo(service.issuer, first.body['access_token'] as string)).status,
+    (await refresh(service.issuer, of, first.body['refresh_token'] as string)).status,
+  ];
+
+  test('within 5 seconds by the same client it only fails: a retry after a lost answer (decisions section 4)', async () => {
+    const own = await service.createClient();
+    const { code, first } = await redeemed(own);
+    expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);
+    expect(await alive(own, first)).toEqual([200, 200]);
+    expect(await events('code.replayed', own.clientId)).toHaveLength(0);
+  });
+
+  test('later it fails and revokes all that came of the first (RFC 6749 4.1.2, security R17)', async () => {
+    const own = await service.createClient();
+    const { code, first } = await redeemed(own);
+    const second = await refresh(service.issuer, own, first.body['refresh_token'] as string);
+    await age(own, 6);
+    expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);
+    expect(await alive(own, first)).toEqual([401, 400]);
+    expect(await alive(own, second)).toEqual([401, 400]);
+    expect(await events('code.replayed', own.clientId)).toMatchObject([{ outcome: 'failure', sub: user.sub }]);
+  });
+
+  test('long after the code expired it still revokes all (RFC 6749 10.5)', async () => {
+    const own = await service.createClient();
+    const { code, first } = await redeemed(own);
+    await age(own, 3600);
+    expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);
+    expect(await alive(own, first)).toEqual([401, 400]);
+  });
+
+  test('by another client it revokes all at once (decisions section 4)', async () => {
+    const own = await service.createClient();
+    const { code, first } = await redeemed(own);
+    expect(await redeem(service.issuer, client, code)).toMatchObject(invalidGrant);
+    expect(await alive(own, first)).toEqual([401, 400]);
+  });
+
+  test('a wrong verifier at the second redemption is a replay as well (security R17)', async () => {
+    const own = await service.createClient();
+    const { code, first } = await redeemed(own);
+    await age(own, 6);
+    expect(await redeem(service.issuer, own, code, pkceOnly())).toMatchObject(invalidGrant);
+    expect(await alive(own, first)).toEqual([401, 400]);
+  });
+});
+
+/** A verifier that belongs to no challenge. */
+function pkceOnly(): { code_verifier: string } {
+  return { code_verifier: pkce().code_verifier };
+}
+
+/** The first letter in its other case. */
+function flipped(text: string): string {
+  return text.replace(/[a-zA-Z]/, (letter) =>
+    letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase(),
+  );
+}

@@ -1,0 +1,261 @@
+// Client authentication by secret, or by none with PKCE: exactly one method a request, the registered one, and one answer to all that is wrong.
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { pkce, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let basic: TestClient;
+let post: TestClient;
+let open: TestClient;
+let disabled: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  const grants = ['authorization_code', 'client_credentials'];
+  basic = await service.createClient({ grant_types: grants });
+  post = await service.createClient({ grant_types: grants, token_endpoint_auth_method: 'client_secret_post' });
+  open = await service.createClient({ token_endpoint_auth_method: 'none' });
+  disabled = await service.createClient({ grant_types: grants }, { status: 'disabled' });
+});
+afterAll(() => service?.stop());
+
+const own = { grant_type: 'client_credentials' };
+const encode = (text: string | Uint8Array) => `Basic ${Buffer.from(text).toString('base64')}`;
+const withHeader = (header: string | undefined, form: Record<string, string> = own): Promise<Answer> =>
+  tokenRequest(service.issuer, header === undefined ? undefined : { basic: header }, form);
+
+function expectRefused(answer: Answer): void {
+  expect(answer).toMatchObject({
+    status: 401,
+    body: { error: 'invalid_client', error_description: expect.any(String) },
+  });
+  expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm=/);
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+}
+
+describe('the registered method', () => {
+  test('client_secret_basic and client_secret_post each work where they are registered (RFC 6749 2.3.1)', async () => {
+    expect(await withHeader(basic.basic)).toMatchObject({ status: 200 });
+    expect(
+      await withHeader(undefined, { ...own, client_id: post.clientId, client_secret: post.clientSecret }),
+    ).toMatchObject({ status: 200 });
+    // naming oneself again is no second method
+    expect(await withHeader(basic.basic, { ...own, client_id: basic.clientId })).toMatchObject({ status: 200 });
+  });
+
+  test('another method than the registered one is refused, the secret being right (security R37)', async () => {
+    expectRefused(await withHeader(post.basic));
+    expectRefused(
+      await withHeader(undefined, { ...own, client_id: basic.clientId, client_secret: basic.clientSecret }),
+    );
+  });
+
+  test('a confidential client cannot pass as a public one, nor a public one invent a secret (security A48)', async () => {
+    expectRefused(
+      await withHeader(undefined, {
+        grant_type: 'authorization_code',
+        code: 'x',
+        client_id: basic.clientId,
+        code_verifier: pkce().code_verifier,
+      }),
+    );
+    const form = { grant_type: 'authorization_code', code: 'x' };
+    expectRefused(await withHeader(undefined, { ...form, client_id: open.clientId, client_secret: 'invented' }));
+    expectRefused(await withHeader(encode(`${open.clientId}:invented`), form));
+    expectRefused(await withHeader(encode(`${open.clientId}:`), form));
+    expectRefused(await withHeader(undefined, { ...form, client_id: post.clientId, client_secret: '' }));
+  });
+
+  test('a public client redeems and refreshes by its name and PKCE alone (RFC 9700 2.1.1)', async () => {
+    const { code_verifier, ...challenge } = pkce();
+    const page = await new UserAgent(service).authorize(open, await service.createUser(), challenge);
+    const form = {
+      grant_type: 'authorization_code',
+      code: responseParameters(page)['code']!,
+      redirect_uri: open.redirectUri,
+      client_id: open.clientId,
+    };
+    expect(await withHeader(undefined, form)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+    const answer = await withHeader(undefined, { ...form, code_verifier });
+    expect(answer).toMatchObject({ status: 200 });
+    const next = {
+      grant_type: 'refresh_token',
+      refresh_token: answer.body['refresh_token'] as string,
+      client_id: open.clientId,
+    };
+    expect(await withHeader(undefined, next)).toMatchObject({ status: 200 });
+    expectRefused(await withHeader(undefined, { ...own, client_id: open.clientId }));
+  });
+});
+
+describe('two mechanisms in one request', () => {
+  test.each([
+    ['a header and a secret in the form', () => ({ client_secret: basic.clientSecret })],
+    [
+      'a header and the secret of another client',
+      () => ({ client_id: post.clientId, client_secret: post.clientSecret }),
+    ],
+    ['a header and another client_id', () => ({ client_id: post.clientId })],
+    ['a header and an assertion', () => ({ client_assertion: 'a.b.c', client_assertion_type: 'x' })],
+    ['a header and half an assertion', () => ({ client_assertion_type: 'x' })],
+  ])('%s are refused with 400 (security A45)', async (_what, form) => {
+    expect(await withHeader(basic.basic, { ...own, ...form() })).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_request' },
+    });
+  });
+
+  test('a secret and an assertion in the form are refused with 400 (security A45)', async () => {
+    const form = { client_id: post.clientId, client_secret: post.clientSecret, client_assertion: 'a.b.c' };
+    expect(await withHeader(undefined, { ...own, ...form })).toMatchObject({ status: 400 });
+  });
+
+  test('two Authorization headers are refused, though the first one is right (security R37)', async () => {
+    const answer = await raw(service.issuer, [
+      `Authorization: ${basic.basic}`,
+      `Authorization: ${encode('other:secret')}`,
+    ]);
+    expect(answer).toMatch(/^HTTP\/1\.1 40[01] /);
+    expect(answer).not.toContain('access_token');
+  });
+});
+
+describe('the Basic header', () => {
+  test.each([
+    ['an asterisk within the base64', () => basic.basic.replace(/(.{12})/, '$1*')],
+    ['text after the padding', () => `${encode(`${basic.clientId}:${basic.clientSecret}`)}garbage`],
+    [
+      'base64url',
+      () =>
+        encode(new Uint8Array([0xfb, 0xff, 0x3a, 0xff]))
+          .replaceAll('+', '-')
+          .replaceAll('/', '_'),
+    ],
+    ['the word basic twice', () => `Basic ${basic.basic}`],
+    ['no colon', () => encode(basic.clientId + basic.clientSecret)],
+    ['an invalid percent sign', () => encode(`${basic.clientId}:%zz`)],
+    ['half a percent sign', () => encode(`${basic.clientId}:${basic.clientSecret}%`)],
+    ['a control character', () => encode(`${basic.clientId}:${basic.clientSecret}\n`)],
+    ['a NUL by percent sign', () => encode(`${basic.clientId}:%00`)],
+    ['a byte order mark', () => encode(`\ufeff${basic.clientId}:${basic.clientSecret}`)],
+    ['bytes that are not UTF-8', () => encode(new Uint8Array([0xc3, 0x28, 0x3a, 0x61]))],
+    ['an empty name', () => encode(`:${basic.clientSecret}`)],
+    ['nothing', () => 'Basic '],
+    ['another scheme', () => `Bearer ${basic.clientSecret}`],
+  ])('with %s is refused as any wrong credentials are (security A46)', async (_what, header) => {
+    expectRefused(await withHeader(header()));
+  });
+
+  test('is form-decoded after base64 (RFC 6749 2.3.1)', async () => {
+    const percent = (text: string) =>
+      [...text].map((c) => `%${c.charCodeAt(0).toString(16).padStart(2, '0')}`).join('');
+    expect(await withHeader(encode(`${percent(basic.clientId)}:${percent(basic.clientSecret)}`))).toMatchObject({
+      status: 200,
+    });
+    // an imported client may have a name that needs the encoding
+    const name = 'a client:with+signs%';
+    await service.database.sql(
+      `INSERT INTO clients (client_id, status, metadata, client_secret_hash, shared_secret_encrypted)
+       SELECT $2, 'enabled', metadata, client_secret_hash, shared_secret_encrypted FROM clients WHERE client_id = $1`,
+      [basic.clientId, name.replaceAll(' ', '_')],
+    );
+    const encoded = encodeURIComponent(name.replaceAll(' ', '_'));
+    expect(await withHeader(encode(`${encoded}:${basic.clientSecret}`))).toMatchObject({ status: 200 });
+    expectRefused(await withHeader(encode(`${name.replaceAll(' ', '_')}:${basic.clientSecret}`)));
+  });
+});
+
+test('base64 with stray bits in its last character is refused, though it decodes to the right secret (security R38)', async () => {
+  const name = 'importedclient1';
+  await service.database.sql(
+    `INSERT INTO clients (client_id, status, metadata, client_secret_hash, shared_secret_encrypted)
+     SELECT $2, 'enabled', metadata, client_secret_hash, shared_secret_encrypted FROM clients WHERE client_id = $1`,
+    [basic.clientId, name],
+  );
+  const header = encode(`${name}:${basic.clientSecret}`);
+  expect(await withHeader(header)).toMatchObject({ status: 200 });
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const stray = header.replace(
+    /(.)(=+)$/,
+    (_all, last: string, padding: string) => alphabet[alphabet.indexOf(last) + 1]! + padding,
+  );
+  expect(stray).not.toBe(header);
+  expect(Buffer.from(stray.slice(6), 'base64')).toEqual(Buffer.from(header.slice(6), 'base64'));
+  expectRefused(await withHeader(stray));
+  expectRefused(await withHeader(header.replace(/=+$/, '')));
+});
+
+describe('what an outsider learns', () => {
+  test('unknown client, wrong, foreign and rotated-out secret, and a disabled client give one answer (security A47)', async () => {
+    const rotated = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+    const repeat = await fetch(`${service.issuer}/register`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${rotated.registrationAccessToken}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ grant_types: ['client_credentials'] }),
+    });
+    expect(repeat.status).toBe(200);
+    const secret = basic.clientSecret;
+    const answers = [
+      await withHeader(encode(`nobody:${secret}`)),
+      await withHeader(encode(`${basic.clientId}:wrong`)),
+      await withHeader(encode(`${basic.clientId}:${secret.slice(0, -1)}`)),
+      await withHeader(encode(`${basic.clientId}:${post.clientSecret}`)),
+      await withHeader(encode(`${basic.clientId}:${basic.sharedSecret}`)),
+      await withHeader(encode(`${disabled.clientId}:wrong`)),
+      await withHeader(rotated.basic),
+      await withHeader(undefined, { ...own, client_id: 'nobody' }),
+      await withHeader(undefined, { ...own, client_id: disabled.clientId }),
+      await withHeader(undefined),
+    ];
+    const seen = (answer: Answer) => ({
+      body: answer.body,
+      headers: Object.fromEntries([...answer.headers].filter(([name]) => name !== 'date')),
+    });
+    for (const answer of answers) {
+      expectRefused(answer);
+      expect(seen(answer)).toEqual(seen(answers[0]!));
+    }
+  });
+
+  test('a disabled client with its right secret is told so (decisions section 2)', async () => {
+    expect(await withHeader(disabled.basic)).toMatchObject({ status: 400, body: { error: 'unauthorized_client' } });
+  });
+
+  test('no secret reaches the log, right or wrong (security R99)', async () => {
+    await withHeader(encode(`${basic.clientId}:wrong-canary-value`));
+    await withHeader(undefined, { ...own, client_id: post.clientId, client_secret: 'posted-canary-value' });
+    await withHeader(basic.basic);
+    const lines = JSON.stringify(service.logs);
+    for (const secret of [basic.clientSecret, basic.basic, 'wrong-canary-value', 'posted-canary-value'])
+      expect(lines).not.toContain(secret);
+  });
+});
+
+/** A token request as bytes on a socket, for what fetch would not send. */
+function raw(base: string, headers: string[]): Promise<string> {
+  const { hostname, port } = new URL(base);
+  const body = new URLSearchParams(own).toString();
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname);
+    let answer = '';
+    socket.on('data', (chunk) => (answer += chunk.toString()));
+    socket.on('end', () => resolve(answer));
+    socket.on('error', reject);
+    socket.write(
+      [
+        'POST /token HTTP/1.1',
+        `Host: ${hostname}:${port}`,
+        'Connection: close',
+        'Content-Type: application/x-www-form-urlencoded',
+        `Content-Length: ${body.length}`,
+        ...headers,
+        '',
+        body,
+      ].join('\r\n'),
+    );
+  });
+}

@@ -1,0 +1,297 @@
+// POST /token with grant_type refresh_token: rotation, its grace, the end of a family, and what refuses a refresh.
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, obtainTokens, redeem, refresh, type Tokens, userinfo } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { pkce, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let user: { sub: string; username: string; password: string };
+let agent: UserAgent;
+beforeAll(async () => {
+  service = await startTestService();
+  user = await service.createUser();
+  agent = new UserAgent(service);
+});
+afterAll(() => service?.stop());
+
+const invalidGrant = { status: 400, body: { error: 'invalid_grant', error_description: expect.any(String) } };
+const ok = { status: 200 };
+const successor = (answer: Answer): string => answer.body['refresh_token'] as string;
+const accessOf = (answer: Answer): string => answer.body['access_token'] as string;
+
+/** A client of the test's own, with the tokens of its first authorization. */
+async function begin(
+  parameters: Record<string, string> = {},
+  metadata: Record<string, unknown> = {},
+): Promise<{
+  client: TestClient;
+  tokens: Tokens;
+  use: (token: string, more?: Record<string, string>) => Promise<Answer>;
+}> {
+  const client = await service.createClient(metadata);
+  const tokens = await obtainTokens(service, client, user, parameters, agent);
+  return { client, tokens, use: (token, more) => refresh(service.issuer, client, token, more) };
+}
+
+/** Moves the first uses of the client's spent tokens into the past. */
+const age = (client: TestClient, seconds: number) =>
+  service.database.sql(
+    `UPDATE refresh_tokens rt SET spent_at = spent_at - make_interval(secs => $2) FROM client_sessions cs
+      WHERE cs.id = rt.client_session_id AND cs.client_id = $1 AND rt.spent_at IS NOT NULL`,
+    [client.clientId, seconds],
+  );
+
+describe('a refresh', () => {
+  test('gives new tokens of the same authorization, and may not be kept (RFC 6749 6)', async () => {
+    const { tokens, use } = await begin({ scope: 'openid profile' });
+    const answer = await use(tokens.refresh_token);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.body).toEqual({
+      access_token: expect.stringMatching(/^ghat_/),
+      refresh_token: expect.stringMatching(/^ghrt_/),
+      id_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 600,
+      scope: 'openid profile',
+    });
+    expect(accessOf(answer)).not.toBe(tokens.access_token);
+    expect(successor(answer)).not.toBe(tokens.refresh_token);
+    expect(await userinfo(service.issuer, accessOf(answer))).toMatchObject(ok);
+  });
+
+  test('its ID Token speaks of the same person and sign-in, without a nonce (OpenID Connect Core 12.2)', async () => {
+    const { tokens, use } = await begin({ nonce: 'n-1' });
+    const first = decodeJwt(tokens.id_token);
+    const second = decodeJwt((await use(tokens.refresh_token)).body['id_token'] as string);
+    for (const claim of ['iss', 'sub', 'aud', 'auth_time', 'sid']) expect(second[claim]).toEqual(first[claim]);
+    expect(first['nonce']).toBe('n-1');
+    expect(second).not.toHaveProperty('nonce');
+  });
+
+  test('a narrower scope holds for its access token only (RFC 6749 6)', async () => {
+    const { tokens, use } = await begin({ scope: 'openid profile email' });
+    const narrow = await use(tokens.refresh_token, { scope: 'email openid' });
+    expect(narrow.body['scope']).toBe('email openid');
+    expect((await userinfo(service.issuer, accessOf(narrow))).body).not.toHaveProperty('preferred_username');
+    const whole = await use(successor(narrow));
+    expect(whole.body['scope']).toBe('openid profile email');
+    const bare = await use(successor(whole), { scope: 'email' });
+    expect(bare.status).toBe(200);
+    expect(bare.body).not.toHaveProperty('id_token');
+  });
+
+  test.each(['openid profile', 'openid offline_access', 'openid admin', 'x', 'openid  "'])(
+    'the scope %s beyond the grant is refused, and the token stays unspent (security A37)',
+    async (scope) => {
+      const { tokens, use } = await begin({ scope: 'openid' });
+      expect(await use(tokens.refresh_token, { scope })).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_scope' },
+      });
+      for (let count = 0; count < 6; count++) expect(await use(tokens.refresh_token)).toMatchObject(ok);
+      expect(await use(tokens.refresh_token)).toMatchObject(invalidGrant);
+    },
+  );
+});
+
+describe('a spent refresh token', () => {
+  test('comes back five times within the grace, each time for a successor of its own; the sixth only fails (decisions section 4)', async () => {
+    const { client, tokens, use } = await begin();
+    const answers = [await use(tokens.refresh_token)];
+    await age(client, 9);
+    for (let count = 0; count < 5; count++) answers.push(await use(tokens.refresh_token));
+    for (const answer of answers) expect(answer).toMatchObject(ok);
+    expect(new Set(answers.map(successor)).size).toBe(6);
+    expect(await use(tokens.refresh_token)).toMatchObject(invalidGrant);
+    for (const answer of answers) {
+      expect(await userinfo(service.issuer, accessOf(answer))).toMatchObject(ok);
+      expect(await use(successor(answer))).toMatchObject(ok);
+    }
+  });
+
+  test('after the grace it ends the whole family, siblings and access tokens included (security A51)', async () => {
+    const { client, tokens, use } = await begin();
+    const first = await use(tokens.refresh_token);
+    const sibling = await use(tokens.refresh_token);
+    const second = await use(successor(first));
+    await age(client, 11);
+    expect(await use(tokens.refresh_token)).toMatchObject(invalidGrant);
+    for (const answer of [first, sibling, second]) {
+      expect(await use(successor(answer))).toMatchObject(invalidGrant);
+      expect(await userinfo(service.issuer, accessOf(answer))).toMatchObject({ status: 401 });
+    }
+    expect(await userinfo(service.issuer, tokens.access_token)).toMatchObject({ status: 401 });
+    const reuse = await service.database.sql(
+      `SELECT outcome, sub FROM audit_events WHERE type = 'refresh_token.reused' AND client_id = $1`,
+      [client.clientId],
+    );
+    expect(reuse).toEqual([{ outcome: 'failure', sub: user.sub }]);
+  });
+
+  test.each([0, 1, 2])(
+    'generation %i of four made within one second ends the family after the grace (security A53)',
+    async (which) => {
+      const { client, tokens, use } = await begin();
+      const chain = [tokens.refresh_token];
+      for (let generation = 0; generation < 3; generation++) chain.push(successor(await use(chain.at(-1)!)));
+      await age(client, 11);
+      expect(await use(chain[which]!)).toMatchObject(invalidGrant);
+      expect(await use(chain[3]!)).toMatchObject(invalidGrant);
+    },
+  );
+
+  test('is known as spent although its own life is over (security R34)', async () => {
+    const { client, tokens, use } = await begin();
+    const first = await use(tokens.refresh_token);
+    await age(client, 11);
+    await service.database.sql(
+      `UPDATE refresh_tokens rt SET expires_at = now() - interval '1 day' FROM client_sessions cs
+        WHERE cs.id = rt.client_session_id AND cs.client_id = $1 AND rt.spent_at IS NOT NULL`,
+      [client.clientId],
+    );
+    expect(await use(tokens.refresh_token)).toMatchObject(invalidGrant);
+    expect(await use(successor(first))).toMatchObject(invalidGrant);
+  });
+
+  test('of another client ends nothing, spent or not, and is recorded (security A56)', async () => {
+    const { client, tokens, use } = await begin();
+    const neighbour = await service.createClient();
+    expect(await refresh(service.issuer, neighbour, tokens.refresh_token)).toMatchObject(invalidGrant);
+    const first = await use(tokens.refresh_token);
+    await age(client, 11);
+    expect(await refresh(service.issuer, neighbour, tokens.refresh_token)).toMatchObject(invalidGrant);
+    expect(await use(successor(first))).toMatchObject(ok);
+    const misuse = await service.database.sql(
+      `SELECT actor FROM audit_events WHERE type = 'refresh_token.misused' AND client_id = $1`,
+      [client.clientId],
+    );
+    expect(misuse).toEqual([{ actor: neighbour.clientId }, { actor: neighbour.clientId }]);
+  });
+});
+
+describe('what refuses a refresh', () => {
+  test.each([
+    ['the session ended', `DELETE FROM sessions WHERE sub = $1`],
+    ['the session expired', `UPDATE sessions SET idle_expires_at = now() - interval '1 second' WHERE sub = $1`],
+    ['the user was disabled', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
+    ['the grant was withdrawn', `DELETE FROM grants WHERE sub = $1`],
+    [
+      'the token expired',
+      `UPDATE refresh_tokens SET expires_at = now() - interval '1 second'
+       WHERE client_session_id IN (SELECT id FROM client_sessions WHERE sub = $1)`,
+    ],
+  ])('it is refused when %s (security R36)', async (_what, statement) => {
+    const person = await service.createUser();
+    const client = await service.createClient();
+    const tokens = await obtainTokens(service, client, person);
+    await service.database.sql(statement, [person.sub]);
+    expect(await refresh(service.issuer, client, tokens.refresh_token)).toMatchObject(invalidGrant);
+  });
+
+  test('only its own text is known (security A35)', async () => {
+    const { tokens, use } = await begin();
+    const token = tokens.refresh_token;
+    for (const wrong of [
+      token.slice(0, -1),
+      `${token}A`,
+      `${token}=`,
+      ` ${token}`,
+      `Bearer ${token}`,
+      tokens.access_token,
+    ])
+      expect(await use(wrong), wrong).toMatchObject(invalidGrant);
+    expect(await use(token)).toMatchObject(ok);
+  });
+
+  test('a client that is not registered for it is refused (RFC 6749 5.2)', async () => {
+    const { tokens } = await begin();
+    const other = await service.createClient({ grant_types: ['authorization_code'] });
+    expect(await refresh(service.issuer, other, tokens.refresh_token)).toMatchObject({
+      status: 400,
+      body: { error: 'unauthorized_client' },
+    });
+  });
+});
+
+describe('the life of a family', () => {
+  const remaining = async (client: TestClient) =>
+    service.database.sql<{ token: number; family: number }>(
+      `SELECT round(extract(epoch FROM rt.expires_at - now()) / 3600)::int AS token,
+              round(extract(epoch FROM cs.expires_at - now()) / 3600)::int AS family
+         FROM refresh_tokens rt JOIN client_sessions cs ON cs.id = rt.client_session_id
+        WHERE cs.client_id = $1 ORDER BY rt.generation DESC LIMIT 1`,
+      [client.clientId],
+    );
+
+  test('without offline_access it ends with the session at the latest (security R36)', async () => {
+    const { client, tokens, use } = await begin();
+    await use(tokens.refresh_token);
+    expect(await remaining(client)).toEqual([{ token: 24, family: 24 }]);
+  });
+
+  test('with offline_access it slides by 30 days within 180 days in all (decisions section 4)', async () => {
+    const { client, tokens, use } = await begin({ scope: 'openid offline_access' }, { scope: 'openid offline_access' });
+    expect(await remaining(client)).toEqual([{ token: 720, family: 4320 }]);
+    await service.database.sql(
+      `UPDATE client_sessions SET created_at = created_at - interval '170 days' WHERE client_id = $1`,
+      [client.clientId],
+    );
+    await use(tokens.refresh_token);
+    expect(await remaining(client)).toMatchObject([{ token: 240 }]);
+  });
+
+  test('with offline_access it outlives the logout, without it does not (decisions section 6)', async () => {
+    const browser = new UserAgent(service);
+    const client = await service.createClient({ scope: 'openid offline_access' });
+    const online = await obtainTokens(service, client, user, { scope: 'openid' }, browser);
+    const offline = await obtainTokens(service, client, user, { scope: 'openid offline_access' }, browser);
+    await browser.submit(await browser.get('/logout'), { decision: 'sign-out' });
+    expect(await refresh(service.issuer, client, online.refresh_token)).toMatchObject(invalidGrant);
+    expect(await userinfo(service.issuer, offline.access_token)).toMatchObject({ status: 401 });
+    const renewed = await refresh(service.issuer, client, offline.refresh_token);
+    expect(renewed).toMatchObject(ok);
+    expect(await userinfo(service.issuer, accessOf(renewed))).toMatchObject(ok);
+  });
+});
+
+test('with REFRESH_TOKEN_ROTATION=public the tokens of confidential clients stay, those of public ones rotate (security R31)', async () => {
+  const other = await startTestService({ environment: { REFRESH_TOKEN_ROTATION: 'public' } });
+  try {
+    const person = await other.createUser();
+    const confidential = await other.createClient();
+    const tokens = await obtainTokens(other, confidential, person);
+    for (let count = 0; count < 10; count++) {
+      const answer = await refresh(other.issuer, confidential, tokens.refresh_token);
+      expect(answer).toMatchObject({ status: 200, body: { refresh_token: tokens.refresh_token } });
+    }
+    const open = await other.createClient({ token_endpoint_auth_method: 'none' });
+    const { code_verifier, ...challenge } = pkce();
+    const page = await new UserAgent(other).authorize(open, person, challenge);
+    const bare = { basic: '', redirectUri: open.redirectUri };
+    const { code } = responseParameters(page);
+    const first = await tokenRequest(other.issuer, undefined, {
+      grant_type: 'authorization_code',
+      code: code!,
+      redirect_uri: bare.redirectUri,
+      code_verifier,
+      client_id: open.clientId,
+    });
+    const second = await tokenRequest(other.issuer, undefined, {
+      grant_type: 'refresh_token',
+      refresh_token: successor(first),
+      client_id: open.clientId,
+    });
+    expect(second.status).toBe(200);
+    expect(successor(second)).not.toBe(successor(first));
+  } finally {
+    await other.stop();
+  }
+});
+
+test('a refresh token is no code, and a code is no refresh token (security R30)', async () => {
+  const { client, tokens, use } = await begin();
+  expect(await redeem(service.issuer, client, tokens.refresh_token)).toMatchObject(invalidGrant);
+  expect(await use(tokens.access_token)).toMatchObject(invalidGrant);
+});

@@ -1,0 +1,190 @@
+// POST /token as an address: what it reads, what it refuses before any grant type, and the grant type client_credentials.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, adminToken, call, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { tokenRequest } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+});
+afterAll(() => service?.stop());
+
+const own = 'grant_type=client_credentials';
+async function post(body: string, headers: Record<string, string> = {}, query = ''): Promise<Answer> {
+  const response = await fetch(`${service.issuer}/token${query}`, {
+    method: 'POST',
+    body: Buffer.from(body),
+    headers: { authorization: client.basic, 'content-type': 'application/x-www-form-urlencoded', ...headers },
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Record<string, unknown>,
+  };
+}
+
+describe('the body', () => {
+  test.each([
+    ['application/json', '{"grant_type":"client_credentials"}'],
+    ['application/json', '{"grant_type":{"$ne":1}}'],
+    ['text/plain', own],
+    ['multipart/form-data; boundary=x', `--x\r\n\r\n${own}\r\n--x--`],
+    ['application/x-www-form-urlencoded\ta', own],
+    ['application/x-www-form-urlencodedx', own],
+  ])('as %s is refused with 415 (security A38)', async (type, body) => {
+    expect(await post(body, { 'content-type': type })).toMatchObject({
+      status: 415,
+      body: { error: 'invalid_request' },
+    });
+  });
+
+  test('without a content type is refused with 415 (security A38)', async () => {
+    const response = await fetch(`${service.issuer}/token`, {
+      method: 'POST',
+      body: new Uint8Array(Buffer.from(own)),
+      headers: { authorization: client.basic },
+    });
+    expect(response.status).toBe(415);
+  });
+
+  test.each([
+    ['application/x-www-form-urlencoded;charset=UTF-8', own],
+    ['APPLICATION/X-WWW-FORM-URLENCODED', own],
+    ['application/x-www-form-urlencoded', `${own}&unknown=1&empty=`],
+  ])('as %s is read, and unknown parameters are ignored (RFC 6749 3.2)', async (type, body) => {
+    expect(await post(body, { 'content-type': type })).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    ['a repeated grant_type', `${own}&${own}`],
+    ['a repeated scope', `${own}&scope=a&scope=b`],
+    ['an unknown parameter twice', `${own}&x=1&x=2`],
+    ['no grant_type', 'scope=x'],
+    ['an empty grant_type', 'grant_type='],
+    ['nothing', ''],
+    ['a NUL', `${own}&scope=%00`],
+    ['a thousand parameters', `${own}&${Array.from({ length: 1000 }, (_, i) => `p${i}=1`).join('&')}`],
+  ])('with %s is invalid_request (RFC 6749 5.2, security R5)', async (_what, body) => {
+    expect(await post(body)).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_request', error_description: expect.any(String) },
+    });
+  });
+
+  test('of more than 64 KiB is refused with 413 (security A121)', async () => {
+    expect(await post(`${own}&x=${'y'.repeat(70_000)}`)).toMatchObject({ status: 413 });
+  });
+
+  test('with a reserved name as a parameter does no harm (security A118)', async () => {
+    expect(await post(`${own}&__proto__=x&constructor=y`)).toMatchObject({ status: 200 });
+  });
+});
+
+describe('the address', () => {
+  test('is answered for POST alone (RFC 6749 3.2)', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE', 'HEAD']) {
+      const response = await fetch(`${service.issuer}/token?${own}`, {
+        method,
+        headers: { authorization: client.basic },
+      });
+      expect(response.status).toBe(405);
+      expect(response.headers.get('allow')).toContain('POST');
+      await response.arrayBuffer();
+    }
+  });
+
+  test('reads nothing from the query, and logs nothing of it (security A39)', async () => {
+    const query = `?${own}&client_secret=${client.clientSecret}&code=canary-code`;
+    expect(await post('', {}, query)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+    expect(JSON.stringify(service.logs)).not.toContain('canary-code');
+    expect(JSON.stringify(service.logs)).not.toContain(client.clientSecret);
+  });
+
+  test('may be called by scripts of any origin, without credentials of the browser (security R97)', async () => {
+    const origin = 'https://app.example';
+    const preflight = await fetch(`${service.issuer}/token`, {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+    expect(preflight.headers.get('access-control-allow-headers')).toMatch(/authorization/i);
+    for (const answer of [await post(own, { origin }), await post('grant_type=x', { origin })]) {
+      expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+      expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
+    }
+  });
+
+  test.each([
+    ['a grant type that nobody has', 'password', 'unsupported_grant_type'],
+    ['implicit', 'implicit', 'unsupported_grant_type'],
+    ['a grant type that the client has not', 'authorization_code', 'unauthorized_client'],
+    ['a name that every object has', 'constructor', 'unsupported_grant_type'],
+  ])('refuses %s by its name (RFC 6749 5.2)', async (_what, grantType, error) => {
+    const answer = await post(`grant_type=${grantType}`);
+    expect(answer).toMatchObject({ status: 400, body: { error } });
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('pragma')).toBe('no-cache');
+  });
+
+  test('looks at the client before the grant type (RFC 6749 3.2.1)', async () => {
+    const answer = await post('grant_type=password', { authorization: 'Basic bm86eA==' });
+    expect(answer).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
+  });
+});
+
+describe('client_credentials', () => {
+  test('gives an access token and nothing else, which may not be kept (RFC 6749 4.4.3)', async () => {
+    const answer = await post(own);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      access_token: expect.stringMatching(/^ghat_[\w-]{49}$/),
+      token_type: 'Bearer',
+      expires_in: 600,
+    });
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('its token is for no UserInfo and no admin route (RFC 6750 3.1)', async () => {
+    const { body } = await post(own);
+    const answer = await userinfo(service.issuer, body['access_token'] as string);
+    expect(answer).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } });
+    expect(answer.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
+    const users = await call(`${service.issuer}/admin/api/users`, { token: body['access_token'] as string });
+    expect(users).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } });
+  });
+
+  test.each(['openid', 'profile', 'offline_access', 'admin', 'x y'])(
+    'refuses the scope %s, which speaks of a person or was not given (RFC 6749 5.2)',
+    async (scope) => {
+      expect(await post(`${own}&scope=${encodeURIComponent(scope)}`)).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_scope' },
+      });
+    },
+  );
+
+  test('gives the scope admin to a client to which an administrator gave it (decisions section 8)', async () => {
+    const token = await adminToken(service);
+    expect(await call(`${service.issuer}/admin/api/users`, { token })).toMatchObject({ status: 200 });
+    const other = await service.createClient({
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+      scope: 'admin',
+    });
+    const answer = await tokenRequest(service.issuer, other, { grant_type: 'client_credentials', scope: 'admin' });
+    expect(answer).toMatchObject({ status: 200, body: { scope: 'admin' } });
+  });
+
+  test('its token ends after its life (decisions section 4)', async () => {
+    const token = await adminToken(service);
+    await service.database.sql(`UPDATE access_tokens SET expires_at = now() - interval '1 millisecond'`);
+    expect(await call(`${service.issuer}/admin/api/users`, { token })).toMatchObject({
+      status: 401,
+      body: { error: 'invalid_token' },
+    });
+  });
+});

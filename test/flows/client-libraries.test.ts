@@ -1,0 +1,221 @@
+// The service as two standard client libraries see it, with their strict defaults: registration, sign-in, refresh, UserInfo.
+import * as oauth from 'oauth4webapi';
+import * as openid from 'openid-client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { adminToken, approveClient } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let user: { sub: string; username: string; password: string };
+beforeAll(async () => {
+  service = await startTestService();
+  user = await service.createUser({
+    email: 'alice@example.com',
+    emailVerified: true,
+    claims: { name: 'Alice Adams', given_name: 'Alice' },
+  });
+});
+afterAll(() => service?.stop());
+
+const redirectUri = 'https://rp.example.com/callback';
+
+async function approve(clientId: string): Promise<void> {
+  const answer = await approveClient(service.issuer, await adminToken(service), clientId);
+  expect(answer).toMatchObject({ status: 200, body: { status: 'enabled' } });
+}
+
+/** The browser's part: from the client's authorization address to the answer at its redirect URI. */
+async function visit(url: URL): Promise<URL> {
+  const agent = new UserAgent(service);
+  let page = await agent.follow(await agent.get(url.href));
+  if (page.body.includes('id="password"')) page = await agent.signIn(user, page);
+  if (page.body.includes('id="allow"')) page = await agent.submit(page, { decision: 'allow' });
+  return new URL(page.location!);
+}
+
+test.each([
+  ['client_secret_basic', undefined],
+  ['client_secret_post', undefined],
+  ['client_secret_jwt', undefined],
+  ['none', undefined],
+  ['client_secret_basic', 'ES256'],
+  ['client_secret_basic', 'EdDSA'],
+  ['client_secret_basic', 'PS256'],
+  ['client_secret_basic', 'HS256'],
+])(
+  'openid-client registers, signs in with PKCE, refreshes and reads claims: %s, ID Token by %s (OpenID Connect Core 3.1)',
+  async (method, alg) => {
+    const plain = { execute: [openid.allowInsecureRequests] };
+    const authentication: Record<string, (secret: string) => openid.ClientAuth> = {
+      client_secret_basic: openid.ClientSecretBasic,
+      client_secret_post: openid.ClientSecretPost,
+      client_secret_jwt: (secret) => openid.ClientSecretJwt(secret),
+      none: () => openid.None(),
+    };
+    const registered = await openid.dynamicClientRegistration(
+      new URL(service.issuer),
+      {
+        redirect_uris: [redirectUri],
+        client_name: 'Harbour',
+        grant_types: ['authorization_code', 'refresh_token'],
+        token_endpoint_auth_method: method,
+        scope: 'openid profile email offline_access',
+        ...(alg !== undefined && { id_token_signed_response_alg: alg }),
+      },
+      undefined,
+      plain,
+    );
+    const { client_id: clientId, client_secret: secret } = registered.clientMetadata();
+    await approve(clientId);
+    const config = await openid.discovery(
+      new URL(service.issuer),
+      clientId,
+      { client_secret: secret as string, ...(alg !== undefined && { id_token_signed_response_alg: alg }) },
+      authentication[method]!(secret as string),
+      plain,
+    );
+    const verifier = openid.randomPKCECodeVerifier();
+    const [state, nonce] = [openid.randomState(), openid.randomNonce()];
+    const callback = await visit(
+      openid.buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri,
+        scope: 'openid profile email offline_access',
+        code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        state,
+        nonce,
+      }),
+    );
+    const tokens = await openid.authorizationCodeGrant(config, callback, {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+      expectedNonce: nonce,
+      idTokenExpected: true,
+    });
+    expect(tokens.claims()).toMatchObject({ sub: user.sub, iss: service.issuer });
+    expect(await openid.fetchUserInfo(config, tokens.access_token, user.sub)).toMatchObject({
+      sub: user.sub,
+      name: 'Alice Adams',
+      email: 'alice@example.com',
+      email_verified: true,
+    });
+    const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token!);
+    expect(refreshed.claims()).toMatchObject({ sub: user.sub });
+    expect(await openid.fetchUserInfo(config, refreshed.access_token, user.sub)).toMatchObject({ name: 'Alice Adams' });
+  },
+);
+
+test('openid-client gets a token by client credentials (RFC 6749 4.4)', async () => {
+  const config = await openid.dynamicClientRegistration(
+    new URL(service.issuer),
+    // the library sends the secret in the form unless it is told otherwise
+    { grant_types: ['client_credentials'], redirect_uris: [], token_endpoint_auth_method: 'client_secret_post' },
+    undefined,
+    { execute: [openid.allowInsecureRequests] },
+  );
+  await approve(config.clientMetadata().client_id);
+  const tokens = await openid.clientCredentialsGrant(config);
+  expect(tokens).toMatchObject({ token_type: 'bearer', expires_in: 600 });
+  expect(tokens.refresh_token).toBeUndefined();
+});
+
+test('oauth4webapi registers, signs in with PKCE, refreshes, reads claims and gets client credentials (OAuth 2.0 Security, RFC 9700)', async () => {
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const issuer = new URL(service.issuer);
+  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+  const client = await oauth.processDynamicClientRegistrationResponse(
+    await oauth.dynamicClientRegistrationRequest(
+      as,
+      {
+        redirect_uris: [redirectUri],
+        grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+        client_name: 'Harbour two',
+        require_pkce: true,
+      },
+      insecure,
+    ),
+  );
+  await approve(client.client_id);
+  const authentication = oauth.ClientSecretBasic(client.client_secret as string);
+  const verifier = oauth.generateRandomCodeVerifier();
+  const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()];
+  const url = new URL(as.authorization_endpoint!);
+  url.search = new URLSearchParams({
+    client_id: client.client_id,
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: 'openid profile',
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state,
+    nonce,
+  }).toString();
+  const parameters = oauth.validateAuthResponse(as, client, await visit(url), state);
+  const tokenResponse = await oauth.authorizationCodeGrantRequest(
+    as,
+    client,
+    authentication,
+    parameters,
+    redirectUri,
+    verifier,
+    insecure,
+  );
+  const tokens = await oauth.processAuthorizationCodeResponse(as, client, tokenResponse, {
+    expectedNonce: nonce,
+    requireIdToken: true,
+  });
+  // the ID Token's signature too, although it came by a direct connection
+  await oauth.validateApplicationLevelSignature(as, tokenResponse, insecure);
+  expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
+
+  const claims = await oauth.processUserInfoResponse(
+    as,
+    client,
+    user.sub,
+    await oauth.userInfoRequest(as, client, tokens.access_token, insecure),
+  );
+  expect(claims).toMatchObject({ name: 'Alice Adams' });
+
+  const refreshed = await oauth.processRefreshTokenResponse(
+    as,
+    client,
+    await oauth.refreshTokenGrantRequest(as, client, authentication, tokens.refresh_token!, insecure),
+  );
+  expect(refreshed.refresh_token).not.toBe(tokens.refresh_token);
+
+  const own = await oauth.processClientCredentialsResponse(
+    as,
+    client,
+    await oauth.clientCredentialsGrantRequest(as, client, authentication, {}, insecure),
+  );
+  expect(own.access_token).toMatch(/^ghat_/);
+});
+
+test('oauth4webapi authenticates by a private key of its registered set (RFC 7523)', async () => {
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const issuer = new URL(service.issuer);
+  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+  const keys = await oauth.generateKeyPair('ES256', { extractable: true });
+  const jwk = { ...(await crypto.subtle.exportKey('jwk', keys.publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' };
+  const client = await oauth.processDynamicClientRegistrationResponse(
+    await oauth.dynamicClientRegistrationRequest(
+      as,
+      {
+        redirect_uris: [],
+        grant_types: ['client_credentials'],
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [jwk] } as unknown as oauth.JsonObject,
+      },
+      insecure,
+    ),
+  );
+  await approve(client.client_id);
+  const authentication = oauth.PrivateKeyJwt({ key: keys.privateKey, kid: 'k1' });
+  const tokens = await oauth.processClientCredentialsResponse(
+    as,
+    client,
+    await oauth.clientCredentialsGrantRequest(as, client, authentication, {}, insecure),
+  );
+  expect(tokens.access_token).toMatch(/^ghat_/);
+});

@@ -1,0 +1,169 @@
+// Redirect URIs as tables of cases: what may be registered, what matches, and how a response is put into one.
+import { describe, expect, test } from 'vitest';
+import {
+  isPrivateUseUri,
+  isRedirectUri,
+  isWebUri,
+  matchesRedirectUri,
+  withQuery,
+} from '../../src/oauth/redirect-uri.ts';
+
+describe('what may be registered', () => {
+  test.each([
+    'https://rp.example.com',
+    'https://rp.example.com/',
+    'https://rp.example.com/cb',
+    'https://rp.example.com:8443/cb?tenant=1&x=%20',
+    'http://127.0.0.1/cb',
+    'http://127.0.0.1:8080/cb',
+    'http://[::1]/cb',
+    `https://rp.example.com/${'x'.repeat(1975)}`,
+  ])('%s by web and native clients (security R24)', (uri) => {
+    expect(isRedirectUri(uri, 'web')).toBe(true);
+    expect(isRedirectUri(uri, 'native')).toBe(true);
+    expect(isWebUri(uri)).toBe(true);
+  });
+
+  test.each(['com.example.app:/cb', 'com.example.app:/oauth/cb?x=1', 'org.example-2.app:/'])(
+    '%s by native clients only (RFC 8252 7.1)',
+    (uri) => {
+      expect(isRedirectUri(uri, 'native')).toBe(true);
+      expect(isRedirectUri(uri, 'web')).toBe(false);
+      expect(isPrivateUseUri(uri)).toBe(true);
+    },
+  );
+
+  test.each([
+    '',
+    'rp.example.com/cb',
+    '/cb',
+    '//rp.example.com/cb',
+    'http://rp.example.com/cb',
+    'http://localhost/cb',
+    'http://127.0.0.1.evil.example/cb',
+    'http://127.1/cb',
+    'http://0x7f000001/cb',
+    'http://2130706433/cb',
+    'https:/evil.example',
+    'https:\\\\evil.example',
+    'https://rp.example.com\\@evil.example/cb',
+    'https://rp@evil.example/cb',
+    'https://rp:pw@evil.example/cb',
+    'https://rp.example.com/@evil',
+    'https://rp.example.com/cb#',
+    'https://rp.example.com/cb#x',
+    'https://rp.example.com/cb%00',
+    'https://rp.example.com./cb',
+    'https://*.example.com/cb',
+    'https://rp.example.com/*',
+    'https://rp.example.com/a b',
+    ' https://rp.example.com/cb',
+    'https://rp.example.com/cb\n',
+    'https://rp.example.com/../cb',
+    'https://rp.example.com/./cb',
+    'https://RP.example.com/cb',
+    'HTTPS://rp.example.com/cb',
+    'https://rp.example.com:443/cb',
+    'https://rp.exämple.com/cb',
+    'https://',
+    'javascript:alert(1)',
+    ' javascript:alert(1)',
+    'java\tscript:alert(1)',
+    'JaVaScRiPt:alert(1)',
+    'data:text/html,x',
+    'blob:https://rp.example.com/x',
+    'file:///etc/passwd',
+    'ftp://rp.example.com/cb',
+    'urn:ietf:wg:oauth:2.0:oob',
+    'myapp:/cb',
+    'COM.example.app:/cb',
+    'com.example.app:/cb#x',
+    `https://rp.example.com/${'x'.repeat(2000)}`,
+  ])('%j by nobody (security R24)', (uri) => {
+    expect(isRedirectUri(uri, 'web')).toBe(false);
+    expect(isRedirectUri(uri, 'native')).toBe(false);
+    expect(isWebUri(uri)).toBe(false);
+  });
+});
+
+describe('what matches', () => {
+  const registered = [
+    'https://rp.example.com/cb',
+    'https://rp.example.com/cb?tenant=1',
+    'http://127.0.0.1/cb',
+    'http://127.0.0.1:9000/fixed',
+    'http://[::1]/cb?a=1',
+    'com.example.app:/cb',
+  ];
+
+  test.each([
+    ...registered,
+    'http://127.0.0.1:51004/cb',
+    'http://127.0.0.1:65535/cb',
+    'http://127.0.0.1/fixed',
+    'http://127.0.0.1:1/fixed',
+    'http://[::1]:8/cb?a=1',
+  ])('%s (RFC 8252 7.3)', (requested) => {
+    expect(matchesRedirectUri(registered, requested)).toBe(true);
+  });
+
+  test.each([
+    '',
+    'https://rp.example.com',
+    'https://rp.example.com/cb/',
+    'https://rp.example.com/CB',
+    'https://rp.example.com/cb?',
+    'https://rp.example.com/cb?tenant=2',
+    'https://rp.example.com/cb?tenant=1&x=1',
+    'https://rp.example.com/cb#',
+    'https://rp.example.com:443/cb',
+    'https://rp.example.com:51004/cb',
+    'https://rp.example.com.evil.example/cb',
+    'https://evil.example/https://rp.example.com/cb',
+    'http://rp.example.com/cb',
+    'http://localhost:51004/cb',
+    'http://127.0.0.1.evil.example/cb',
+    'http://127.0.0.1evil.example/cb',
+    'http://127.0.0.1:51004.evil.example/cb',
+    'http://127.0.0.1:51004@evil.example/cb',
+    'http://127.0.0.1:@evil.example/cb',
+    'http://127.0.0.1:/cb',
+    'http://127.0.0.1:65536/cb',
+    'http://127.0.0.1:123456/cb',
+    'http://127.0.0.1:-1/cb',
+    'http://127.0.0.2/cb',
+    'http://127.1/cb',
+    'http://0x7f000001/cb',
+    'http://[::ffff:127.0.0.1]/cb',
+    'http://[::1]/cb',
+    'http://[0:0:0:0:0:0:0:1]/cb?a=1',
+    'http://127.0.0.1:51004/cb2',
+    'http://127.0.0.1:51004/cb?x=1',
+    'http://127.0.0.1:51004/cb#x',
+    'http://127.0.0.1:51004',
+    'https://127.0.0.1:51004/cb',
+    'HTTP://127.0.0.1:51004/cb',
+    ' http://127.0.0.1/cb',
+    'com.example.app:/CB',
+    'com.example.app:/cb?x',
+  ])('not %j (security R23, A42)', (requested) => {
+    expect(matchesRedirectUri(registered, requested)).toBe(false);
+  });
+
+  test('nothing matches where nothing is registered (security R23)', () => {
+    for (const uri of ['', 'http://127.0.0.1/cb', 'https://rp.example.com/cb'])
+      expect(matchesRedirectUri([], uri)).toBe(false);
+  });
+});
+
+test.each<[string, [string, string][], string]>([
+  ['https://rp.example.com/cb', [['code', 'a b']], 'https://rp.example.com/cb?code=a+b'],
+  ['https://rp.example.com/cb?x=1', [['code', 'c']], 'https://rp.example.com/cb?x=1&code=c'],
+  ['https://rp.example.com/cb?', [['code', 'c']], 'https://rp.example.com/cb?code=c'],
+  ['https://rp.example.com/cb?x&', [['code', 'c']], 'https://rp.example.com/cb?x&code=c'],
+  ['https://rp.example.com', [['state', '&=#?+%']], 'https://rp.example.com?state=%26%3D%23%3F%2B%25'],
+  ['com.example.app:/cb', [['state', '\r\n']], 'com.example.app:/cb?state=%0D%0A'],
+  ['https://rp.example.com/cb', [], 'https://rp.example.com/cb'],
+])('%s with %j is %s (RFC 6749 3.1.2)', (uri, parameters, expected) => {
+  expect(withQuery(uri, parameters)).toBe(expected);
+});

@@ -1,0 +1,101 @@
+// What a kill -9 under load leaves behind: everything that was acknowledged, and a service that comes up by itself.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Load } from '../helpers/load.ts';
+import { freePort, postmasterOf, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
+
+const kills = 20;
+const loadTime = [200, 600] as const; // milliseconds before a kill, at least and at most
+const limit = 240_000; // milliseconds
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gatehouse-kill-'));
+});
+afterEach(async ({ task }) => {
+  const printed = await stopServers();
+  const unexpected = printed.filter((line) => line && !/"level":[1-4]0|"status":503/.test(line));
+  if (task.result?.state === 'fail') console.error(unexpected.slice(-20).join('\n'));
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+/** Kills `kills` times under load, and looks each time at what is left. */
+async function killAgainAndAgain(what: { service: boolean; database: boolean }): Promise<void> {
+  const dataDir = join(folder, 'data');
+  const settings = { PORT: String(await freePort()), DATA_DIR: dataDir, ADMIN_PASSWORD: 'correct horse battery' };
+  let server = startServer(settings);
+  await server.ready();
+  const admin = await runCommand(
+    ['client', 'create', '--name', 'Admin', '--grant-type', 'client_credentials', '--scope', 'admin'],
+    settings,
+  );
+  const load = new Load({
+    issuer: server.issuer,
+    dataDir,
+    admin: { clientId: admin['client_id'] as string, clientSecret: admin['client_secret'] as string },
+    mayLoseConnections: what.service,
+  });
+  await load.prepare();
+  const times: number[] = [];
+  for (let round = 0; round < kills; round++) {
+    load.begin();
+    await delay(loadTime[0] + Math.random() * (loadTime[1] - loadTime[0]));
+    const postmaster = postmasterOf(dataDir);
+    expect(postmaster).toBeDefined();
+    const begin = performance.now();
+    if (what.database) process.kill(postmaster!, 'SIGKILL');
+    if (what.service) {
+      server.kill('SIGKILL');
+      expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' });
+      server = startServer(settings);
+    }
+    times.push(
+      await load.firstSuccess(begin, () => {
+        const present = postmasterOf(dataDir);
+        return present !== undefined && (!what.database || present !== postmaster);
+      }),
+    );
+    await load.end();
+    await load.verifyRound();
+    expect(load.violations).toEqual([]);
+  }
+  await load.verifyAll();
+  expect(load.violations).toEqual([]);
+  // the load was one: each round had something to lose of every kind
+  expect(load.counts.codes).toBeGreaterThan(kills);
+  expect(load.counts.refreshes).toBeGreaterThan(kills);
+  expect(load.counts.ended).toBeGreaterThan(kills);
+  const sorted = times.map(Math.round).sort((a, b) => a - b);
+  const of = Object.entries(what).filter(([, killed]) => killed);
+  console.info(
+    `${kills} kills of the ${of.map(([name]) => name).join(' and the ')}: first success after ` +
+      `${sorted[Math.floor(kills / 2)]} ms in the median, ${sorted.at(-1)} ms at most; ` +
+      Object.entries(load.counts)
+        .map(([name, count]) => `${name} ${count}`)
+        .join(', '),
+  );
+  server.kill('SIGTERM');
+  expect(await server.exited).toEqual({ code: 0, signal: null });
+  expect(postmasterOf(dataDir)).toBeUndefined();
+}
+
+test(
+  'a killed service comes up at the next start with all that it acknowledged (decisions section 8)',
+  () => killAgainAndAgain({ service: true, database: false }),
+  limit,
+);
+
+test(
+  'the service brings a killed database back by itself and loses nothing that it acknowledged (decisions section 8)',
+  () => killAgainAndAgain({ service: false, database: true }),
+  limit,
+);
+
+test(
+  'service and database killed at once come up at the next start with all that was acknowledged (decisions section 8)',
+  () => killAgainAndAgain({ service: true, database: true }),
+  limit,
+);

@@ -1,0 +1,227 @@
+// How the process starts and stops: wrong settings, a taken port, several instances at once, and a graceful end.
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { execute } from '../helpers/global-setup.ts';
+import { freePort, postmasterOf, type ServerProcess, startServer, stopServers } from '../helpers/server-process.ts';
+import { startTestService } from '../helpers/service.ts';
+import { tokenRequest } from '../helpers/user-agent.ts';
+
+const secretKey = randomBytes(32).toString('base64url');
+const nobody = 'postgresql://gatehouse:a-secret-word@127.0.0.1:1/gatehouse';
+
+let folder: string;
+let cleanUps: (() => Promise<void>)[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gatehouse-start-'));
+});
+afterEach(async () => {
+  await stopServers();
+  for (const cleanUp of cleanUps) await cleanUp();
+  cleanUps = [];
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+/** A database with nothing in it, on the tests' server. */
+async function emptyDatabase(): Promise<{
+  url: string;
+  query<R extends pg.QueryResultRow>(sql: string): Promise<R[]>;
+}> {
+  const server = inject('postgres');
+  const database = `test_${randomBytes(6).toString('hex')}`;
+  await execute({ ...server, database: 'postgres' }, `CREATE DATABASE ${database} ENCODING 'UTF8' TEMPLATE template0`);
+  cleanUps.push(() => execute({ ...server, database: 'postgres' }, `DROP DATABASE ${database} WITH (FORCE)`));
+  return {
+    url: `postgresql://${server.user}@/${database}?host=${encodeURIComponent(server.host)}&port=${server.port}`,
+    async query<R extends pg.QueryResultRow>(sql: string) {
+      const client = new pg.Client({ ...server, database });
+      await client.connect();
+      try {
+        return (await client.query<R>(sql)).rows;
+      } finally {
+        await client.end();
+      }
+    },
+  };
+}
+
+/** What the process said besides its log, line by line. */
+function complaint(server: ServerProcess): string[] {
+  return server.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+}
+
+const isUp = async (server: ServerProcess) => (await fetch(`${server.issuer}/health/ready`)).status === 200;
+
+test.each<[string, Record<string, string>, string[]]>([
+  ['PORT', { PORT: 'http' }, []],
+  ['PORT', { PORT: '70000' }, []],
+  ['BASE_URL', { BASE_URL: 'http://idp.example.com' }, []],
+  ['LOG_LEVEL', { LOG_LEVEL: 'loud' }, []],
+  ['TRUST_PROXY', { TRUST_PROXY: 'my-proxy' }, []],
+  ['ACCESS_TOKEN_LIFETIME', { ACCESS_TOKEN_LIFETIME: '10m' }, []],
+  ['ADMIN_PASSWORD', { ADMIN_PASSWORD: 'too-short' }, ['too-short']],
+  ['SECRET_KEY', { SECRET_KEY: 'bm90IDMyIGJ5dGVz' }, ['bm90IDMyIGJ5dGVz']],
+  ['SECRET_KEY', { DATABASE_URL: nobody }, ['a-secret-word']],
+  [
+    'DATABASE_URL',
+    { DATABASE_URL: 'mysql://gatehouse:a-secret-word@localhost/x', SECRET_KEY: secretKey },
+    ['a-secret-word', secretKey],
+  ],
+  ['DATABASE_URL', { DATABASE_URL: nobody, SECRET_KEY: secretKey }, ['a-secret-word', secretKey]],
+  [
+    'DATABASE_URL',
+    { DATABASE_URL: nobody.replace(':1/', ':port/'), SECRET_KEY: secretKey },
+    ['a-secret-word', secretKey],
+  ],
+])(
+  'a wrong %s stops the start with one sentence that names it (decisions section 8)',
+  async (name, settings, secrets) => {
+    const server = startServer({ DATA_DIR: join(folder, 'data'), ...settings });
+    expect(await server.exited).toEqual({ code: 1, signal: null });
+    expect(server.stdout).toBe('');
+    expect(complaint(server)).toEqual([expect.stringMatching(new RegExp(`^The .*\\b${name}\\b.*\\.$`))]);
+    for (const secret of secrets) expect(server.stderr).not.toContain(secret);
+    expect(existsSync(join(folder, 'data'))).toBe(false);
+  },
+);
+
+test('a DATA_DIR that is a file, and a HOST that is not here, are named (decisions section 8)', async () => {
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const misplaced = startServer({ DATA_DIR: file, PORT: '0' });
+  const database = await emptyDatabase();
+  const stranger = startServer({ DATABASE_URL: database.url, SECRET_KEY: secretKey, HOST: '192.0.2.1', PORT: '0' });
+  expect(await misplaced.exited).toEqual({ code: 1, signal: null });
+  expect(complaint(misplaced)).toEqual([expect.stringContaining('DATA_DIR')]);
+  expect(await stranger.exited).toEqual({ code: 1, signal: null });
+  expect(complaint(stranger)).toEqual([expect.stringContaining('HOST')]);
+});
+
+test('a taken port stops the start with one line, and the first password is not lost with it (decisions section 8)', async () => {
+  const database = await emptyDatabase();
+  const other = createServer().listen(0, 'localhost');
+  await once(other, 'listening');
+  const { port } = other.address() as { port: number };
+  const settings = { DATABASE_URL: database.url, SECRET_KEY: secretKey };
+  const refused = startServer({ ...settings, PORT: String(port) });
+  expect(await refused.exited).toEqual({ code: 1, signal: null });
+  other.close();
+  expect(refused.stdout).toBe('');
+  expect(complaint(refused)).toEqual([expect.stringMatching(new RegExp(`\\b${port}\\b.*PORT`))]);
+  const server = startServer({ ...settings, PORT: String(await freePort()) });
+  await server.ready();
+  expect(server.stdout).toMatch(/user name {2}admin\n +password {3}\S{24}\n/);
+});
+
+test('with DATABASE_URL it serves from that server and starts none of its own (decisions section 8)', async () => {
+  const database = await emptyDatabase();
+  const dataDir = join(folder, 'data');
+  const port = await freePort();
+  const server = startServer({
+    DATABASE_URL: database.url,
+    SECRET_KEY: secretKey,
+    DATA_DIR: dataDir,
+    PORT: String(port),
+  });
+  await server.ready();
+  expect(server.stdout).not.toContain('psql');
+  const discovery = await fetch(`${server.issuer}/.well-known/openid-configuration`);
+  expect(await discovery.json()).toMatchObject({ issuer: `http://localhost:${port}` });
+  expect(await isUp(server)).toBe(true);
+  expect(existsSync(dataDir)).toBe(false);
+});
+
+test('SIGTERM answers the request under way, takes no new ones, and ends with 0 (decisions section 8)', async () => {
+  const service = await startTestService();
+  cleanUps.push(() => service.stop());
+  const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+  const port = await freePort();
+  const server = startServer({ DATABASE_URL: service.database.url, SECRET_KEY: service.secretKey, PORT: String(port) });
+  await server.ready();
+  const locker = new pg.Client(service.database.connection);
+  await locker.connect();
+  await locker.query('BEGIN');
+  await locker.query('LOCK TABLE access_tokens IN EXCLUSIVE MODE');
+  const answer = tokenRequest(server.issuer, client, { grant_type: 'client_credentials' });
+  const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'access_tokens'::regclass`;
+  for (let count = 0; count === 0; await delay(10)) {
+    count = (await service.database.sql<{ count: number }>(waiting))[0]!.count;
+  }
+  server.kill('SIGTERM');
+  const refused = () =>
+    fetch(`${server.issuer}/jwks`, { headers: { connection: 'close' } }).then(
+      (got) => got.status === 503,
+      () => true,
+    );
+  while (!(await refused())) await delay(10);
+  await locker.query('COMMIT');
+  await locker.end();
+  const answered = performance.now();
+  expect(await answer).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
+  expect(await server.exited).toEqual({ code: 0, signal: null });
+  // the client's connection, which it would keep alive, does not hold the process
+  expect(performance.now() - answered).toBeLessThan(10_000);
+  expect(complaint(server)).toEqual([]);
+});
+
+test('SIGTERM during the start ends the process in good order, and the database with it (decisions section 8)', async () => {
+  const dataDir = join(folder, 'data');
+  const server = startServer({ DATA_DIR: dataDir, PORT: String(await freePort()) });
+  const ended = server.exited.then(() => true);
+  while (postmasterOf(dataDir) === undefined) {
+    if (await Promise.race([ended, delay(5, false)])) throw new Error(`the server ended: ${server.stderr}`);
+  }
+  server.kill('SIGTERM');
+  expect(await server.exited).toEqual({ code: 0, signal: null });
+  expect(postmasterOf(dataDir)).toBeUndefined();
+});
+
+test('instances that start at once on an empty database make one schema, one key set and one administrator (decisions section 8)', async () => {
+  const database = await emptyDatabase();
+  const servers = await Promise.all(
+    Array.from({ length: 3 }, async () =>
+      startServer({ DATABASE_URL: database.url, SECRET_KEY: secretKey, PORT: String(await freePort()) }),
+    ),
+  );
+  await Promise.all(servers.map((server) => server.ready()));
+  expect(servers.filter((server) => server.stderr.includes('"migrations":["0001')).length).toBe(1);
+  expect(servers.filter((server) => /password {3}\S{24}\n/.test(server.stdout)).length).toBe(1);
+  expect(await database.query('SELECT name FROM migrations GROUP BY name HAVING count(*) > 1')).toEqual([]);
+  expect(await database.query('SELECT username FROM users')).toEqual([{ username: 'admin' }]);
+  expect(await database.query(`SELECT count(*)::int FROM audit_events WHERE type = 'user.created'`)).toEqual([
+    { count: 1 },
+  ]);
+  expect(await database.query('SELECT alg FROM signing_keys ORDER BY alg')).toEqual(
+    ['ES256', 'EdDSA', 'PS256', 'RS256'].map((alg) => ({ alg })),
+  );
+  const sets = await Promise.all(servers.map(async (server) => (await fetch(`${server.issuer}/jwks`)).text()));
+  expect(new Set(sets).size).toBe(1);
+});
+
+test('two services share one DATA_DIR, whoever started first and whoever stops first (decisions section 8)', async () => {
+  const dataDir = join(folder, 'data');
+  const settings = { DATA_DIR: dataDir, ADMIN_PASSWORD: 'correct horse battery' };
+  const first = startServer({ ...settings, PORT: String(await freePort()) });
+  // the second comes while the first is still making the cluster
+  const second = startServer({ ...settings, PORT: String(await freePort()) });
+  await Promise.all([first.ready(), second.ready()]);
+  const postmaster = postmasterOf(dataDir);
+  expect(postmaster).toBeDefined();
+  const third = startServer({ ...settings, PORT: String(await freePort()) });
+  await third.ready();
+  for (const leaving of [first, third]) {
+    leaving.kill('SIGTERM');
+    expect(await leaving.exited).toEqual({ code: 0, signal: null });
+    expect(await isUp(second)).toBe(true);
+    expect(postmasterOf(dataDir)).toBe(postmaster);
+  }
+  second.kill('SIGTERM');
+  expect(await second.exited).toEqual({ code: 0, signal: null });
+  expect(postmasterOf(dataDir)).toBeUndefined();
+});

@@ -1,0 +1,223 @@
+// Codes and refresh tokens used many times at once, on two instances over one database: what only a race can show.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2, environment: withoutLimits });
+});
+afterAll(() => service?.stop());
+
+const instance = (index: number) => service.instances[index % 2]!;
+
+/** Sends `count` requests at once, in turn to both instances. */
+const atOnce = (count: number, send: (base: string, index: number) => Promise<Answer>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => send(instance(index), index)));
+
+function sort(answers: Answer[]): { good: Answer[]; refused: Answer[] } {
+  const good = answers.filter((answer) => answer.status === 200);
+  const refused = answers.filter((answer) => answer.status !== 200);
+  for (const answer of refused) expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+  return { good, refused };
+}
+
+describe('an authorization code', () => {
+  test('200 redemptions at once give exactly one success and no server error (decisions section 4, security F1)', async () => {
+    const client = await service.createClient();
+    const code = await obtainCode(service, client, await service.createUser());
+    const { good, refused } = sort(await atOnce(200, (base) => redeem(base, client, code)));
+    expect(good).toHaveLength(1);
+    expect(refused).toHaveLength(199);
+  });
+
+  test('20 rounds of 50 redemptions each give exactly one success (security R15)', async () => {
+    const client = await service.createClient();
+    const user = await service.createUser();
+    for (let round = 0; round < 20; round++) {
+      const code = await obtainCode(service, client, user);
+      const { good } = sort(await atOnce(50, (base) => redeem(base, client, code)));
+      expect(good, `round ${round}`).toHaveLength(1);
+    }
+  });
+
+  test('of right and wrong attempts at once at most one wins, and five wrong ones burn the code (security R16)', async () => {
+    const client = await service.createClient();
+    const user = await service.createUser();
+    for (let round = 0; round < 10; round++) {
+      const code = await obtainCode(service, client, user);
+      const wrong = { redirect_uri: 'https://rp.example.com/other' };
+      const answers = await atOnce(20, (base, index) => redeem(base, client, code, index % 2 ? wrong : {}));
+      const { good } = sort(answers);
+      expect(good.length, `round ${round}`).toBeLessThanOrEqual(1);
+      expect(sort([await redeem(instance(round), client, code)]).good).toHaveLength(0);
+    }
+  });
+
+  test('100 wrong attempts at once count as five: the code is burnt and nothing breaks (decisions section 4)', async () => {
+    const client = await service.createClient();
+    const code = await obtainCode(service, client, await service.createUser());
+    const { good } = sort(
+      await atOnce(100, (base) => redeem(base, client, code, { redirect_uri: 'https://rp.example.com/other' })),
+    );
+    expect(good).toHaveLength(0);
+    sort([await redeem(service.issuer, client, code)]);
+    expect(
+      await service.database.sql('SELECT 1 FROM client_sessions WHERE client_id = $1', [client.clientId]),
+    ).toHaveLength(0);
+  });
+});
+
+describe('a refresh token', () => {
+  test('200 uses at once leave one family with at most six live successors (decisions section 4, security R32)', async () => {
+    const client = await service.createClient();
+    const tokens = await obtainTokens(service, client, await service.createUser());
+    const { good } = sort(await atOnce(200, (base) => refresh(base, client, tokens.refresh_token)));
+    expect(good).toHaveLength(6);
+    const successors = good.map((answer) => answer.body['refresh_token'] as string);
+    expect(new Set(successors).size).toBe(6);
+    const [live] = await service.database.sql<{ families: number; unspent: number }>(
+      `SELECT count(DISTINCT cs.id)::int AS families, count(*) FILTER (WHERE rt.spent_at IS NULL)::int AS unspent
+         FROM refresh_tokens rt JOIN client_sessions cs ON cs.id = rt.client_session_id WHERE cs.client_id = $1`,
+      [client.clientId],
+    );
+    expect(live).toEqual({ families: 1, unspent: 6 });
+    for (const answer of good)
+      expect(await userinfo(instance(1), answer.body['access_token'] as string)).toMatchObject({ status: 200 });
+    // every successor is a token of its own
+    for (const token of successors) expect(await refresh(instance(0), client, token)).toMatchObject({ status: 200 });
+  });
+
+  test('five uses at once all succeed (security F2)', async () => {
+    const client = await service.createClient();
+    const tokens = await obtainTokens(service, client, await service.createUser());
+    for (let round = 0, token = tokens.refresh_token; round < 20; round++) {
+      const { good } = sort(await atOnce(5, (base) => refresh(base, client, token)));
+      expect(good).toHaveLength(5);
+      token = good.at(-1)!.body['refresh_token'] as string;
+    }
+  });
+
+  test('50 uses at once after the grace all fail, and nothing of the family lives (security R33)', async () => {
+    const client = await service.createClient();
+    const tokens = await obtainTokens(service, client, await service.createUser());
+    const first = await refresh(service.issuer, client, tokens.refresh_token);
+    await afterTheGrace(service, client);
+    const { good } = sort(
+      await atOnce(50, (base, index) =>
+        refresh(base, client, index % 5 === 0 ? (first.body['refresh_token'] as string) : tokens.refresh_token),
+      ),
+    );
+    await expectDead(
+      client,
+      [tokens.access_token, first.body['access_token'] as string, ...good.map(accessToken)],
+      [tokens.refresh_token, first.body['refresh_token'] as string, ...good.map(refreshToken)],
+    );
+  });
+});
+
+/** What ends an authorization, each as its own way in; a round gets a user, a client and a signed-in browser of its own. */
+const ends: Record<string, (round: Round) => Promise<unknown>> = {
+  'a logout': async ({ agent }) => {
+    const question = await agent.get('/logout');
+    return () => agent.submit(question, { decision: 'sign-out' });
+  },
+  'disabling the client':
+    async ({ client }) =>
+    () =>
+      service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [client.clientId]),
+  'deleting the client':
+    async ({ client }) =>
+    () =>
+      fetch(`${instance(1)}/register/${client.clientId}`, {
+        method: 'DELETE',
+        headers: { authorization: `Bearer ${client.registrationAccessToken}` },
+      }),
+  'disabling the user':
+    async ({ sub }) =>
+    () =>
+      service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [sub]),
+  'deleting the user':
+    async ({ sub }) =>
+    () =>
+      service.database.sql('DELETE FROM users WHERE sub = $1', [sub]),
+  'withdrawing the grant':
+    async ({ sub, client }) =>
+    () =>
+      service.store.grants.withdraw(sub, client.clientId),
+};
+
+interface Round {
+  client: TestClient;
+  sub: string;
+  agent: UserAgent;
+}
+
+describe.each(Object.entries(ends))('refreshing against %s', (_name, prepare) => {
+  test(
+    '100 races leave nothing active and end without a server error (security R35, F3)',
+    { timeout: 120_000 },
+    async () => {
+      // a person costs a password hash, so each takes part in several rounds where the round does not end the person
+      let user = await service.createUser();
+      let agent = new UserAgent(service);
+      for (let round = 0; round < 100; round++) {
+        const client = await service.createClient({}, { firstParty: true });
+        const [known] = await service.database.sql(`SELECT 1 FROM users WHERE sub = $1 AND status = 'enabled'`, [
+          user.sub,
+        ]);
+        if (!known) {
+          user = await service.createUser();
+          agent = new UserAgent(service);
+        }
+        if (round % 10 === 9) agent = new UserAgent(service);
+        const tokens = await obtainTokens(service, client, user, {}, agent);
+        const end = (await prepare({ client, sub: user.sub, agent })) as () => Promise<unknown>;
+        const answers: Answer[] = [];
+        const use = async (base: string) => void answers.push(await refresh(base, client, tokens.refresh_token));
+        const before = round % 5;
+        await Promise.all([
+          ...Array.from({ length: before }, (_, index) => use(instance(index))),
+          end(),
+          ...Array.from({ length: 4 - before }, (_, index) => use(instance(index + 1))),
+        ]);
+        for (const answer of answers)
+          expect(answer.status, `round ${round}: ${JSON.stringify(answer.body)}`).toBeLessThan(500);
+        const good = answers.filter((answer) => answer.status === 200);
+        await expectDead(
+          client,
+          [tokens.access_token, ...good.map(accessToken)],
+          [tokens.refresh_token, ...good.map(refreshToken)],
+        );
+      }
+    },
+  );
+});
+
+const accessToken = (answer: Answer) => answer.body['access_token'] as string;
+const refreshToken = (answer: Answer) => answer.body['refresh_token'] as string;
+
+/** Moves the first use of every spent token of the client out of the grace. */
+async function afterTheGrace(of: TestService, client: TestClient): Promise<void> {
+  await of.database.sql(
+    `UPDATE refresh_tokens rt SET spent_at = spent_at - interval '11 seconds' FROM client_sessions cs
+      WHERE cs.id = rt.client_session_id AND cs.client_id = $1 AND rt.spent_at IS NOT NULL`,
+    [client.clientId],
+  );
+}
+
+async function expectDead(client: TestClient, accessTokens: string[], refreshTokens: string[]): Promise<void> {
+  for (const [index, token] of accessTokens.entries()) {
+    expect(await userinfo(instance(index), token)).toMatchObject({ status: 401, body: { error: 'invalid_token' } });
+  }
+  for (const [index, token] of refreshTokens.entries()) {
+    const answer = await refresh(instance(index), client, token);
+    expect([400, 401]).toContain(answer.status);
+  }
+  const left = await service.database.sql(
+    `SELECT 1 FROM client_sessions cs WHERE cs.client_id = $1 UNION ALL SELECT 1 FROM access_tokens t WHERE t.client_id = $1`,
+    [client.clientId],
+  );
+  expect(left).toHaveLength(0);
+}
