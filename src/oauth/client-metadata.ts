@@ -87,8 +87,7 @@ const fields = z.object({
         .refine((type) => type !== undefined, 'holds a response type that is not supported'),
       { error: 'must be an array of strings' },
     )
-    .min(1)
-    .default(['code']),
+    .optional(),
   grant_types: z
     .array(
       z.enum(['authorization_code', 'implicit', 'refresh_token', 'client_credentials'], {
@@ -142,16 +141,17 @@ export const registrableFields = Object.keys(fields.shape);
 export function parseClientMetadata(input: Record<string, unknown>, options: { admin?: boolean } = {}): ClientMetadata {
   const parsed = fields.safeParse(input);
   if (!parsed.success) throw refusal(parsed.error.issues[0]!);
-  const responseTypes = parsed.data.response_types as ResponseType[];
+  const grantTypes = parsed.data.grant_types;
+  const usesCode = grantTypes === undefined || grantTypes.includes('authorization_code');
+  const responseTypes = (parsed.data.response_types as ResponseType[] | undefined) ?? (usesCode ? ['code'] : []);
   const needed = neededGrantTypes(responseTypes);
   const metadata: ClientMetadata = {
     ...parsed.data,
     response_types: responseTypes,
-    grant_types: parsed.data.grant_types ?? (needed.length > 0 ? needed : ['authorization_code']),
+    grant_types: grantTypes ?? (needed.length > 0 ? needed : ['authorization_code']),
   };
-  // client credentials alone need no response type: the default one means nothing there
   const missing = needed.find((grantType) => !metadata.grant_types.includes(grantType));
-  if (missing !== undefined && input['response_types'] !== undefined) {
+  if (missing !== undefined) {
     throw invalidClientMetadata(`grant_types must hold ${missing} for these response_types`);
   }
   const needsRedirect =

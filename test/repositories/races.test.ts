@@ -157,7 +157,7 @@ interface Round {
 describe.each(Object.entries(ends))('refreshing against %s', (_name, prepare) => {
   test(
     '100 races leave nothing active and end without a server error (security R35, F3)',
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async () => {
       // a person costs a password hash, so each takes part in several rounds where the round does not end the person
       let user = await service.createUser();
