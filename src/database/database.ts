@@ -34,6 +34,8 @@ export interface DatabaseOptions {
 }
 
 const serializationFailures = new Set(['40001', '40P01']);
+/** A plan that a migration made stale: the connection that holds it has to go (SQLSTATE 0A000). */
+const stalePlan = /^cached plan must not change result type/;
 // connection exceptions (but not a protocol violation, which is a mistake of ours), our statement_timeout, shutdowns, too
 // many connections, out of resources, read-only during a failover, a database that lets nobody in just now (or not with
 // these credentials)
@@ -100,6 +102,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       await run(client, commit);
       return result;
     } catch (error) {
+      if (error instanceof Error && stalePlan.test(error.message)) broken = error;
       await client.query('ROLLBACK').catch((rollbackError: Error) => (broken = rollbackError));
       throw error;
     } finally {
@@ -124,7 +127,9 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      const lost = error instanceof pg.DatabaseError && serializationFailures.has(error.code ?? '');
+      const lost =
+        error instanceof pg.DatabaseError &&
+        (serializationFailures.has(error.code ?? '') || stalePlan.test(error.message));
       if (!lost || attempt > 3) throw error;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * attempt));
     }
