@@ -1,4 +1,4 @@
-// What an administrator does for the demonstration: makes the sample user and approves the sample application, on the service's database.
+// What an administrator does for the demonstration: makes the sample users and approves the sample applications, on the service's database.
 import { randomInt } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
 import { migrate } from '../src/database/migrations.ts';
 import { type Administration, createAdministration } from '../src/repositories/administration.ts';
 import { createStore, type Store } from '../src/repositories/index.ts';
+import type { ApplicationRegistration } from './application-server.ts';
 import type { Registration } from './relying-party.ts';
 
 /** The demonstration cannot go on; the message is one sentence for the person who started it. */
@@ -17,16 +18,17 @@ export class DemoError extends Error {}
 /** What the demonstration remembers from one start to the next. */
 export interface Notes {
   registration?: Registration | undefined;
-  /** The sample user's, if the demonstration made that user. */
-  password?: string | undefined;
+  /** The application server's. */
+  applicationRegistration?: ApplicationRegistration | undefined;
+  /** The sample users', by user name, of those whom the demonstration made. */
+  passwords?: Record<string, string | undefined> | undefined;
 }
 
-export const username = 'alice';
 export const sampleUser = {
-  username,
+  username: 'alice',
   email: 'alice@example.com',
   emailVerified: true,
-  groups: ['crew', 'harbour-office'],
+  groups: ['crew', 'harbour-masters'],
   claims: {
     name: 'Alice Adams',
     given_name: 'Alice',
@@ -51,6 +53,14 @@ export const sampleUser = {
     phone_number_verified: false,
   },
 };
+/** Is not in the group that the application server lets in. */
+export const otherUser = {
+  username: 'bob',
+  email: 'bob@example.com',
+  emailVerified: true,
+  groups: ['crew'],
+  claims: { name: 'Bob Brown', given_name: 'Bob', family_name: 'Brown', locale: 'en-GB' },
+};
 const by = { actor: 'demonstration' };
 
 /** Approves what was registered, as `npm run -s idp -- client approve` does. */
@@ -66,17 +76,21 @@ export function approveClient(config: Config, clientId: string): Promise<void> {
   });
 }
 
-/** Makes the sample user unless it is there. Returns its password, or undefined when somebody else set it. */
-export function ensureUser(config: Config, known: string | undefined): Promise<string | undefined> {
+/** Makes a sample user unless it is there. Returns its password, or undefined when somebody else set it. */
+export function ensureUser(
+  config: Config,
+  sample: typeof sampleUser | typeof otherUser,
+  known: string | undefined,
+): Promise<string | undefined> {
   return withDatabase(config, async ({ store, administration }) => {
     const passwords = createPasswordHashing({ concurrency: 1, queue: 1 });
-    const user = await store.users.findByUsername(username);
+    const user = await store.users.findByUsername(sample.username);
     if (user) {
       const valid = known !== undefined && user.passwordHash && (await passwords.verify(user.passwordHash, known));
       return valid ? known : undefined;
     }
     const password = newPassword();
-    await administration.createUser(by, { ...sampleUser, passwordHash: await passwords.hash(password) });
+    await administration.createUser(by, { ...sample, passwordHash: await passwords.hash(password) });
     return password;
   });
 }
@@ -89,7 +103,7 @@ export function readNotes(dataDir: string): Notes {
   }
 }
 
-/** Readable by their owner only: they hold the sample application's secret. */
+/** Readable by their owner only: they hold the sample applications' secrets. */
 export function keepNotes(dataDir: string, notes: Notes): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   writeFileSync(notesFile(dataDir), `${JSON.stringify(notes, undefined, 2)}\n`, { mode: 0o600 });

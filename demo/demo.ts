@@ -1,25 +1,27 @@
-// The demonstration: the service, unless it runs already, a sample application that uses it, and a person who signs in.
+// The demonstration: the service, unless it runs already, two sample applications that use it, and two people who sign in.
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { EmbeddedPostgresError } from '../src/database/embedded.ts';
 import { MigrationError } from '../src/database/migrations.ts';
 import { OAuthError } from '../src/oauth/errors.ts';
 import { startService } from '../src/service.ts';
-import { approveClient, DemoError, ensureUser, keepNotes, readNotes, username } from './administrator.ts';
+import { approveClient, DemoError, ensureUser, keepNotes, otherUser, readNotes, sampleUser } from './administrator.ts';
+import { admittedGroup, startApplicationServer } from './application-server.ts';
 import { startRelyingParty } from './relying-party.ts';
 
 /** What was started, in the order of its start; ended the other way around. */
 const started: { stop(): Promise<void> }[] = [];
 let stopping: Promise<void> | undefined;
+/** Which setting names a port. */
+const portSettings = new Map<number, string>();
 
 process.on('SIGINT', () => void end(0));
 process.on('SIGTERM', () => void end(0));
 
 try {
   const config = loadConfig({ ...process.env, LOG_LEVEL: process.env['LOG_LEVEL'] || 'warn' });
-  const demoPort = Number(process.env['DEMO_PORT'] || 3001);
-  if (!Number.isInteger(demoPort) || demoPort < 1 || demoPort > 65_535) {
-    throw new DemoError('The setting DEMO_PORT must be a port number.');
-  }
+  portSettings.set(config.port, 'PORT');
+  const demoPort = portSetting('DEMO_PORT', 3001);
+  const applicationPort = portSetting('DEMO_APPLICATION_PORT', 3002);
   if (!['localhost', '127.0.0.1', '[::1]'].includes(new URL(config.issuer).hostname)) {
     throw new DemoError('The demonstration makes a sample user: run it without BASE_URL, on this computer only.');
   }
@@ -35,27 +37,46 @@ try {
     }
   }
   const notes = readNotes(config.dataDir);
+  const approve = (clientId: string) => approveClient(config, clientId);
+  /** Kept at once: a later step may fail. */
+  const keep = (change: Partial<typeof notes>) => keepNotes(config.dataDir, Object.assign(notes, change));
+
   const application = await startRelyingParty({
     issuer: config.issuer,
     port: demoPort,
     registration: notes.registration,
-    approve: (clientId) => approveClient(config, clientId),
+    approve,
   });
   started.push(application);
-  keepNotes(config.dataDir, { ...notes, registration: application.registration });
-  const password = await ensureUser(config, notes.password);
-  keepNotes(config.dataDir, { registration: application.registration, password });
+  keep({ registration: application.registration });
+  const server = await startApplicationServer({
+    issuer: config.issuer,
+    port: applicationPort,
+    registration: notes.applicationRegistration,
+    approve,
+  });
+  started.push(server);
+  keep({ applicationRegistration: server.registration });
+  for (const user of [sampleUser, otherUser]) {
+    const { username } = user;
+    const password = await ensureUser(config, user, notes.passwords?.[username]);
+    keep({ passwords: { ...notes.passwords, [username]: password } });
+  }
 
   if (!stopping) {
-    const shown =
-      password ?? `as it was set (forgotten? npm run -s idp -- user set-password ${username} --password-stdin)`;
+    const people = [sampleUser, otherUser].flatMap(({ username }) => {
+      const forgotten = `npm run -s idp -- user set-password ${username} --password-stdin`;
+      const password = notes.passwords?.[username] ?? `as it was set (forgotten? ${forgotten})`;
+      return [`    user name  ${username}`, `    password   ${password}`, ''];
+    });
     process.stdout.write(
       [
         '',
-        `  The demonstration is ready: open ${application.url} and sign in as`,
-        `    user name  ${username}`,
-        `    password   ${shown}`,
-        '',
+        '  The demonstration is ready. Open',
+        `    ${application.url}  an application that shows what it is told of a person`,
+        `    ${server.url}  an application server that lets in the group ${admittedGroup} only: ${sampleUser.username}, not ${otherUser.username}`,
+        '  and sign in as',
+        ...people,
         `  Gatehouse ${running ? 'ran already' : 'runs'} at ${config.issuer}. Ctrl-C ends the demonstration.`,
         '',
         '',
@@ -65,6 +86,16 @@ try {
 } catch (error) {
   if (!stopping) process.stderr.write(`${complaint(error)}\n`);
   await end(1);
+}
+
+/** @throws DemoError */
+function portSetting(name: string, otherwise: number): number {
+  const port = Number(process.env[name] || otherwise);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new DemoError(`The setting ${name} must be a port number.`);
+  }
+  portSettings.set(port, name);
+  return port;
 }
 
 /** Does a service with this issuer answer? */
@@ -101,11 +132,10 @@ function complaint(error: unknown): string {
   ) {
     return error.message;
   }
-  if (error instanceof OAuthError) return `The sample user could not be made: ${error.description}.`;
+  if (error instanceof OAuthError) return `A sample user could not be made: ${error.description}.`;
   const { code, port } = error as NodeJS.ErrnoException & { port?: number };
   if (code === 'EADDRINUSE') {
-    const setting = started.length === 0 ? 'PORT' : 'DEMO_PORT';
-    return `The port ${port} is taken by another program: set ${setting} to a free one.`;
+    return `The port ${port} is taken by another program: set ${portSettings.get(port ?? 0) ?? 'PORT'} to a free one.`;
   }
   return error instanceof Error && error.stack ? error.stack : String(error);
 }

@@ -1,20 +1,13 @@
 // A sample application that signs people in by OpenID Connect: registers itself, keeps its sessions in memory, signs out.
-import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as oidc from 'openid-client';
+import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
 import { homePage, problemPage, type SignedIn, type TokenSet } from './views.ts';
+import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
 
 /** The application's registration, as it keeps it. */
-export interface Registration {
-  issuer: string;
-  /** The application's own address, on which its registered addresses hang. */
-  url: string;
-  client_id: string;
+export interface Registration extends Registered {
   client_secret: string;
-  registration_access_token: string;
-  registration_client_uri: string;
 }
 
 export interface RelyingPartyOptions {
@@ -24,7 +17,7 @@ export interface RelyingPartyOptions {
   /** Of an earlier start; used again while the service knows it. */
   registration?: Registration | undefined;
   /** Is called when a registration waits for an administrator. */
-  approve(clientId: string): Promise<void>;
+  approve: Approve;
 }
 
 export interface RelyingParty {
@@ -46,43 +39,27 @@ interface Session {
 
 const clientName = 'Harbour';
 const scope = 'openid profile email address phone scope';
-const cookieName = 'HARBOUR_SESSION';
-const maxSessions = 1000;
 const maxBegun = 10;
-
-const file = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8');
-const assets: Record<string, { type: string; body: string }> = {
-  '/style.css': { type: 'text/css; charset=utf-8', body: file('style.css') },
-  '/logo.svg': { type: 'image/svg+xml', body: file('logo.svg') },
-};
 
 /** @throws the system's error when the port is taken, or openid-client's when the service refuses */
 export async function startRelyingParty(options: RelyingPartyOptions): Promise<RelyingParty> {
   const { issuer } = options;
-  const sessions = new Map<string, Session>();
+  const sessions = createSessions<Session>('HARBOUR_SESSION', () => ({ begun: new Map() }));
   let provider: oidc.Configuration;
-  let url = '';
-
-  const server = createServer((request, response) => {
-    response.setHeader('content-security-policy', policy());
-    response.setHeader('x-content-type-options', 'nosniff');
-    response.setHeader('referrer-policy', 'same-origin');
-    response.setHeader('cache-control', 'no-store');
-    answer(request, response).catch((error: unknown) => {
-      process.stderr.write(`Harbour: ${explain(error)}\n`);
-      send(response, 500, problemPage(`That did not work: ${explain(error)}`));
-    });
+  const { url, stop } = await listen({
+    name: clientName,
+    port: options.port,
+    issuer,
+    routes: {
+      'GET /': home,
+      'POST /sign-in': signIn,
+      'GET /callback': callback,
+      'POST /refresh': refresh,
+      'POST /sign-out': signOut,
+      'GET /signed-out': signedOut,
+    },
+    explain,
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(options.port, '127.0.0.1', resolve);
-  });
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const stop = async (): Promise<void> => {
-    await new Promise((resolve) => {
-      server.close(resolve);
-      server.closeAllConnections();
-    });
-  };
   try {
     const registration = await register(options, url);
     provider = await oidc.discovery(
@@ -99,47 +76,15 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
     throw error;
   }
 
-  /** Forms lead to this application, and by a redirect to the service. */
-  function policy(): string {
-    return `default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' ${new URL(issuer).origin}; base-uri 'none'; frame-ancestors 'none'`;
-  }
-
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const address = new URL(request.url ?? '/', url);
-    const asset = assets[address.pathname];
-    switch (`${request.method} ${address.pathname}`) {
-      case 'GET /':
-        return home(request, response);
-      case 'POST /sign-in':
-        return signIn(request, response);
-      case 'GET /callback':
-        return callback(request, response, address);
-      case 'POST /refresh':
-        return refresh(request, response);
-      case 'POST /sign-out':
-        return signOut(request, response);
-      case 'GET /signed-out':
-        return signedOut(request, response, address);
-      default:
-        if (asset && request.method === 'GET') {
-          response.writeHead(200, { 'content-type': asset.type, 'cross-origin-resource-policy': 'cross-origin' });
-          response.end(asset.body);
-          return;
-        }
-        return send(response, 404, problemPage('There is nothing at this address.'));
-    }
-  }
-
   function home(request: IncomingMessage, response: ServerResponse): void {
-    const session = find(request);
+    const session = sessions.find(request);
     const notice = session?.notice;
     if (session) delete session.notice;
     send(response, 200, homePage({ issuer, signedIn: session?.signedIn, notice }));
   }
 
   async function signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (!isOwnForm(request)) return refuse(response);
-    const session = find(request) ?? begin(response);
+    const session = sessions.find(request) ?? sessions.begin(response);
     const codeVerifier = oidc.randomPKCECodeVerifier();
     const state = oidc.randomState();
     const nonce = oidc.randomNonce();
@@ -157,11 +102,15 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
   }
 
   async function callback(request: IncomingMessage, response: ServerResponse, address: URL): Promise<void> {
-    const session = find(request);
+    const session = sessions.find(request);
     const state = address.searchParams.get('state') ?? '';
     const checks = session?.begun.get(state);
     if (!session || !checks) {
-      return send(response, 400, problemPage('This sign-in did not begin in this browser, or it is finished already.'));
+      return send(
+        response,
+        400,
+        problemPage(clientName, 'This sign-in did not begin in this browser, or it is finished already.'),
+      );
     }
     session.begun.delete(state);
     try {
@@ -174,8 +123,8 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
       const idToken = tokens.claims()!;
       const userInfo = await oidc.fetchUserInfo(provider, tokens.access_token, idToken.sub);
       // a new session for the person: whoever knew the old cookie does not know this one
-      forget(request);
-      begin(response).signedIn = { idToken, userInfo, tokens: tokenSet(tokens) };
+      sessions.forget(request);
+      sessions.begin(response).signedIn = { idToken, userInfo, tokens: tokenSet(tokens) };
     } catch (error) {
       if (!(error instanceof oidc.AuthorizationResponseError) || error.error !== 'access_denied') throw error;
       session.notice = 'denied';
@@ -184,8 +133,7 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
   }
 
   async function refresh(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (!isOwnForm(request)) return refuse(response);
-    const session = find(request);
+    const session = sessions.find(request);
     const refreshToken = session?.signedIn?.tokens.refreshToken;
     if (!session?.signedIn || refreshToken === undefined) return redirect(response, '/');
     const { idToken, tokens: before } = session.signedIn;
@@ -203,10 +151,9 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
   }
 
   function signOut(request: IncomingMessage, response: ServerResponse): void {
-    if (!isOwnForm(request)) return refuse(response);
-    const signedIn = find(request)?.signedIn;
-    forget(request);
-    const session = begin(response);
+    const signedIn = sessions.find(request)?.signedIn;
+    sessions.forget(request);
+    const session = sessions.begin(response);
     session.signOutState = oidc.randomState();
     const target = oidc.buildEndSessionUrl(provider, {
       post_logout_redirect_uri: `${url}/signed-out`,
@@ -217,44 +164,20 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
   }
 
   function signedOut(request: IncomingMessage, response: ServerResponse, address: URL): void {
-    const session = find(request);
+    const session = sessions.find(request);
     if (session?.signOutState !== undefined && session.signOutState === address.searchParams.get('state')) {
       delete session.signOutState;
       session.notice = 'signed-out';
     }
     redirect(response, '/');
   }
-
-  function find(request: IncomingMessage): Session | undefined {
-    return sessions.get(cookieOf(request) ?? '');
-  }
-
-  function begin(response: ServerResponse): Session {
-    keepAtMost(sessions, maxSessions - 1);
-    const id = randomBytes(32).toString('base64url');
-    const session: Session = { begun: new Map() };
-    sessions.set(id, session);
-    // an application on https adds Secure
-    response.setHeader('set-cookie', `${cookieName}=${id}; Path=/; HttpOnly; SameSite=Lax`);
-    return session;
-  }
-
-  function forget(request: IncomingMessage): void {
-    sessions.delete(cookieOf(request) ?? '');
-  }
 }
 
 /** Uses the registration of an earlier start while it holds, else registers anew (OpenID Connect Dynamic Client Registration 1.0). */
 async function register(options: RelyingPartyOptions, url: string): Promise<Registration> {
-  const { issuer, registration: kept, approve } = options;
-  if (kept?.issuer === issuer && kept.url === url) {
-    const known = await askRegistration(kept, 'GET');
-    if (known.ok) {
-      const { status } = (await known.json()) as { status?: string };
-      if (status === 'disabled') await approve(kept.client_id);
-      return kept;
-    }
-  }
+  const { issuer, approve } = options;
+  const kept = await reuse(options.registration, { issuer, url, approve });
+  if (kept) return kept;
   const registered = await oidc.dynamicClientRegistration(
     new URL(issuer),
     {
@@ -280,22 +203,8 @@ async function register(options: RelyingPartyOptions, url: string): Promise<Regi
     registration_access_token: String(metadata['registration_access_token']),
     registration_client_uri: String(metadata['registration_client_uri']),
   };
-  if (metadata['status'] === 'disabled') {
-    await approve(metadata.client_id).catch(async (error: unknown) => {
-      // nothing is left behind that nobody will use (RFC 7592 2.3)
-      await askRegistration(registration, 'DELETE').catch(() => undefined);
-      throw error;
-    });
-  }
+  if (metadata['status'] === 'disabled') await approveNew(registration, approve);
   return registration;
-}
-
-/** The client configuration endpoint (RFC 7592 2). */
-function askRegistration(registration: Registration, method: 'GET' | 'DELETE'): Promise<Response> {
-  return fetch(registration.registration_client_uri, {
-    method,
-    headers: { authorization: `Bearer ${registration.registration_access_token}` },
-  });
 }
 
 function tokenSet(tokens: oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers): TokenSet {
@@ -306,38 +215,6 @@ function tokenSet(tokens: oidc.TokenEndpointResponse & oidc.TokenEndpointRespons
     ...(tokens.refresh_token !== undefined && { refreshToken: tokens.refresh_token }),
     ...(tokens.id_token !== undefined && { idToken: tokens.id_token }),
   };
-}
-
-/** A form of this application, not of a page elsewhere; the cookie's SameSite says the same to older browsers. */
-function isOwnForm(request: IncomingMessage): boolean {
-  const site = request.headers['sec-fetch-site'];
-  return site === undefined || site === 'same-origin';
-}
-
-function refuse(response: ServerResponse): void {
-  send(response, 403, problemPage('That form did not come from this application.'));
-}
-
-/** Makes room: the oldest go. */
-function keepAtMost(map: Map<string, unknown>, count: number): void {
-  for (const key of map.keys()) {
-    if (map.size <= count) return;
-    map.delete(key);
-  }
-}
-
-function cookieOf(request: IncomingMessage): string | undefined {
-  return new RegExp(`(?:^|; )${cookieName}=([A-Za-z0-9_-]{43})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1];
-}
-
-function send(response: ServerResponse, status: number, html: string): void {
-  response.writeHead(status, { 'content-type': 'text/html; charset=utf-8' });
-  response.end(html);
-}
-
-function redirect(response: ServerResponse, location: string): void {
-  response.writeHead(303, { location });
-  response.end();
 }
 
 function explain(error: unknown): string {

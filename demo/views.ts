@@ -1,4 +1,4 @@
-// The sample application's pages: plain HTML, complete without script, everything escaped.
+// The sample applications' pages: plain HTML, complete without script, everything escaped. The frame, and the relying party's pages.
 
 export interface TokenSet {
   accessToken: string;
@@ -22,7 +22,7 @@ export interface Home {
   notice: 'signed-out' | 'refreshed' | 'denied' | undefined;
 }
 
-class Html {
+export class Html {
   readonly text: string;
   constructor(text: string) {
     this.text = text;
@@ -32,7 +32,7 @@ class Html {
 type Part = string | number | Html | Part[] | undefined | false;
 
 /** Markup; what is filled in is escaped unless it is markup itself. */
-function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
+export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.map((text, index) => text + show(parts[index])).join(''));
 }
 
@@ -58,7 +58,7 @@ export function homePage({ issuer, signedIn, notice }: Home): string {
     </div>`;
   if (!signedIn) {
     return frame(
-      notice === 'signed-out' ? 'Signed out' : 'Welcome',
+      { application: 'Harbour', title: notice === 'signed-out' ? 'Signed out' : 'Welcome' },
       html`<div class="card">
         ${said}
         <h1>Welcome to Harbour</h1>
@@ -72,7 +72,7 @@ export function homePage({ issuer, signedIn, notice }: Home): string {
   const { idToken, userInfo, tokens, before } = signedIn;
   const name = userInfo['name'] ?? userInfo['preferred_username'] ?? idToken['sub'];
   return frame(
-    'Signed in',
+    { application: 'Harbour', title: 'Signed in', wide: true },
     html`<div class="card">
         ${said}
         <div class="head">
@@ -99,17 +99,16 @@ export function homePage({ issuer, signedIn, notice }: Home): string {
         <h2 id="user-info">UserInfo</h2>
         ${claimTable(userInfo)}
       </section>`,
-    true,
   );
 }
 
-export function problemPage(sentence: string): string {
+export function problemPage(application: string, sentence: string): string {
   return frame(
-    'Something went wrong',
+    { application, title: 'Something went wrong' },
     html`<div class="card">
       <h1>Something went wrong</h1>
       <p>${sentence}</p>
-      <p><a href="/">Back to Harbour</a></p>
+      <p><a href="/">Back to ${application}</a></p>
     </div>`,
   );
 }
@@ -203,20 +202,31 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
-function frame(title: string, body: Html, wide = false): string {
+export interface Frame {
+  /** The application's name. */
+  application: string;
+  title: string;
+  wide?: boolean;
+  /** Which look the person wants; the browser's when not said. */
+  theme?: 'light' | 'dark' | undefined;
+}
+
+export function frame({ application, title, wide = false, theme }: Frame, body: Html): string {
   return html`<!doctype html>
-    <html lang="en">
+    <html lang="en" ${theme && html`data-theme="${theme}"`}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title} - Harbour</title>
+        <meta name="color-scheme" content="${theme ?? 'light dark'}" />
+        <title>${title} - ${application}</title>
         <link rel="stylesheet" href="/style.css" />
         <link rel="icon" href="/logo.svg" />
       </head>
       <body>
         <div class="page${wide && ' wide'}">
-          <header class="brand"><img src="/logo.svg" alt="" width="30" height="30" /><span>Harbour</span></header>
+          <header class="brand">
+            <img src="/logo.svg" alt="" width="30" height="30" /><span>${application}</span>
+          </header>
           <main>${body}</main>
         </div>
       </body>

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
-import { approveClient, ensureUser, username } from '../demo/administrator.ts';
+import { approveClient, ensureUser, sampleUser } from '../demo/administrator.ts';
 import { startRelyingParty } from '../demo/relying-party.ts';
 import { loadConfig } from '../src/config.ts';
 import { startService } from '../src/service.ts';
@@ -21,7 +21,7 @@ const application = await startRelyingParty({
   port: Number(process.env['DEMO_PORT'] || 3001),
   approve: (clientId) => approveClient(config, clientId),
 });
-const password = await ensureUser(config, undefined);
+const password = await ensureUser(config, sampleUser, undefined);
 const browser = await chromium.launch({
   executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
   args: ['--headless=new', '--disable-gpu', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
@@ -51,7 +51,7 @@ async function reachSignIn(deviceScaleFactor: number): Promise<Page> {
   });
   await page.goto(application.url);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByLabel('User name or email').fill(username);
+  await page.getByLabel('User name or email').fill(sampleUser.username);
   await page.getByLabel('Password', { exact: true }).fill(password ?? '');
   await page.getByLabel('Password', { exact: true }).blur();
   return page;

@@ -122,7 +122,7 @@ describe('the sample application', () => {
       email_verified: 'true',
       birthdate: '1990-05-17',
       phone_number: '+44 1496 555 0123',
-      groups: 'crew, harbour-office',
+      groups: 'crew, harbour-masters',
       address: expect.stringContaining('Port Ellen') as string,
     });
 

@@ -1,0 +1,343 @@
+// A sample enterprise application server: lets the members of one group in, with the authorization code as its only credential.
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { SignJWT } from 'jose';
+import {
+  clientName,
+  deniedPage,
+  insidePage,
+  type Notice,
+  type Theme,
+  themes,
+  welcomePage,
+} from './application-views.ts';
+import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
+import { problemPage } from './views.ts';
+import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
+
+/** The application's registration, as it keeps it. It holds no client secret: this application never needs one. */
+export interface ApplicationRegistration extends Registered {
+  /** Signs end-session requests, and nothing else. */
+  shared_secret: string;
+  /** The provider's page for people who may not come in. */
+  access_denied_uri: string;
+}
+
+export interface ApplicationServerOptions {
+  issuer: string;
+  /** 0 for any free one. */
+  port: number;
+  /** Of an earlier start; used again while the service knows it. */
+  registration?: ApplicationRegistration | undefined;
+  /** Is called when a registration waits for an administrator. */
+  approve: Approve;
+}
+
+export interface ApplicationServer {
+  url: string;
+  registration: ApplicationRegistration;
+  stop(): Promise<void>;
+}
+
+/** One browser's session. */
+interface Session {
+  /** The states of sign-ins begun in this browser. */
+  begun: Map<string, true>;
+  /** Whose session it is, and the authorization code, which is the handle to this person at the provider. */
+  signedIn?: { sub: string; code: string };
+  /** Of a sign-out that was begun. */
+  signOutState?: string;
+  /** Said once, on the next page. */
+  notice?: Notice;
+}
+
+/** The provider's message about a person (UserScope). */
+interface Person {
+  sub: string;
+  username: string;
+  /** The groups. */
+  scope: string[];
+}
+
+/** What the provider keeps of a person for this application (UserSetting). */
+interface Settings {
+  sub: string;
+  /** Whom the code was issued to. */
+  client_id: string;
+  settings: Record<string, unknown>;
+}
+
+/** The provider no longer knows the handle: the person signed out, was disabled, or withdrew the consent. */
+class HandleEnded extends Error {}
+
+/** Whoever is in this group is let in. */
+export const admittedGroup = 'harbour-masters';
+
+const scope = 'openid profile scope';
+const maxBegun = 10;
+const maxForm = 1000; // bytes
+
+/** @throws the system's error when the port is taken, or one that says what the service refused */
+export async function startApplicationServer(options: ApplicationServerOptions): Promise<ApplicationServer> {
+  const { issuer } = options;
+  const sessions = createSessions<Session>('BERTHS_SESSION', () => ({ begun: new Map() }));
+  const { url, stop } = await listen({
+    name: clientName,
+    port: options.port,
+    issuer,
+    routes: {
+      'GET /': home,
+      'POST /sign-in': signIn,
+      'GET /callback': callback,
+      'POST /settings': changeSettings,
+      'POST /sign-out': signOut,
+      'GET /signed-out': signedOut,
+    },
+    explain: (error) => (error instanceof Error ? error.message : String(error)),
+  });
+  let provider: Provider;
+  let registration: ApplicationRegistration;
+  try {
+    provider = await discover(issuer);
+    registration = await register(options, provider, url);
+    return { url, registration, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+
+  /** The groups are asked anew for each page: who leaves the group is out with the next click. */
+  async function home(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const session = sessions.find(request);
+    const notice = session?.notice;
+    if (session) delete session.notice;
+    if (!session?.signedIn) return send(response, 200, welcomePage({ issuer, group: admittedGroup, notice }));
+    const { code } = session.signedIn;
+    try {
+      const person = await provider.person(code);
+      const page = { username: person.username, group: admittedGroup };
+      if (!person.scope.includes(admittedGroup)) {
+        const accessDenied = `${registration.access_denied_uri}?${new URLSearchParams({ client_id: registration.client_id }).toString()}`;
+        return send(response, 403, deniedPage({ ...page, accessDenied }));
+      }
+      const theme = themeOf((await provider.settings(code)).settings['theme']);
+      send(response, 200, insidePage({ ...page, groups: person.scope, theme, notice }));
+    } catch (error) {
+      endIfHandleEnded(error, session);
+      redirect(response, '/');
+    }
+  }
+
+  function signIn(request: IncomingMessage, response: ServerResponse): void {
+    const session = sessions.find(request) ?? sessions.begin(response);
+    const state = newState();
+    keepAtMost(session.begun, maxBegun - 1);
+    session.begun.set(state, true);
+    const { client_id } = registration;
+    const redirect_uri = `${url}/callback`;
+    redirect(response, provider.authorize({ response_type: 'code', client_id, redirect_uri, scope, state }));
+  }
+
+  async function callback(request: IncomingMessage, response: ServerResponse, address: URL): Promise<void> {
+    const session = sessions.find(request);
+    const answer = (parameter: string): string | undefined => {
+      const [value, ...more] = address.searchParams.getAll(parameter);
+      return more.length === 0 ? value : undefined;
+    };
+    if (!session?.begun.delete(answer('state') ?? '')) {
+      const sentence = 'This sign-in did not begin in this browser, or it is finished already.';
+      return send(response, 400, problemPage(clientName, sentence));
+    }
+    // another provider's answer, mixed up with ours (RFC 9207 2.4)
+    if (answer('iss') !== issuer) {
+      return send(response, 400, problemPage(clientName, 'That answer came from another provider.'));
+    }
+    const code = answer('code');
+    if (code === undefined) {
+      if (answer('error') !== 'access_denied') throw new Error(answer('error_description') ?? 'There is no code in it');
+      session.notice = 'denied';
+      return redirect(response, '/');
+    }
+    // the first use, within the code's minute, makes it the handle
+    const { sub, client_id } = await provider.settings(code);
+    // a code that another application got and passed off here would open the door to somebody else's account
+    if (client_id !== registration.client_id) {
+      return send(response, 400, problemPage(clientName, 'That answer was for another application.'));
+    }
+    // a new session for the person: whoever knew the old cookie does not know this one
+    sessions.forget(request);
+    sessions.begin(response).signedIn = { sub, code };
+    redirect(response, '/');
+  }
+
+  async function changeSettings(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const session = sessions.find(request);
+    if (!session?.signedIn) return redirect(response, '/');
+    const { code } = session.signedIn;
+    if (!(Number(request.headers['content-length']) <= maxForm)) {
+      return send(response, 413, problemPage(clientName, 'That form is too long.'));
+    }
+    const theme = new URLSearchParams(await text(request)).get('theme');
+    try {
+      if (!(await provider.person(code)).scope.includes(admittedGroup)) return redirect(response, '/');
+      // null removes the key
+      await provider.changeSettings(code, { theme: themeOf(theme) ?? null });
+      session.notice = 'kept';
+    } catch (error) {
+      endIfHandleEnded(error, session);
+    }
+    redirect(response, '/');
+  }
+
+  /** Signs out here, then sends the browser to the provider with a signed request that ends this application's part there. */
+  async function signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const signedIn = sessions.find(request)?.signedIn;
+    sessions.forget(request);
+    const session = sessions.begin(response);
+    // the provider answers a request about a session that is over with an error, which is no page for people
+    if (!signedIn || !(await isAlive(signedIn.code))) {
+      session.notice = 'signed-out';
+      return redirect(response, '/');
+    }
+    session.signOutState = newState();
+    const ending = await new SignJWT({
+      redirect_uri: `${url}/signed-out`,
+      state: session.signOutState,
+      sub: signedIn.sub,
+    })
+      .setProtectedHeader({ alg: 'HS256', typ: 'end-session+jwt' })
+      .setIssuer(registration.client_id)
+      .setAudience(issuer)
+      .setIssuedAt()
+      .setExpirationTime('60s')
+      .setJti(randomUUID())
+      .sign(Buffer.from(registration.shared_secret));
+    redirect(response, provider.endSession(ending));
+  }
+
+  function signedOut(request: IncomingMessage, response: ServerResponse, address: URL): void {
+    const session = sessions.find(request);
+    if (session?.signOutState !== undefined && session.signOutState === address.searchParams.get('state')) {
+      delete session.signOutState;
+      session.notice = 'signed-out';
+    }
+    redirect(response, '/');
+  }
+
+  async function isAlive(code: string): Promise<boolean> {
+    try {
+      await provider.person(code);
+      return true;
+    } catch (error) {
+      if (error instanceof HandleEnded) return false;
+      throw error;
+    }
+  }
+}
+
+function endIfHandleEnded(error: unknown, session: Session): void {
+  if (!(error instanceof HandleEnded)) throw error;
+  delete session.signedIn;
+  session.notice = 'ended';
+}
+
+type Provider = Awaited<ReturnType<typeof discover>>;
+
+/** The provider's addresses, by its OAuth server metadata (RFC 8414), as what this application does with them. */
+async function discover(issuer: string) {
+  const response = await fetch(`${issuer}/.well-known/oauth-authorization-server`, { signal: soon() });
+  const metadata = (await response.json()) as Record<string, unknown>;
+  if (metadata['issuer'] !== issuer) throw new Error(`There is no provider at ${issuer}.`);
+  const address = (member: string): string => {
+    const value = metadata[member];
+    if (typeof value !== 'string') throw new Error(`The provider at ${issuer} has no ${member}.`);
+    return value.replace('{sub}', 'me');
+  };
+  const withQuery = (member: string, query: Record<string, string>): string =>
+    `${address(member)}?${new URLSearchParams(query).toString()}`;
+  return {
+    registration: address('registration_endpoint'),
+    authorize: (query: Record<string, string>): string => withQuery('authorization_endpoint', query),
+    endSession: (request: string): string => withQuery('client_end_session_endpoint', { request }),
+    person: async (code: string): Promise<Person> =>
+      (await (await withHandle(address('user_scope_endpoint'), code)).json()) as Person,
+    settings: async (code: string): Promise<Settings> =>
+      (await (await withHandle(address('user_settings_endpoint'), code)).json()) as Settings,
+    async changeSettings(code: string, settings: Record<string, unknown>): Promise<void> {
+      await withHandle(address('user_settings_endpoint'), code, {
+        method: 'PUT',
+        body: JSON.stringify({ settings }),
+        headers: { 'content-type': 'application/json' },
+      });
+    },
+  };
+}
+
+/**
+ * Asks the provider about the person with the code as Bearer; it never stands in an address or a body.
+ * @throws HandleEnded, or what the provider said
+ */
+async function withHandle(
+  address: string,
+  code: string,
+  init: RequestInit & { headers?: Record<string, string> } = {},
+): Promise<Response> {
+  const response = await fetch(address, {
+    ...init,
+    headers: { ...init.headers, authorization: `Bearer ${code}` },
+    signal: soon(),
+    redirect: 'error',
+  });
+  if (response.status === 401) throw new HandleEnded('The provider does not take the code: sign in again');
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+/** Uses the registration of an earlier start while it holds, else registers anew (RFC 7591). */
+async function register(
+  options: ApplicationServerOptions,
+  provider: Provider,
+  url: string,
+): Promise<ApplicationRegistration> {
+  const { issuer, approve } = options;
+  const kept = await reuse(options.registration, { issuer, url, approve });
+  if (kept) return kept;
+  const response = await fetch(provider.registration, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      client_name: clientName,
+      client_uri: url,
+      logo_uri: `${url}/logo.svg`,
+      redirect_uris: [`${url}/callback`],
+      post_logout_redirect_uris: [`${url}/signed-out`],
+      uma_profile: true,
+      scope,
+    }),
+    signal: soon(),
+  });
+  if (!response.ok) throw await refusal(response);
+  const { status, ...answer } = (await response.json()) as ApplicationRegistration & { status: string };
+  const registration: ApplicationRegistration = {
+    issuer,
+    url,
+    client_id: answer.client_id,
+    shared_secret: answer.shared_secret,
+    access_denied_uri: answer.access_denied_uri,
+    registration_access_token: answer.registration_access_token,
+    registration_client_uri: answer.registration_client_uri,
+  };
+  if (status === 'disabled') await approveNew(registration, approve);
+  return registration;
+}
+
+async function refusal(response: Response): Promise<Error> {
+  const body = (await response.json().catch(() => ({}))) as { error_description?: unknown };
+  const said = typeof body.error_description === 'string' ? body.error_description : `status ${response.status}`;
+  return new Error(`The provider refused: ${said}`);
+}
+
+const themeOf = (value: unknown): Theme | undefined => themes.find((theme) => theme === value);
+const newState = (): string => randomBytes(32).toString('base64url');
+const soon = (): AbortSignal => AbortSignal.timeout(10_000);

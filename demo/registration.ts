@@ -1,0 +1,43 @@
+// What a sample application keeps of its registration, and how it manages it from one start to the next (RFC 7592).
+
+export interface Registered {
+  issuer: string;
+  /** The application's own address, on which its registered addresses hang. */
+  url: string;
+  client_id: string;
+  registration_access_token: string;
+  registration_client_uri: string;
+}
+
+/** Asks an administrator to approve a registration that waits. */
+export type Approve = (clientId: string) => Promise<void>;
+
+/** The registration of an earlier start, if it is for this service and address and the service still knows it. */
+export async function reuse<T extends Registered>(
+  kept: T | undefined,
+  at: { issuer: string; url: string; approve: Approve },
+): Promise<T | undefined> {
+  if (kept?.issuer !== at.issuer || kept.url !== at.url) return undefined;
+  const known = await ask(kept, 'GET');
+  if (!known.ok) return undefined;
+  const { status } = (await known.json()) as { status?: string };
+  if (status === 'disabled') await at.approve(kept.client_id);
+  return kept;
+}
+
+/** Has a new registration approved. When that fails nothing is left behind that nobody will use (RFC 7592 2.3). */
+export async function approveNew(registration: Registered, approve: Approve): Promise<void> {
+  await approve(registration.client_id).catch(async (error: unknown) => {
+    await ask(registration, 'DELETE').catch(() => undefined);
+    throw error;
+  });
+}
+
+/** Asks the client configuration endpoint (RFC 7592 2). */
+function ask(registration: Registered, method: 'GET' | 'DELETE'): Promise<Response> {
+  return fetch(registration.registration_client_uri, {
+    method,
+    headers: { authorization: `Bearer ${registration.registration_access_token}` },
+    signal: AbortSignal.timeout(10_000),
+  });
+}
