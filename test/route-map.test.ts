@@ -1,6 +1,7 @@
 // Every route that the service has: a new door is a visible difference in this file.
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { routesOf } from './helpers/route-map.ts';
 import { startTestService, type TestService } from './helpers/service.ts';
 
 let service: TestService;
@@ -8,22 +9,6 @@ beforeAll(async () => {
   service = await startTestService();
 });
 afterAll(() => service?.stop());
-
-/** The routes as "METHOD path", sorted; assets without their digests. */
-function routesOf(app: Pick<FastifyInstance, 'printRoutes'>): string[] {
-  const paths: string[] = [];
-  const lines = app.printRoutes({ commonPrefix: false }).split('\n');
-  const stack: string[] = [];
-  for (const line of lines) {
-    const match = /^([│ ]*)(?:├── |└── )(.*?)(?: \(([A-Z, ]+)\))?$/.exec(line);
-    if (!match) continue;
-    const depth = match[1]!.length / 4;
-    stack.length = depth;
-    stack.push(match[2]!);
-    for (const method of match[3]?.split(', ') ?? []) paths.push(`${method} ${stack.join('')}`);
-  }
-  return paths.map((path) => path.replace(/\.[0-9a-f]{16}\./, '.*.')).sort();
-}
 
 const expected = [
   'DELETE /admin/api/clients/:id',
@@ -39,6 +24,7 @@ const expected = [
   'GET /admin/api/clients',
   'GET /admin/api/clients/:id',
   'GET /admin/api/keys',
+  'GET /admin/api/openapi.json',
   'GET /admin/api/sessions',
   'GET /admin/api/users',
   'GET /admin/api/users/:sub',

@@ -2,12 +2,15 @@
 import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
 
+const mostItems = 200;
+const outOfRange = `must be a number from 1 to ${mostItems}`;
+
 export const pageShape = z.object({
   limit: z
     .string()
-    .regex(/^\d{1,4}$/, 'must be a number from 1 to 200')
+    .regex(/^\d{1,4}$/, outOfRange)
     .transform(Number)
-    .refine((limit) => limit >= 1 && limit <= 200, 'must be a number from 1 to 200')
+    .pipe(z.int().min(1, outOfRange).max(mostItems, outOfRange))
     .default(50),
   cursor: z.string().max(500).optional(),
 });
@@ -26,6 +29,13 @@ export function readCursor(cursor: string | undefined): { at: Date; id: string }
   )
     throw invalidRequest('the parameter cursor is not one that a page gave');
   return { at: date, id };
+}
+
+/** The same for lists whose items have numbers. @throws OAuthError invalid_request */
+export function readNumericCursor(cursor: string | undefined): { at: Date; id: string } | undefined {
+  const read = readCursor(cursor);
+  if (read && !/^\d{1,18}$/.test(read.id)) throw invalidRequest('the parameter cursor is not one that a page gave');
+  return read;
 }
 
 export function cursorOf(item: { at: Date; id: string }): string {

@@ -50,12 +50,15 @@ export const claimsShape = z.strictObject(
   { error: `must hold standard claims only: ${storableClaims.join(', ')}` },
 );
 
+const longestPassword = 128;
+
 export const password = (minLength: number) =>
   z
     .string()
     .refine((value) => [...value].length >= minLength, `must have at least ${minLength} characters`)
-    .refine((value) => [...value].length <= 128, 'must have at most 128 characters')
-    .refine(wellFormed, 'must be well-formed text');
+    .refine((value) => [...value].length <= longestPassword, `must have at most ${longestPassword} characters`)
+    .refine(wellFormed, 'must be well-formed text')
+    .meta({ minLength, maxLength: longestPassword });
 
 export const newUserShape = (minPasswordLength: number) =>
   z.strictObject({

@@ -21,9 +21,9 @@ export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
 export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
 
 /** The registered metadata after defaulting, under its standard names. */
-export type ClientMetadata = Omit<z.infer<typeof fields>, 'grant_types' | 'response_types'> & {
+export type ClientMetadata = Omit<z.infer<typeof clientMetadataShape>, 'grant_types' | 'response_types'> & {
   response_types: ResponseType[];
-  grant_types: NonNullable<z.infer<typeof fields>['grant_types']>;
+  grant_types: NonNullable<z.infer<typeof clientMetadataShape>['grant_types']>;
 };
 
 /** Members that only an administrator sets (decisions section 2). */
@@ -76,7 +76,8 @@ const jsonWebKey = z
     'must hold public keys only',
   );
 
-const fields = z.object({
+/** The registered fields, each with its rule and default; what they mean together is `parseClientMetadata`'s. */
+export const clientMetadataShape = z.object({
   redirect_uris: uriList.default([]),
   post_logout_redirect_uris: uriList.optional(),
   response_types: z
@@ -131,7 +132,7 @@ const fields = z.object({
 });
 
 /** The registered fields by name: what a registrant may send. */
-export const registrableFields = Object.keys(fields.shape);
+export const registrableFields = Object.keys(clientMetadataShape.shape);
 
 /**
  * Validates metadata that somebody sends; unknown members are dropped (RFC 7591 section 2).
@@ -139,7 +140,7 @@ export const registrableFields = Object.keys(fields.shape);
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
 export function parseClientMetadata(input: Record<string, unknown>, options: { admin?: boolean } = {}): ClientMetadata {
-  const parsed = fields.safeParse(input);
+  const parsed = clientMetadataShape.safeParse(input);
   if (!parsed.success) throw refusal(parsed.error.issues[0]!);
   const grantTypes = parsed.data.grant_types;
   const usesCode = grantTypes === undefined || grantTypes.includes('authorization_code');

@@ -3,31 +3,33 @@
 import type { ResponseMode } from './response-type.ts';
 
 /** Every error code the service answers with, and where it is registered. */
-export type ErrorCode =
-  | 'invalid_request' // RFC 6749 4.1.2.1, 5.2; RFC 6750 3.1
-  | 'invalid_client'
-  | 'invalid_grant'
-  | 'unauthorized_client'
-  | 'unsupported_grant_type'
-  | 'invalid_scope'
-  | 'access_denied'
-  | 'unsupported_response_type'
-  | 'server_error'
-  | 'temporarily_unavailable'
-  | 'invalid_token' // RFC 6750 3.1
-  | 'insufficient_scope'
-  | 'interaction_required' // OpenID Connect Core 3.1.2.6
-  | 'login_required'
-  | 'consent_required'
-  | 'request_not_supported'
-  | 'request_uri_not_supported'
-  | 'registration_not_supported'
-  | 'invalid_redirect_uri' // RFC 7591 3.2.2
-  | 'invalid_client_metadata'
-  | 'unsupported_token_type' // RFC 7009 2.2.1
-  | 'invalid_target' // RFC 8707 2
-  | 'not_found'
-  | 'conflict';
+export const errorCodes = [
+  'invalid_request', // RFC 6749 4.1.2.1, 5.2; RFC 6750 3.1
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+  'access_denied',
+  'unsupported_response_type',
+  'server_error',
+  'temporarily_unavailable',
+  'invalid_token', // RFC 6750 3.1
+  'insufficient_scope',
+  'interaction_required', // OpenID Connect Core 3.1.2.6
+  'login_required',
+  'consent_required',
+  'request_not_supported',
+  'request_uri_not_supported',
+  'registration_not_supported',
+  'invalid_redirect_uri', // RFC 7591 3.2.2
+  'invalid_client_metadata',
+  'unsupported_token_type', // RFC 7009 2.2.1
+  'invalid_target', // RFC 8707 2
+  'not_found',
+  'conflict',
+] as const;
+export type ErrorCode = (typeof errorCodes)[number];
 
 /** A refusal with its HTTP status. `description` is public: plain ASCII without quotes or backslashes; `cause` is only logged. */
 export class OAuthError extends Error {

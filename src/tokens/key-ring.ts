@@ -8,6 +8,9 @@ import type { SigningKeyRow } from '../repositories/signing-keys.ts';
 export type KeyAlgorithm = SigningKeyRow['alg'];
 export const keyAlgorithms: readonly KeyAlgorithm[] = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 
+/** What becomes of a key: published, in use, published still. */
+export const keyStates = ['waiting', 'signing', 'retired'] as const;
+
 export interface SigningKey {
   kid: string;
   alg: KeyAlgorithm;
@@ -23,7 +26,7 @@ export interface KeyRing {
   readonly keys: {
     kid: string;
     alg: KeyAlgorithm;
-    state: 'waiting' | 'signing' | 'retired';
+    state: (typeof keyStates)[number];
     activeAt: Date;
     expiresAt: Date | undefined;
   }[];

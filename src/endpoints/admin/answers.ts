@@ -1,0 +1,101 @@
+// The answers of the admin routes as schemas, by the name that the OpenAPI document gives them; a test holds real answers against them.
+import { z } from 'zod';
+import { clientMetadataShape } from '../../oauth/client-metadata.ts';
+import { claimsShape } from '../../oauth/administration.ts';
+import { errorCodes } from '../../oauth/errors.ts';
+import { auditEventTypes } from '../../repositories/audit-events.ts';
+import { keyStates } from '../../tokens/key-ring.ts';
+
+const time = z.iso.datetime();
+const status = z.enum(['enabled', 'disabled']);
+const lifetime = z.int().optional();
+
+const client = clientMetadataShape.extend({
+  client_id: z.string(),
+  status,
+  version: z.int().describe('Rises with every change; approving and refusing name it.'),
+  pending_changes: clientMetadataShape.optional().describe('What waits for approval, the whole metadata.'),
+  first_party: z.boolean(),
+  self_managed: z.boolean(),
+  introspect: z.enum(['own', 'any']),
+  approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
+  refusal_reason: z.string().optional(),
+  authorization_code_lifetime: lifetime,
+  access_token_lifetime: lifetime,
+  refresh_token_lifetime: lifetime,
+  id_token_lifetime: lifetime,
+  created_at: time,
+  updated_at: time,
+});
+const user = z.object({
+  sub: z.string(),
+  username: z.string(),
+  email: z.string().optional(),
+  email_verified: z.boolean().optional(),
+  status,
+  admin: z.boolean(),
+  groups: z.array(z.string()),
+  claims: claimsShape,
+  has_password: z.boolean(),
+  created_at: time,
+  updated_at: time,
+});
+const session = z.object({
+  id: z.string(),
+  sub: z.string(),
+  username: z.string(),
+  created_at: time,
+  used_at: time,
+  expires_at: time,
+  address: z.string().optional(),
+  user_agent: z.string().optional(),
+});
+const auditEvent = z.object({
+  id: z.string(),
+  at: time,
+  type: z.enum(auditEventTypes),
+  outcome: z.enum(['success', 'failure']),
+  actor: z.string().optional(),
+  client_id: z.string().optional(),
+  sub: z.string().optional(),
+  address: z.string().optional(),
+  detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])),
+});
+const key = z.object({
+  kid: z.string(),
+  alg: z.string(),
+  state: z.enum(keyStates),
+  active_at: time,
+  expires_at: time.optional(),
+});
+const page = <S extends z.ZodType>(name: string, item: S) =>
+  z.object({
+    [name]: z.array(item),
+    next_cursor: z.string().optional().describe('There when there may be more: send it as cursor.'),
+  });
+
+export const answers = {
+  ClientMetadata: clientMetadataShape,
+  Client: client,
+  NewClient: client.extend({
+    client_secret: z.string().optional(),
+    shared_secret: z.string(),
+    registration_access_token: z.string(),
+  }),
+  ChangedClient: client.extend({
+    client_secret: z.string().optional().describe('There when the change made a new secret necessary.'),
+  }),
+  ClientPage: page('clients', client),
+  User: user,
+  UserPage: page('users', user),
+  Session: session,
+  SessionPage: page('sessions', session),
+  AuditEvent: auditEvent,
+  AuditEventPage: page('events', auditEvent),
+  Key: key,
+  Keys: z.object({ keys: z.array(key) }),
+  RegistrationToken: z.object({ initial_access_token: z.string(), expires_at: time }),
+  OpenApi: z.looseObject({ openapi: z.string() }),
+  Error: z.object({ error: z.enum(errorCodes), error_description: z.string() }),
+} as const;
+export type AnswerName = keyof typeof answers;

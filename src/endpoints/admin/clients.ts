@@ -1,0 +1,208 @@
+// The admin routes of clients: made, shown, changed, approved, refused, disabled, deleted.
+import { z } from 'zod';
+import { randomId } from '../../crypto/secrets.ts';
+import { clientView } from '../../http/administrator-views.ts';
+import { pageOf, pageShape, readCursor } from '../../http/paging.ts';
+import { text } from '../../http/parameters.ts';
+import { clientChangeShape } from '../../oauth/administration.ts';
+import { clientMetadataShape, parseClientMetadata, registrableFields } from '../../oauth/client-metadata.ts';
+import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import type { Client, ClientChange } from '../../repositories/clients.ts';
+import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
+import { adminRoute, byId } from './route.ts';
+
+const filter = pageShape.extend({
+  status: z.enum(['enabled', 'disabled'], { error: 'must be enabled or disabled' }).optional(),
+  waiting: z.enum(['true', 'false'], { error: 'must be true or false' }).optional(),
+});
+const approval = z.strictObject({
+  version: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1),
+});
+const refusal = approval.extend({ reason: text(1000).min(1) });
+
+// every member of the metadata may be left out, or be null, which takes it away
+const metadataChange = Object.fromEntries(
+  Object.entries<z.ZodType>(clientMetadataShape.shape).map(([member, rule]) => [
+    member,
+    withoutDefault(rule).nullable().optional(),
+  ]),
+);
+
+const tag = 'clients';
+const path = '/admin/api/clients';
+
+export const clientRoutes = [
+  adminRoute({
+    method: 'GET',
+    path,
+    tag,
+    summary: 'Lists clients, newest first; with waiting=true those that wait for a decision',
+    query: filter,
+    answer: 'ClientPage',
+    async handle({ store }, { query: { limit, cursor, status, waiting } }) {
+      const found = await store.clients.list(
+        { status, waiting: waiting === 'true' },
+        { limit, after: readCursor(cursor) },
+      );
+      return pageOf('clients', found, limit, clientView, (client) => ({ at: client.createdAt, id: client.clientId }));
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path,
+    tag,
+    summary: 'Makes a client, enabled unless status says otherwise, and shows its secrets once',
+    body: () => clientChangeShape,
+    documentedBody: clientMetadataShape.extend(clientChangeShape.shape),
+    status: 201,
+    answer: 'NewClient',
+    async handle({ administration, secretBox }, { body, by }) {
+      const metadata = parseClientMetadata(body, { admin: true });
+      const clientId = randomId();
+      const credentials = newCredentials(secretBox, clientId, metadata);
+      await administration.createClient(by, {
+        clientId,
+        metadata,
+        status: body.status ?? 'enabled',
+        approvedBy: body.status === 'disabled' ? undefined : 'administrator',
+        firstParty: body.first_party ?? false,
+        ...credentials.stored,
+      });
+      const client = await administration.changeClient(by, clientId, changeOf(body));
+      return {
+        ...clientView(client),
+        client_secret: credentials.shown.clientSecret,
+        shared_secret: credentials.shown.sharedSecret,
+        registration_access_token: credentials.shown.registrationAccessToken,
+      };
+    },
+  }),
+  adminRoute({
+    method: 'GET',
+    path: `${path}/:id`,
+    tag,
+    summary: 'Shows a client',
+    params: byId,
+    answer: 'Client',
+    async handle({ store }, { params: { id } }) {
+      const client = await store.clients.find(id);
+      if (!client) throw notFound('there is no such client');
+      return clientView(client);
+    },
+  }),
+  adminRoute({
+    method: 'PATCH',
+    path: `${path}/:id`,
+    tag,
+    summary: 'Changes what is sent of a client and leaves the rest; null takes a member away',
+    params: byId,
+    body: () => clientChangeShape,
+    documentedBody: z.strictObject({ ...metadataChange, ...clientChangeShape.shape }),
+    answer: 'ChangedClient',
+    async handle({ store, clients, administration, secretBox }, { params: { id }, body, by }) {
+      const known = [...registrableFields, ...Object.keys(clientChangeShape.shape)];
+      const unknown = Object.keys(body).find((member) => !known.includes(member));
+      if (unknown !== undefined)
+        throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is not known here`);
+      const client = await store.clients.find(id);
+      if (!client) throw notFound('there is no such client');
+      const change = changeOf(body);
+      const fields = Object.entries(body).filter(([member]) => registrableFields.includes(member));
+      if (fields.length > 0) {
+        const merged = { ...client.metadata, ...Object.fromEntries(fields) };
+        // null takes a member away, as in RFC 7396
+        change.metadata = parseClientMetadata(
+          Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)),
+          { admin: true },
+        );
+      }
+      const issued = change.metadata && secretFor(secretBox, client, change.metadata);
+      change.credentials = issued?.credentials;
+      if (body.status === 'enabled' && client.status === 'disabled' && body.version !== client.version) {
+        throw conflict('to enable a client, name the version that you looked at as version');
+      }
+      let changed: Client = await administration.changeClient(by, id, change);
+      if (body.status === 'disabled' && changed.status === 'enabled')
+        changed = await administration.disableClient(by, id);
+      if (body.status === 'enabled' && changed.status === 'disabled')
+        changed = await administration.approveClient(by, id, changed.version);
+      clients.forget(id);
+      return { ...clientView(changed), client_secret: issued?.newSecret };
+    },
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: `${path}/:id`,
+    tag,
+    summary: 'Deletes a client with all that was issued to it',
+    params: byId,
+    async handle({ administration, clients }, { params: { id }, by }) {
+      await administration.deleteClient(by, id);
+      clients.forget(id);
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path: `${path}/:id/approve`,
+    tag,
+    summary: 'Enables a client with what waits for approval, if it still is at the version that was looked at',
+    params: byId,
+    body: () => approval,
+    answer: 'Client',
+    async handle({ administration, clients }, { params: { id }, body: { version }, by }) {
+      const client = await administration.approveClient(by, id, version);
+      clients.forget(id);
+      return clientView(client);
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path: `${path}/:id/refuse`,
+    tag,
+    summary: 'Refuses what waits for approval, with a reason that the registrant can read',
+    params: byId,
+    body: () => refusal,
+    answer: 'Client',
+    async handle({ administration, clients }, { params: { id }, body: { version, reason }, by }) {
+      const client = await administration.refuseClient(by, id, version, reason);
+      clients.forget(id);
+      return clientView(client);
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path: `${path}/:id/disable`,
+    tag,
+    summary: 'Disables a client and ends all sessions and tokens of it',
+    params: byId,
+    answer: 'Client',
+    async handle({ administration, clients }, { params: { id }, by }) {
+      const client = await administration.disableClient(by, id);
+      clients.forget(id);
+      return clientView(client);
+    },
+  }),
+];
+
+/** What may be sent, without what is taken when nothing is sent. */
+function withoutDefault(rule: z.ZodType): z.ZodType {
+  if (rule instanceof z.ZodPipe) return withoutDefault(rule.in as z.ZodType);
+  return rule instanceof z.ZodDefault ? (rule.unwrap() as z.ZodType) : rule;
+}
+
+function changeOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
+  return {
+    firstParty: settings.first_party,
+    selfManaged: settings.self_managed,
+    introspect: settings.introspect,
+    lifetimes: {
+      authorizationCode: settings.authorization_code_lifetime,
+      accessToken: settings.access_token_lifetime,
+      refreshToken: settings.refresh_token_lifetime,
+      idToken: settings.id_token_lifetime,
+    },
+  };
+}

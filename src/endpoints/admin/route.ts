@@ -1,0 +1,74 @@
+// One admin route as a value: what it takes, what it answers with, and what it does; registered and documented from this alone.
+import { z } from 'zod';
+import { text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import type { Config } from '../../config.ts';
+import { firstProblem } from '../../oauth/administration.ts';
+import { invalidRequest } from '../../oauth/errors.ts';
+import type { Actor, Administration } from '../../repositories/administration.ts';
+import type { AnswerName } from './answers.ts';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** What handlers work with. */
+export type AdminParts = ServerOptions & { administration: Administration };
+
+export interface AdminRoute {
+  method: Method;
+  /** Below the issuer, with parameters as `:name`. */
+  path: string;
+  summary: string;
+  tag: string;
+  params: z.ZodObject | undefined;
+  query: z.ZodObject | undefined;
+  body: ((config: Config) => z.ZodType) | undefined;
+  /** What the document shows as the body where the handler checks more than `body` does. */
+  documentedBody: z.ZodType | undefined;
+  status: 200 | 201 | 204;
+  /** Undefined where the answer has no body. */
+  answer: AnswerName | undefined;
+  /** @param input the parsed parameters of the path and the query, and the parsed body */
+  handle(parts: AdminParts, input: { params: unknown; query: unknown; body: unknown; by: Actor }): unknown;
+}
+
+/** A route whose handler gets what its schemas parse. */
+export function adminRoute<
+  P extends z.ZodObject = z.ZodObject,
+  Q extends z.ZodObject = z.ZodObject,
+  B extends z.ZodType = z.ZodObject,
+>(route: {
+  method: Method;
+  path: string;
+  summary: string;
+  tag: string;
+  params?: P;
+  query?: Q;
+  body?: (config: Config) => B;
+  documentedBody?: z.ZodType;
+  status?: 200 | 201 | 204;
+  answer?: AnswerName;
+  handle(
+    parts: AdminParts,
+    input: { params: z.infer<P>; query: z.infer<Q>; body: z.infer<B>; by: Actor },
+  ): Promise<unknown>;
+}): AdminRoute {
+  return {
+    ...route,
+    params: route.params,
+    query: route.query,
+    body: route.body,
+    documentedBody: route.documentedBody,
+    status: route.status ?? (route.answer === undefined ? 204 : 200),
+    answer: route.answer,
+    handle: route.handle as AdminRoute['handle'],
+  };
+}
+
+/** The body by its schema; none is an empty one. @throws OAuthError invalid_request */
+export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.infer<S> {
+  const parsed = schema.safeParse(body ?? {});
+  if (!parsed.success) throw invalidRequest(firstProblem(parsed.error));
+  return parsed.data;
+}
+
+export const byId = z.object({ id: text(255) });

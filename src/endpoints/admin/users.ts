@@ -1,0 +1,122 @@
+// The admin routes of users and of their sessions.
+import { z } from 'zod';
+import { sessionView, userView } from '../../http/administrator-views.ts';
+import { pageOf, pageShape, readCursor, readNumericCursor } from '../../http/paging.ts';
+import { text } from '../../http/parameters.ts';
+import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
+import { notFound } from '../../oauth/errors.ts';
+import { adminRoute, byId } from './route.ts';
+
+const bySub = z.object({ sub: text(255) });
+const path = '/admin/api/users';
+
+export const userRoutes = [
+  adminRoute({
+    method: 'GET',
+    path,
+    tag: 'users',
+    summary: 'Lists users, newest first',
+    query: pageShape,
+    answer: 'UserPage',
+    async handle({ store }, { query: { limit, cursor } }) {
+      const found = await store.users.list({ limit, after: readCursor(cursor) });
+      return pageOf('users', found, limit, userView, (user) => ({ at: user.createdAt, id: user.sub }));
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path,
+    tag: 'users',
+    summary: 'Makes a user; one without a password cannot sign in',
+    body: (config) => newUserShape(config.passwordMinLength),
+    status: 201,
+    answer: 'User',
+    async handle({ administration, passwords }, { body, by }) {
+      const user = await administration.createUser(by, {
+        username: body.username,
+        email: body.email,
+        emailVerified: body.email_verified,
+        passwordHash: body.password === undefined ? undefined : await passwords.hash(body.password),
+        groups: body.groups,
+        admin: body.admin,
+        claims: withoutNulls(body.claims),
+      });
+      return userView(user);
+    },
+  }),
+  adminRoute({
+    method: 'GET',
+    path: `${path}/:sub`,
+    tag: 'users',
+    summary: 'Shows a user',
+    params: bySub,
+    answer: 'User',
+    async handle({ store }, { params: { sub } }) {
+      const user = await store.users.find(sub);
+      if (!user) throw notFound('there is no such user');
+      return userView(user);
+    },
+  }),
+  adminRoute({
+    method: 'PATCH',
+    path: `${path}/:sub`,
+    tag: 'users',
+    summary: 'Changes what is sent of a user and leaves the rest; null takes the email or a claim away',
+    params: bySub,
+    body: (config) => userChangeShape(config.passwordMinLength),
+    answer: 'User',
+    async handle({ store, administration, passwords }, { params: { sub }, body, by }) {
+      const current = await store.users.find(sub);
+      if (!current) throw notFound('there is no such user');
+      const user = await administration.changeUser(
+        by,
+        sub,
+        {
+          username: body.username,
+          email: body.email,
+          emailVerified: body.email_verified,
+          groups: body.groups,
+          admin: body.admin,
+          status: body.status,
+          claims: body.claims && withoutNulls({ ...current.claims, ...body.claims }),
+        },
+        body.password === undefined ? undefined : await passwords.hash(body.password),
+      );
+      return userView(user);
+    },
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: `${path}/:sub`,
+    tag: 'users',
+    summary: 'Deletes a user with all that was issued for it',
+    params: bySub,
+    handle: ({ administration }, { params: { sub }, by }) => administration.deleteUser(by, sub),
+  }),
+  adminRoute({
+    method: 'GET',
+    path: '/admin/api/sessions',
+    tag: 'sessions',
+    summary: 'Lists the live sessions of browsers, newest first',
+    query: pageShape.extend({ sub: text(255).optional() }),
+    answer: 'SessionPage',
+    async handle({ store }, { query: { limit, cursor, sub } }) {
+      const found = await store.sessions.list({ sub }, { limit, after: readNumericCursor(cursor) });
+      return pageOf('sessions', found, limit, sessionView, (session) => ({ at: session.createdAt, id: session.id }));
+    },
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: '/admin/api/sessions/:id',
+    tag: 'sessions',
+    summary: 'Ends a session with its codes and tokens',
+    params: byId,
+    handle: ({ administration }, { params: { id }, by }) => administration.endSession(by, id),
+  }),
+];
+
+function withoutNulls(claims: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  return (
+    claims && Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined))
+  );
+}
