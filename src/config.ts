@@ -13,11 +13,11 @@ const seconds = (fallback: number, max = 366 * 86_400) =>
     .max(max, `must be at most ${max} seconds`)
     .default(fallback);
 
-const count = (fallback: number, max = 1_000_000_000) =>
+const count = (fallback: number, max = 1_000_000_000, min = 0) =>
   z.coerce
     .number({ error: 'must be a whole number' })
     .int('must be a whole number')
-    .min(0, 'must be 0 or more')
+    .min(min, min === 0 ? 'must be 0 or more' : `must be at least ${min}`)
     .max(max, `must be at most ${max}`)
     .default(fallback);
 
@@ -74,7 +74,7 @@ export const settings = {
     .string()
     .refine((text) => /^postgres(ql)?:\/\//.test(text), 'must start with postgresql://')
     .optional(),
-  DATABASE_POOL_SIZE: count(20, 1000),
+  DATABASE_POOL_SIZE: count(20, 1000, 1),
   DATA_DIR: z.string().min(1).default('./data'),
   SECRET_KEY: secretKey.optional(),
   ADMIN_USERNAME: z.string().min(1).max(255).default('admin'),
@@ -101,7 +101,7 @@ export const settings = {
   REGISTRATION_WAITING_LIFETIME: seconds(30 * 86_400),
   KEY_PUBLICATION_LEAD: seconds(600),
   PASSWORD_MIN_LENGTH: count(12, 128),
-  PASSWORD_HASH_CONCURRENCY: count(2, 64),
+  PASSWORD_HASH_CONCURRENCY: count(2, 64, 1),
   PASSWORD_HASH_QUEUE: count(64),
   LIMIT_SIGN_IN_PER_ACCOUNT: count(10),
   LIMIT_SIGN_IN_PER_NETWORK: count(100),
@@ -185,9 +185,6 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       'The setting SECRET_KEY is missing: with DATABASE_URL it is required (32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_).',
     );
   }
-  if (s.PASSWORD_HASH_CONCURRENCY < 1)
-    throw new ConfigError('The setting PASSWORD_HASH_CONCURRENCY must be at least 1.');
-  if (s.DATABASE_POOL_SIZE < 1) throw new ConfigError('The setting DATABASE_POOL_SIZE must be at least 1.');
   const issuer = s.BASE_URL ?? `http://localhost:${s.PORT}`;
   const url = new URL(issuer);
   return Object.freeze({
