@@ -63,6 +63,26 @@ export interface AppOptions {
   logger: Logger;
 }
 
+/** Addresses with a standard name in the discovery documents. */
+export const standardEndpoints = {
+  authorization_endpoint: '/authorize',
+  token_endpoint: '/token',
+  revocation_endpoint: '/revoke',
+  introspection_endpoint: '/introspect',
+  userinfo_endpoint: '/user/info',
+  jwks_uri: '/jwks',
+  registration_endpoint: '/register',
+  end_session_endpoint: '/logout',
+};
+/** Addresses of the service's own, named in the OAuth server metadata only. */
+export const ownEndpoints = {
+  authentication_endpoint: '/authenticate',
+  user_address_endpoint: '/user/{sub}/address',
+  user_info_endpoint: '/user/{sub}/info',
+  user_settings_endpoint: '/user/{sub}/settings',
+  user_scope_endpoint: '/user/{sub}/scope',
+  client_end_session_endpoint: '/end-session',
+};
 /** The addresses that scripts of any origin may call. */
 const crossOriginPaths = [
   '/.well-known/openid-configuration',
@@ -155,24 +175,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
 
   const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
   const capabilities: Capabilities = {
-    endpoints: {
-      authorization_endpoint: '/authorize',
-      token_endpoint: '/token',
-      revocation_endpoint: '/revoke',
-      introspection_endpoint: '/introspect',
-      userinfo_endpoint: '/user/info',
-      jwks_uri: '/jwks',
-      registration_endpoint: '/register',
-      end_session_endpoint: '/logout',
-    },
-    ownEndpoints: {
-      authentication_endpoint: '/authenticate',
-      user_address_endpoint: '/user/{sub}/address',
-      user_info_endpoint: '/user/{sub}/info',
-      user_settings_endpoint: '/user/{sub}/settings',
-      user_scope_endpoint: '/user/{sub}/scope',
-      client_end_session_endpoint: '/end-session',
-    },
+    endpoints: standardEndpoints,
+    ownEndpoints,
     responseTypes,
     responseModes,
     grantTypes: [...grantTypes.map((grantType) => grantType.name), 'implicit'],

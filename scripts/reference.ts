@@ -1,0 +1,239 @@
+// Writes docs/reference.md from the code: settings, addresses, error codes, events, commands. Usage: node scripts/reference.ts
+// test/docs.test.ts makes it again and compares, so that a change of the code is a change of the page.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
+import { ownEndpoints, standardEndpoints } from '../src/app.ts';
+import { commands } from '../src/commands.ts';
+import { settings } from '../src/config.ts';
+import { adminRoutes } from '../src/endpoints/admin/routes.ts';
+import { errorCodes, type ErrorCode } from '../src/oauth/errors.ts';
+import { auditEventTypes, type AuditEventType } from '../src/repositories/audit-events.ts';
+
+/** What each address does; the admin routes describe themselves. A test compares this with the routes of a running service. */
+const addresses: Record<string, string> = {
+  'GET /.well-known/openid-configuration': 'What the service can do (OpenID Connect Discovery 1.0)',
+  'GET /.well-known/oauth-authorization-server': 'The same with the addresses of the service’s own (RFC 8414)',
+  'GET /jwks': 'The public keys that verify ID Tokens (RFC 7517)',
+  'GET /authorize': 'Begins a sign-in (OpenID Connect Core 3.1.2)',
+  'POST /authorize': 'The same by a form',
+  'GET /authenticate': 'The short form of a sign-in: `client_id` and `redirect_uri`, with the client’s default scopes',
+  'POST /authenticate': 'The answer to the page “Continue to …”, which a call from another site gets',
+  'GET /login': 'The sign-in page',
+  'POST /login': 'Its form',
+  'GET /consent': 'The consent page',
+  'POST /consent': 'Its form',
+  'GET /error': 'The page of an error',
+  'GET /access-denied': 'The page of a refused consent',
+  'GET /account': 'The account page',
+  'POST /account': 'Its forms',
+  'GET /': 'Leads to the account page',
+  'POST /token': 'Tokens for a code, a refresh token or client credentials (RFC 6749)',
+  'POST /revoke': 'Ends a token (RFC 7009)',
+  'POST /introspect': 'What a token is good for (RFC 7662)',
+  'GET /user/info': 'The claims of the End-User by an access token (OpenID Connect Core 5.3)',
+  'POST /user/info': 'The same, where `USERINFO_POST=true`; else 405',
+  'GET /user/:sub/address': 'The End-User’s address',
+  'GET /user/:sub/info': 'The claims of the End-User that the scopes of the grant allow',
+  'POST /user/:sub/info': 'The same',
+  'GET /user/:sub/scope': 'The End-User’s groups; by Bearer token only',
+  'GET /user/:sub/settings': 'What the client keeps for the End-User',
+  'PUT /user/:sub/settings': 'Sets keys of it; `null` removes one',
+  'GET /logout': 'Asks the End-User whether to sign out (OpenID Connect RP-Initiated Logout 1.0)',
+  'POST /logout': 'The same by a form, and the answer',
+  'GET /end-session': 'Ends the client’s own session by a signed request, without a page',
+  'POST /register': 'Registers a client, or repeats its registration (RFC 7591)',
+  'GET /register/:clientId': 'Reads a registration (RFC 7592)',
+  'PUT /register/:clientId': 'Replaces its metadata',
+  'DELETE /register/:clientId': 'Ends it',
+  'GET /health/live': 'Whether the process answers',
+  'GET /health/ready': 'Whether it can work: the database answers, and it is not stopping',
+};
+
+const errors: Record<ErrorCode, string> = {
+  invalid_request: 'A parameter is missing, repeated, too long or not valid; the sentence names it (RFC 6749)',
+  invalid_client: 'The client did not authenticate, or the signed request is not one of it (RFC 6749)',
+  invalid_grant: 'The code or refresh token is unknown, used, expired or another client’s (RFC 6749)',
+  unauthorized_client: 'The client is not enabled, or may not use this grant or response type (RFC 6749)',
+  unsupported_grant_type: 'There is no such grant type (RFC 6749)',
+  invalid_scope: 'A scope is unknown or not registered for the client (RFC 6749)',
+  access_denied: 'The End-User refused, or the client may not know this End-User (RFC 6749)',
+  unsupported_response_type: 'The client did not register this response type (RFC 6749)',
+  server_error: 'Something went wrong in the service; the reference in the sentence is in its log (RFC 6749)',
+  temporarily_unavailable:
+    'The database does not answer, or a limit is reached: come back after `Retry-After` (RFC 6749)',
+  invalid_token: 'The token is unknown, expired, revoked or malformed (RFC 6750)',
+  insufficient_scope: 'The token is good, but lacks the scope that this needs (RFC 6750)',
+  interaction_required: '`prompt=none`, but a page would have to be shown (OpenID Connect Core)',
+  login_required: '`prompt=none`, but nobody is signed in (OpenID Connect Core)',
+  consent_required: '`prompt=none`, but consent would have to be asked (OpenID Connect Core)',
+  request_not_supported: 'The parameter `request` is not supported (OpenID Connect Core)',
+  request_uri_not_supported: 'The parameter `request_uri` is not supported (OpenID Connect Core)',
+  registration_not_supported: 'The parameter `registration` is not supported (OpenID Connect Core)',
+  invalid_redirect_uri: 'A redirect address cannot be registered (RFC 7591)',
+  invalid_client_metadata: 'Another member of a registration is not valid (RFC 7591)',
+  unsupported_token_type: 'There is no such `token_type_hint`, or not for this (RFC 7009)',
+  invalid_target: 'The parameter `resource` names no resource server that is known (RFC 8707)',
+  not_found: 'There is nothing at this address, or nothing of this name',
+  conflict: 'The thing changed since it was looked at, or the name is taken',
+};
+
+const events: Record<AuditEventType, string> = {
+  'user.signed_in': 'A person signed in',
+  'user.sign_in_failed': 'A sign-in with a wrong name or password',
+  'user.locked_out': 'An account had too many failed sign-ins and waits',
+  'user.signed_out': 'A person signed out',
+  'user.created': 'A user was made',
+  'user.changed': 'A user was changed; the detail names the members',
+  'user.disabled': 'A user was disabled, with all sessions and tokens',
+  'user.deleted': 'A user was deleted',
+  'user.password_changed': 'A password was changed or set',
+  'consent.granted': 'A person allowed scopes to a client',
+  'consent.denied': 'A person refused them',
+  'consent.withdrawn': 'A person withdrew what was allowed',
+  'client.registered': 'A client registered itself',
+  'client.updated': 'A registration was changed, by its client or an administrator',
+  'client.credentials_renewed': 'A registration was repeated: new secrets, the old ones are dead',
+  'client.created': 'An administrator made a client',
+  'client.approved': 'An administrator enabled a client, or what waited of it',
+  'client.refused': 'An administrator refused what waited; the detail has the reason',
+  'client.expired': 'A registration that nobody approved was deleted',
+  'client.disabled': 'A client was disabled, with all sessions and tokens',
+  'client.deleted': 'A client was deleted',
+  'client.authentication_failed': 'A client gave wrong credentials',
+  'code.replayed': 'An authorization code came a second time; what came of it is revoked',
+  'code.misused': 'A code was used up by failed redemptions',
+  'refresh_token.reused': 'A spent refresh token came back; its family is revoked',
+  'refresh_token.misused': 'A refresh token came from another client',
+  'token.revoked': 'A client revoked a token',
+  'session.ended': 'An administrator or its person ended a browser’s session',
+  'client_session.ended': 'A client ended its session by a signed request',
+  'keys.rotated': 'New signing keys were made',
+  'registration_token.created': 'An initial access token was made',
+};
+
+/** The routes that this page describes, as "METHOD path". */
+export const describedRoutes: readonly string[] = [
+  ...Object.keys(addresses),
+  ...adminRoutes.map((route) => `${route.method} ${route.path}`),
+];
+
+/** The whole page. */
+export function reference(): string {
+  return `# Reference
+
+Made from the code by \`node scripts/reference.ts\`; do not edit it by hand.
+
+- [Settings](#settings)
+- [Addresses](#addresses)
+- [Admin routes](#admin-routes)
+- [Commands](#commands)
+- [Error codes](#error-codes)
+- [Events](#events)
+
+## Settings
+
+Environment variables. An empty value is no value. A wrong one stops the start with a sentence that names it.
+
+${settingTables()}
+
+## Addresses
+
+All hang below the issuer (\`BASE_URL\`). A name in the last column is the one under which the discovery documents give the
+address: the names of the service’s own stand in \`/.well-known/oauth-authorization-server\` only.
+
+${table(
+  ['Address', 'What it does', 'Name'],
+  Object.entries(addresses).map(([route, what]) => [code(template(route)), what, nameOf(route)]),
+)}
+
+## Admin routes
+
+With \`Authorization: Bearer\` and an access token of the scope \`admin\`. \`GET /admin/api/openapi.json\` describes their bodies and answers.
+
+${table(
+  ['Route', 'What it does'],
+  adminRoutes.map((route) => [code(template(`${route.method} ${route.path}`)), route.summary]),
+)}
+
+## Commands
+
+Each begins with \`npm run -s idp --\`, and prints JSON with \`--json\`.
+
+${table(
+  ['Command', 'What it does'],
+  Object.entries(commands).map(([name, { usage, summary }]) => [code(`${name} ${usage}`.trim()), summary]),
+)}
+
+## Error codes
+
+Every JSON error has \`error\`, one of these, and \`error_description\`, a sentence that says what to do.
+
+${table(
+  ['Code', 'When'],
+  errorCodes.map((name) => [code(name), errors[name]]),
+)}
+
+## Events
+
+Each is a row of the audit trail and a line of the log, with time, outcome, actor, client, subject and address.
+
+${table(
+  ['Event', 'What happened'],
+  auditEventTypes.map((type) => [code(type), events[type]]),
+)}
+`;
+}
+
+/** A table for each part of .env.example, whose comments say what a setting is for. */
+function settingTables(): string {
+  const parts: { title: string; rows: string[][] }[] = [];
+  let comment: string[] = [];
+  for (const line of readFileSync(new URL('../.env.example', import.meta.url), 'utf8').split('\n')) {
+    const title = /^# --- (.*)$/.exec(line)?.[1];
+    const [, name, fallback] = /^# ([A-Z_]+)=(.*)$/.exec(line) ?? [];
+    if (title !== undefined) parts.push({ title, rows: [] });
+    else if (name !== undefined) {
+      const rule = settings[name as keyof typeof settings];
+      parts.at(-1)!.rows.push([code(name), fallback ? code(fallback) : '', valuesOf(rule), comment.join(' ')]);
+    } else if (line !== '') {
+      comment.push(line.slice(2));
+      continue;
+    }
+    comment = [];
+  }
+  return parts
+    .map(({ title, rows }) => `### ${title}\n\n${table(['Setting', 'Default', 'Values', 'What it is'], rows)}`)
+    .join('\n\n');
+}
+
+/** Words, or the range of a number; nothing where the comment says it. */
+function valuesOf(rule: z.ZodType): string {
+  const schema = z.toJSONSchema(rule, { io: 'output', unrepresentable: 'any' });
+  if (schema.enum) return schema.enum.map((value) => code(String(value))).join(', ');
+  return schema.type === 'integer' ? `${schema.minimum} to ${schema.maximum}` : '';
+}
+
+function nameOf(route: string): string {
+  const [method, path] = template(route).split(' ');
+  // one name for each address: where both methods are there, with GET
+  if (method === 'POST' && `GET ${path!.replace(/\{(\w+)\}/g, ':$1')}` in addresses) return '';
+  if (method === 'PUT') return '';
+  const names = { ...standardEndpoints, ...ownEndpoints };
+  const name = Object.entries(names).find(([, address]) => address === path)?.[0];
+  return name === undefined ? '' : code(name);
+}
+
+function template(route: string): string {
+  return route.replace(/:(\w+)/g, '{$1}');
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
+
+function table(head: string[], rows: string[][]): string {
+  const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+if (import.meta.main) writeFileSync(new URL('../docs/reference.md', import.meta.url), reference());

@@ -1,0 +1,102 @@
+// The documentation: its reference page is what the code says, and no page leads to a file that is not there.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describedRoutes, reference } from '../scripts/reference.ts';
+import { settings } from '../src/config.ts';
+import { routesOf } from './helpers/route-map.ts';
+import { startTestService, type TestService } from './helpers/service.ts';
+import { UserAgent } from './helpers/user-agent.ts';
+
+const root = join(import.meta.dirname, '..');
+const pages = ['README.md', ...readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'))].map((file) =>
+  file === 'README.md' ? file : `docs/${file}`,
+);
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service?.stop());
+
+test('the reference is what the code says: node scripts/reference.ts writes it (decisions section 8)', () => {
+  expect(read('docs/reference.md')).toBe(reference());
+});
+
+test('the reference holds every setting and every address that the service has (decisions sections 1 and 8)', () => {
+  for (const name of Object.keys(settings)) expect(reference()).toContain(`\`${name}\``);
+  const real = routesOf(service.apps[0]!).filter((route) => !/ \*$| \/assets\//.test(route));
+  expect([...describedRoutes].sort()).toEqual(real);
+});
+
+test.each(pages)('every relative link and picture in %s leads to a file, and to a heading if it names one', (page) => {
+  const links = [...read(page).matchAll(/\]\(([^)\s]+)\)|src="([^"]+)"/g)].map((match) => (match[1] ?? match[2])!);
+  for (const link of links.filter((link) => !/^[a-z]+:/.test(link))) {
+    const [path, fragment] = link.split('#');
+    const target = path === '' ? page : join(dirname(page), path!);
+    expect(existsSync(join(root, target)), link).toBe(true);
+    if (fragment !== undefined) expect(headings(read(target)), link).toContain(fragment);
+  }
+});
+
+test('README leads to every page of the documentation', () => {
+  for (const page of pages.slice(1)) expect(read('README.md')).toContain(`](${page})`);
+});
+
+test('the functions for application servers do what their page says (decisions sections 5 and 6)', async () => {
+  const { groupsOf, saveSettings, endSessionAddress } = await functionsOf('docs/application-server.md');
+  const afterwards = 'https://ledger.example.com/signed-out';
+  const client = await service.createClient({
+    grant_types: ['authorization_code', 'implicit'],
+    response_types: ['code id_token', 'id_token token', 'code'],
+    post_logout_redirect_uris: [afterwards],
+    uma_profile: true,
+    scope: 'openid profile address scope',
+  });
+  const user = await service.createUser({ groups: ['clerks'] });
+  const agent = new UserAgent(service);
+  const page = await agent.authorize(client, user, {
+    response_type: 'code id_token',
+    scope: 'openid scope',
+    nonce: 'n',
+  });
+  const code = new URLSearchParams(new URL(page.location!).hash.slice(1)).get('code');
+  expect(await groupsOf!(service.issuer, code)).toEqual(['clerks']);
+  const basic = `${client.clientId}:${client.clientSecret}`;
+  await saveSettings!(service.issuer, basic, user.sub, { theme: 'dark' });
+  const stored = await fetch(`${service.issuer}/user/${user.sub}/settings`, {
+    headers: { authorization: client.basic },
+  });
+  expect(await stored.json()).toMatchObject({ settings: { theme: 'dark' } });
+  const address = await endSessionAddress!(service.issuer, client.clientId, client.sharedSecret, afterwards, 'bye');
+  const ended = await agent.get(address as string);
+  expect(ended).toMatchObject({ status: 302, location: `${afterwards}?state=bye` });
+  await expect(groupsOf!(service.issuer, code)).rejects.toThrow(/^401 /);
+});
+
+/** The JavaScript of a page as a module. */
+async function functionsOf(page: string): Promise<Record<string, (...values: unknown[]) => Promise<unknown>>> {
+  const code = [...read(page).matchAll(/^```js\n(.*?)^```$/gms)].map((match) => match[1]).join('\n');
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-docs-'));
+  const file = join(folder, 'page.mjs');
+  // outside the tree packages have no names
+  writeFileSync(file, code.replace(`'jose'`, `'${import.meta.resolve('jose')}'`));
+  try {
+    return (await import(pathToFileURL(file).href)) as Awaited<ReturnType<typeof functionsOf>>;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** The names of a page's headings, as links use them. */
+function headings(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map((match) =>
+    match[1]!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
