@@ -68,6 +68,16 @@ test('every admin route of the route map is in it, and nothing else (decisions s
   expect(documented.sort()).toEqual(real);
 });
 
+test('every route in it is closed without a token (decisions section 8)', async () => {
+  for (const { path, method, operation } of operations()) {
+    const answer = await call(`${service.issuer}${path.replace(/\{\w+\}/g, 'x')}`, {
+      method: method.toUpperCase(),
+      ...(operation.requestBody && { body: {} }),
+    });
+    expect(answer.status, operation.operationId).toBe(401);
+  }
+});
+
 test('it is a well-formed document of OpenAPI 3.1 (OpenAPI 3.1 section 4)', () => {
   expect(document.openapi).toMatch(/^3\.1\.\d+$/);
   expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
