@@ -2,7 +2,8 @@
 import { decodeJwt } from 'jose';
 import { beforeAll, expect, test } from 'vitest';
 import type { TestClient } from '../helpers/service.ts';
-import { type Page, UserAgent } from '../helpers/user-agent.ts';
+import type { UserAgent } from '../helpers/user-agent.ts';
+import { type Page } from '../helpers/user-agent.ts';
 import { second, signedOutUri, useService, type Visit, visit, wholeClient } from './kit.ts';
 
 const service = useService();
