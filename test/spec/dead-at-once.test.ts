@@ -162,6 +162,20 @@ test('dead at once: revoking a redeemed code ends its family and handles, no oth
   expect(await alive(out)).toEqual(without(...family));
 });
 
+test('dead at once: revoking a fresh handle ends its family and the code, no other client session (decisions 4)', async () => {
+  const out = await takeOut();
+  await revoke(out.client, out.tokens.client_session_handle);
+  expect(await alive(out)).toEqual(without(...family));
+});
+
+test('dead at once: an ID Token is inactive when the last that its client had in the browser is revoked (decisions 4)', async () => {
+  const out = await takeOut();
+  await revoke(out.client, out.tokens.refresh_token);
+  expect(await idTokenLives(out)).toBe(true);
+  await revoke(out.client, out.unredeemed);
+  expect(await idTokenLives(out)).toBe(false);
+});
+
 test('dead at once: logging out ends the session, its codes and refresh tokens, not another browser of the person (decisions 6)', async () => {
   const out = await takeOut();
   await out.agent.submit(await out.agent.get('/logout'), { decision: 'sign-out' });
