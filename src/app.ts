@@ -109,6 +109,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
   const limits = createLimits(database, config.limits);
+  const audit = createAuditTrail(store);
   const renderer = createPages(
     config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
   );
@@ -136,11 +137,12 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       store,
       tokens,
       limits,
+      audit,
       clientKeys,
       issuer,
       tokenPath: '/token',
     }),
-    audit: createAuditTrail(store),
+    audit,
     limits,
     clientKeys,
   };

@@ -12,6 +12,7 @@ import type { Limits } from '../repositories/limits.ts';
 import { AssertionRefused, assertionSubject, verifyClientAssertion } from '../tokens/client-assertion.ts';
 import type { ClientKeys } from '../tokens/client-keys.ts';
 import type { TokenService } from '../tokens/token-service.ts';
+import type { AuditTrail } from './audit.ts';
 import { clientAddress, networkOf } from './network.ts';
 import { readParameters, text } from './parameters.ts';
 
@@ -21,6 +22,7 @@ export interface ClientAuthenticationOptions {
   tokens: TokenService;
   clientKeys: ClientKeys;
   limits: Limits;
+  audit: AuditTrail;
   issuer: string;
   /** Path of the token endpoint below the issuer: its address is a valid audience of assertions. */
   tokenPath: string;
@@ -73,9 +75,16 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       return await check(presented, allowPublic, disabledStatus);
     } catch (error) {
       if (!(error instanceof OAuthError) || error.code !== 'invalid_client') throw error;
+      await recordFailure(request, presented.clientId);
       const seconds = await limits.consume('clientAuthFailures', key);
       throw seconds > 0 ? tooManyFailures(seconds) : error;
     }
+  }
+
+  /** Of registered clients only: an invented client id must not fill the trail. */
+  async function recordFailure(request: FastifyRequest, clientId: string): Promise<void> {
+    if (!(await options.clients.find(clientId))) return;
+    await options.audit(request, { type: 'client.authentication_failed', outcome: 'failure', clientId });
   }
 
   async function check(presented: Presented, allowPublic: boolean, disabledStatus: number): Promise<Client> {

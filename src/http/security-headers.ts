@@ -1,6 +1,8 @@
-// The headers of every response (security requirements R57, R96), and methods that an address does not answer.
+// The headers of every response (security requirements R57, R96), and what is refused before any route: long addresses, wrong methods.
 import type { FastifyInstance } from 'fastify';
 import { OAuthError } from '../oauth/errors.ts';
+
+const maxUrl = 8 * 1024;
 
 export function headersOfEveryResponse(https: boolean): Record<string, string> {
   return {
@@ -19,6 +21,10 @@ export function securityHeaders(app: FastifyInstance, https: boolean): void {
   app.addHook('onRequest', (_request, reply, done) => {
     reply.headers(headers);
     done();
+  });
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.url.length <= maxUrl) return done();
+    done(new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414));
   });
   refuseOtherMethods(app);
 }

@@ -1,0 +1,84 @@
+// Specification section 2.3: the parameters of a logout request, under the service's names and the standard's.
+import { decodeJwt } from 'jose';
+import { beforeAll, expect, test } from 'vitest';
+import type { TestClient } from '../helpers/service.ts';
+import type { UserAgent } from '../helpers/user-agent.ts';
+import { type Page } from '../helpers/user-agent.ts';
+import { second, signedOutUri, useService, type Visit, visit, wholeClient } from './kit.ts';
+
+const service = useService();
+let client: TestClient;
+beforeAll(async () => {
+  client = await service().createClient(wholeClient);
+});
+
+const logout = (agent: UserAgent, parameters: Record<string, string>): Promise<Page> =>
+  agent.get(`/logout?${new URLSearchParams(parameters).toString()}`);
+const isQuestion = (page: Page) => page.status === 200 && page.body.includes('id="sign-out"');
+const signOut = async ({ agent }: Visit, parameters: Record<string, string>): Promise<Page> =>
+  agent.submit(await logout(agent, parameters), { decision: 'sign-out' });
+
+test('2.3 id-token-hint: an ID Token of ours names the client, though the service is not an audience of it (decisions 6)', async () => {
+  const { agent, tokens } = await visit(service(), client);
+  expect(decodeJwt(tokens.id_token).aud).toBe(client.clientId);
+  const page = await logout(agent, { 'id-token-hint': tokens.id_token });
+  expect(isQuestion(page)).toBe(true);
+  expect(page.body).toContain('Harbour');
+});
+
+test('2.3 id-token-hint: one that the service did not sign gets an error page (decisions 6)', async () => {
+  const { agent, tokens } = await visit(service(), client);
+  const [header, payload] = tokens.id_token.split('.');
+  expect((await logout(agent, { 'id-token-hint': `${header}.${payload}.AAAA` })).status).toBe(400);
+});
+
+test('2.3 id-token-hint: it is recommended, and a logout without it asks all the same (decisions 6)', async () => {
+  const { agent } = await visit(service(), client);
+  expect(isQuestion(await logout(agent, {}))).toBe(true);
+});
+
+test('2.3 post-logout-redirect-uri: a registered one is honoured when the hint names its client (decisions 6)', async () => {
+  const mine = await visit(service(), client);
+  const hint = { 'id-token-hint': mine.tokens.id_token };
+  expect((await signOut(mine, { ...hint, 'post-logout-redirect-uri': signedOutUri })).location).toBe(signedOutUri);
+});
+
+test('2.3 post-logout-redirect-uri: one that is not registered, or of an unnamed client, leads nowhere (decisions 6)', async () => {
+  const { agent, tokens } = await visit(service(), client);
+  const hint = { 'id-token-hint': tokens.id_token };
+  for (const parameters of [
+    { ...hint, 'post-logout-redirect-uri': 'https://evil.example/' },
+    { 'post-logout-redirect-uri': signedOutUri },
+  ] as Record<string, string>[]) {
+    const page = await logout(agent, parameters);
+    expect([page.status, page.location]).toEqual([400, undefined]);
+  }
+});
+
+test('2.3 post-logout-redirect-uri: it is optional, and without it the person sees that the session is over (decisions 6)', async () => {
+  const mine = await visit(service(), client);
+  const page = await signOut(mine, { 'id-token-hint': mine.tokens.id_token });
+  expect([page.status, page.location]).toEqual([200, undefined]);
+  expect((await mine.agent.get(`${second(service())}/account`)).status).toBe(303);
+});
+
+test('2.3 state: it comes back on the redirect unchanged, and is optional (decisions 6)', async () => {
+  const mine = await visit(service(), client);
+  const state = 'a b&✓';
+  const parameters = { 'id-token-hint': mine.tokens.id_token, 'post-logout-redirect-uri': signedOutUri, state };
+  const { location } = await signOut(mine, parameters);
+  expect(new URL(location!).searchParams.get('state')).toBe(state);
+});
+
+test('2.3 names: the underscored names of the standard work alike (decisions 6)', async () => {
+  const mine = await visit(service(), client);
+  const parameters = { id_token_hint: mine.tokens.id_token, post_logout_redirect_uri: signedOutUri };
+  expect((await signOut(mine, parameters)).location).toBe(signedOutUri);
+});
+
+test('2.3 names: both at once with different values is an error, with the same value it is not (decisions 6)', async () => {
+  const { agent, tokens } = await visit(service(), client);
+  const hyphenated = { 'id-token-hint': tokens.id_token };
+  expect((await logout(agent, { ...hyphenated, id_token_hint: 'another' })).status).toBe(400);
+  expect(isQuestion(await logout(agent, { ...hyphenated, id_token_hint: tokens.id_token }))).toBe(true);
+});
