@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ownEndpoints, standardEndpoints } from '../src/app.ts';
-import { commands } from '../src/commands.ts';
+import { commands } from '../src/commands/index.ts';
 import { settings } from '../src/config.ts';
 import { adminRoutes } from '../src/endpoints/admin/routes.ts';
 import { errorCodes, type ErrorCode } from '../src/oauth/errors.ts';

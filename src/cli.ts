@@ -1,5 +1,5 @@
 // The administrator's command line: users, clients, keys and the audit trail, on the database of the settings, running service or not.
-import { commands, UsageError } from './commands.ts';
+import { commands, UsageError } from './commands/index.ts';
 import { ConfigError, loadConfig } from './config.ts';
 import { DatabaseUnavailable } from './database/database.ts';
 import { EmbeddedPostgresError } from './database/embedded.ts';

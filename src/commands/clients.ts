@@ -1,0 +1,162 @@
+// The commands for clients.
+import { randomId } from '../crypto/secrets.ts';
+import { clientView } from '../http/administrator-views.ts';
+import { type ClientMetadata, parseClientMetadata } from '../oauth/client-metadata.ts';
+import { notFound } from '../oauth/errors.ts';
+import type { Client } from '../repositories/clients.ts';
+import type { Store } from '../repositories/index.ts';
+import { newCredentials } from '../tokens/client-credentials.ts';
+import { by, type Command, harmless, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
+
+export const clientCommands: Record<string, Command> = {
+  'client list': {
+    usage: '[--status disabled|enabled]',
+    summary: 'Lists the newest clients.',
+    async run(config, args) {
+      const { values } = parse(args, { status: { type: 'string' } });
+      const { status } = values;
+      if (status !== undefined && status !== 'disabled' && status !== 'enabled')
+        throw new UsageError('--status takes disabled or enabled.');
+      const clients = await withDatabase(config, ({ store }) =>
+        store.clients.list({ status }, { limit: listLimit, after: undefined }),
+      );
+      return {
+        json: clients.map(clientView),
+        text: table(
+          ['CLIENT_ID', 'STATUS', 'WAITS', 'NAME', 'REDIRECT_URI'],
+          clients.map((client) => [
+            client.clientId,
+            client.status,
+            client.pendingMetadata ? 'changes' : client.status === 'disabled' && !client.approvedBy ? 'approval' : '',
+            client.metadata.client_name ?? '',
+            client.metadata.redirect_uris[0] ?? '',
+          ]),
+        ),
+      };
+    },
+  },
+  'client show': {
+    usage: 'ID',
+    summary: 'Shows a client with what waits for approval.',
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['ID']);
+      const client = await withDatabase(config, ({ store }) => findClient(store, positionals[0]!));
+      return { json: clientView(client), text: describe(client) };
+    },
+  },
+  'client approve': {
+    usage: 'ID',
+    summary: 'Prints a client, then enables it with what waits for approval.',
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['ID']);
+      return withDatabase(config, async ({ store, administration }) => {
+        const seen = await findClient(store, positionals[0]!);
+        const client = await administration.approveClient(by, seen.clientId, seen.version);
+        return { json: clientView(client), text: `${describe(seen)}\n\nThis is approved: the client is enabled.` };
+      });
+    },
+  },
+  'client refuse': {
+    usage: 'ID --reason TEXT',
+    summary: 'Refuses what waits for approval; the registrant can read the reason.',
+    async run(config, args) {
+      const { values, positionals } = parse(args, { reason: { type: 'string' } }, ['ID']);
+      const reason = values.reason?.trim();
+      if (!reason || reason.length > 1000) throw new UsageError('--reason takes a text of up to 1000 characters.');
+      return withDatabase(config, async ({ store, administration }) => {
+        const seen = await findClient(store, positionals[0]!);
+        const client = await administration.refuseClient(by, seen.clientId, seen.version, reason);
+        return { json: clientView(client), text: `What waited of the client ${client.clientId} is refused: ${reason}` };
+      });
+    },
+  },
+  'client disable': {
+    usage: 'ID',
+    summary: 'Disables a client and ends all sessions and tokens of it.',
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['ID']);
+      const client = await withDatabase(config, ({ administration }) =>
+        administration.disableClient(by, positionals[0]!),
+      );
+      return {
+        json: clientView(client),
+        text: `The client ${client.clientId} is disabled; all sessions and tokens of it are dead.`,
+      };
+    },
+  },
+  'client create': {
+    usage:
+      '--name N [--redirect-uri U …] [--post-logout-redirect-uri U …] [--grant-type G …] [--scope "…"] [--auth-method M] [--first-party]',
+    summary:
+      'Makes a client, enabled at once, and prints its credentials; with --grant-type client_credentials --scope admin: the key to the admin routes.',
+    async run(config, args) {
+      const { values } = parse(args, {
+        name: { type: 'string' },
+        'redirect-uri': { type: 'string', multiple: true, default: [] },
+        'post-logout-redirect-uri': { type: 'string', multiple: true, default: [] },
+        'grant-type': { type: 'string', multiple: true, default: [] },
+        scope: { type: 'string' },
+        'auth-method': { type: 'string' },
+        'first-party': { type: 'boolean', default: false },
+      });
+      if (values.name === undefined) throw new UsageError('The option --name is missing.');
+      const redirects = values['redirect-uri'];
+      const metadata: ClientMetadata = parseClientMetadata(
+        {
+          client_name: values.name,
+          redirect_uris: redirects,
+          ...(values['post-logout-redirect-uri'].length > 0 && {
+            post_logout_redirect_uris: values['post-logout-redirect-uri'],
+          }),
+          grant_types:
+            values['grant-type'].length > 0
+              ? values['grant-type']
+              : redirects.length > 0
+                ? ['authorization_code', 'refresh_token']
+                : ['client_credentials'],
+          ...(values.scope !== undefined && { scope: values.scope }),
+          ...(values['auth-method'] !== undefined && { token_endpoint_auth_method: values['auth-method'] }),
+        },
+        { admin: true },
+      );
+      const clientId = randomId();
+      return withDatabase(config, async ({ administration, secretBox }) => {
+        const { stored, shown } = newCredentials(secretBox, clientId, metadata);
+        const client = await administration.createClient(by, {
+          clientId,
+          metadata,
+          status: 'enabled',
+          approvedBy: 'administrator',
+          firstParty: values['first-party'],
+          ...stored,
+        });
+        const credentials = {
+          client_id: clientId,
+          client_secret: shown.clientSecret,
+          shared_secret: shown.sharedSecret,
+          registration_access_token: shown.registrationAccessToken,
+        };
+        const lines = Object.entries(credentials).flatMap(([name, value]) =>
+          value === undefined ? [] : [`  ${name.padEnd(26)}${value}`],
+        );
+        return {
+          json: { ...clientView(client), ...credentials },
+          text: `The client ${values.name} is made and enabled. Its credentials are shown once:\n${lines.join('\n')}\n\nIssuer: ${config.issuer}`,
+        };
+      });
+    },
+  },
+};
+
+async function findClient(store: Store, clientId: string): Promise<Client> {
+  const client = await store.clients.find(clientId);
+  if (!client) throw notFound(`there is no client ${clientId}`);
+  return client;
+}
+
+function describe(client: Client): string {
+  return Object.entries(clientView(client))
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name.padEnd(32)}${harmless(typeof value === 'string' ? value : JSON.stringify(value))}`)
+    .join('\n');
+}

@@ -1,0 +1,83 @@
+// What a command is, and what all of them need: their words, the database for as long as it takes, and text that a terminal bears.
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import pino from 'pino';
+import type { Config } from '../config.ts';
+import { openConnection } from '../connection.ts';
+import { createSecretBox, type SecretBox } from '../crypto/secret-box.ts';
+import { migrate } from '../database/migrations.ts';
+import { type Administration, createAdministration } from '../repositories/administration.ts';
+import { createStore, type Store } from '../repositories/index.ts';
+
+/** The command was called wrongly; the message is one line that says how to call it. */
+export class UsageError extends Error {}
+
+export interface Output {
+  text: string;
+  json: unknown;
+}
+
+export interface Command {
+  usage: string;
+  summary: string;
+  run(config: Config, args: string[]): Promise<Output>;
+}
+
+export interface Context {
+  config: Config;
+  store: Store;
+  secretBox: SecretBox;
+  administration: Administration;
+}
+
+export const by = { actor: 'command line' };
+export const listLimit = 1000;
+
+/** Opens the database for as long as a command needs it, with the schema up to date. */
+export async function withDatabase<T>(config: Config, work: (context: Context) => Promise<T>): Promise<T> {
+  const connection = await openConnection(config, pino({ level: 'silent' }));
+  try {
+    await migrate(connection.options);
+    const store = createStore(connection.database);
+    return await work({
+      config,
+      store,
+      secretBox: createSecretBox(connection.secretKey),
+      administration: createAdministration(store),
+    });
+  } finally {
+    await connection.close();
+  }
+}
+
+export function parse<const O extends NonNullable<ParseArgsConfig['options']>>(
+  args: string[],
+  options: O,
+  names: string[] = [],
+) {
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: true });
+  if (positionals.length !== names.length) {
+    throw new UsageError(
+      names.length === 0 ? `Unexpected argument: ${positionals[0]}.` : `This command needs: ${names.join(' ')}.`,
+    );
+  }
+  return { values, positionals };
+}
+
+/** Without characters that could move the cursor or turn the text around. */
+export function harmless(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
+}
+
+/** Columns as wide as their widest cell; text of others goes without what could move the cursor. */
+export function table(head: string[], rows: string[][]): string {
+  const all = [head, ...rows].map((row) => row.map(harmless));
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,139 @@
+// The commands for users.
+import { text as readAll } from 'node:stream/consumers';
+import type { Config } from '../config.ts';
+import { createPasswordHashing } from '../crypto/password-hashing.ts';
+import { userView } from '../http/administrator-views.ts';
+import { firstProblem, newUserShape, password as passwordShape } from '../oauth/administration.ts';
+import { invalidRequest, notFound } from '../oauth/errors.ts';
+import type { Store } from '../repositories/index.ts';
+import type { User } from '../repositories/users.ts';
+import { by, type Command, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
+
+async function readPassword(config: Config): Promise<string> {
+  if (process.stdin.isTTY)
+    throw new UsageError('Pipe the password in: printf %s "$PASSWORD" | npm run -s idp -- … --password-stdin');
+  const given = (await readAll(process.stdin)).replace(/\r?\n$/, '');
+  const checked = passwordShape(config.passwordMinLength).safeParse(given);
+  if (!checked.success) throw invalidRequest(`the password ${checked.error.issues[0]!.message}`);
+  return given;
+}
+
+const hashPassword = (password: string) => createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
+
+/** `name=value` pairs; a value that parses as a JSON object, number or boolean is one, else it is text. */
+function readPairs(pairs: string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const equals = pair.indexOf('=');
+      if (equals < 1) throw new UsageError(`--claim takes name=value, not ${pair}.`);
+      return [pair.slice(0, equals), readValue(pair.slice(equals + 1))];
+    }),
+  );
+}
+
+function readValue(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return (typeof value === 'object' && value !== null) || typeof value === 'number' || typeof value === 'boolean'
+      ? value
+      : text;
+  } catch {
+    return text;
+  }
+}
+
+async function findUser(store: Store, username: string): Promise<User> {
+  const user = await store.users.findByUsername(username);
+  if (!user) throw notFound(`there is no user ${username}`);
+  return user;
+}
+
+export const userCommands: Record<string, Command> = {
+  'user create': {
+    usage: '--username NAME [--email E] [--claim name=value …] [--group G …] [--admin] --password-stdin',
+    summary: 'Makes a user; the password comes by standard input.',
+    async run(config, args) {
+      const { values } = parse(args, {
+        username: { type: 'string' },
+        email: { type: 'string' },
+        claim: { type: 'string', multiple: true, default: [] },
+        group: { type: 'string', multiple: true, default: [] },
+        admin: { type: 'boolean', default: false },
+        'password-stdin': { type: 'boolean', default: false },
+      });
+      if (values.username === undefined) throw new UsageError('The option --username is missing.');
+      if (!values['password-stdin'])
+        throw new UsageError('Add --password-stdin and pipe the password in: it must not stand on a command line.');
+      const password = await readPassword(config);
+      const { email_verified, ...claims } = readPairs(values.claim);
+      const shaped = newUserShape(config.passwordMinLength).safeParse({
+        username: values.username,
+        email: values.email,
+        email_verified,
+        groups: values.group,
+        admin: values.admin,
+        claims,
+      });
+      if (!shaped.success) throw invalidRequest(firstProblem(shaped.error));
+      const passwordHash = await hashPassword(password);
+      const user = await withDatabase(config, ({ administration }) =>
+        administration.createUser(by, {
+          username: shaped.data.username,
+          email: shaped.data.email,
+          emailVerified: shaped.data.email_verified,
+          groups: shaped.data.groups,
+          admin: shaped.data.admin,
+          claims: shaped.data.claims,
+          passwordHash,
+        }),
+      );
+      return {
+        json: userView(user),
+        text: `The user ${user.username} is made (sub ${user.sub}); sign in at ${config.issuer}/login`,
+      };
+    },
+  },
+  'user list': {
+    usage: '',
+    summary: 'Lists the newest users.',
+    async run(config, args) {
+      parse(args, {});
+      const users = await withDatabase(config, ({ store }) => store.users.list({ limit: listLimit, after: undefined }));
+      return {
+        json: users.map(userView),
+        text: table(
+          ['USERNAME', 'STATUS', 'ADMIN', 'EMAIL', 'SUB'],
+          users.map((user) => [user.username, user.status, user.admin ? 'yes' : '', user.email ?? '', user.sub]),
+        ),
+      };
+    },
+  },
+  'user disable': {
+    usage: 'NAME',
+    summary: 'Disables a user and ends all sessions and tokens of it.',
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['NAME']);
+      const user = await withDatabase(config, async ({ store, administration }) =>
+        administration.changeUser(by, (await findUser(store, positionals[0]!)).sub, { status: 'disabled' }),
+      );
+      return {
+        json: userView(user),
+        text: `The user ${user.username} is disabled; all sessions and tokens of it are dead.`,
+      };
+    },
+  },
+  'user set-password': {
+    usage: 'NAME --password-stdin',
+    summary: 'Sets a password and ends all sessions of the user.',
+    async run(config, args) {
+      const { values, positionals } = parse(args, { 'password-stdin': { type: 'boolean', default: false } }, ['NAME']);
+      if (!values['password-stdin'])
+        throw new UsageError('Add --password-stdin and pipe the password in: it must not stand on a command line.');
+      const passwordHash = await hashPassword(await readPassword(config));
+      const user = await withDatabase(config, async ({ store, administration }) =>
+        administration.changeUser(by, (await findUser(store, positionals[0]!)).sub, {}, passwordHash),
+      );
+      return { json: userView(user), text: `The password of ${user.username} is set; all sessions of it have ended.` };
+    },
+  },
+};
