@@ -1,0 +1,101 @@
+// What happens at the very moment when a session ends or a password changes: raced, since no order of requests shows it.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAdministration } from '../../src/repositories/administration.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2 });
+});
+afterAll(() => service?.stop());
+
+const rounds = 25;
+const by = { actor: 'test' };
+
+test('a password change that waits for a sign-in under way ends the session that this makes (security R54)', async () => {
+  const administration = createAdministration(service.store);
+  const user = await service.createUser();
+  let change: Promise<unknown> = Promise.resolve();
+  await service.store.transaction(async ({ sessions }) => {
+    const made = await sessions.insert({
+      tokenHash: randomBytes(32),
+      sid: 'raced',
+      sub: user.sub,
+      passwordHash: user.passwordHash!,
+      amr: ['pwd'],
+      idleLifetime: 3600,
+      lifetime: 3600,
+      userAgent: undefined,
+      address: undefined,
+    });
+    expect(made).toBeDefined();
+    change = administration.changeUser(by, user.sub, {}, 'another hash');
+    const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE users SET password_hash%'`;
+    await expect.poll(async () => (await service.database.sql<{ count: number }>(waiting))[0]!.count).toBe(1);
+  });
+  await change;
+  expect(await service.database.sql('SELECT 1 FROM sessions WHERE sub = $1', [user.sub])).toHaveLength(0);
+});
+
+test('a silent request beside the end of its session gets a protocol answer, and nothing stays alive (security R54, R110)', async () => {
+  const client = await service.createClient();
+  for (let round = 0; round < rounds; round++) {
+    const user = await service.createUser();
+    const agent = new UserAgent(service);
+    await agent.authorize(client, user);
+    const silent = Array.from({ length: 4 }, () => agent.authorize(client, undefined, { prompt: 'none' }));
+    const [pages] = await Promise.all([
+      Promise.all(silent),
+      service.database.sql('DELETE FROM sessions WHERE sub = $1', [user.sub]),
+    ]);
+    for (const page of pages) {
+      expect(page.status).toBeLessThan(500);
+      const { code } = page.location === undefined ? {} : responseParameters(page);
+      if (code === undefined) continue;
+      const redeemed = await tokenRequest(service.instances[1]!, client, {
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: client.redirectUri,
+      });
+      expect(redeemed.body).toMatchObject({ error: 'invalid_grant' });
+    }
+  }
+});
+
+test('a refresh of an offline grant beside the logout leaves no access token alive (decisions section 6)', async () => {
+  const client = await service.createClient({ scope: 'openid offline_access' });
+  for (let round = 0; round < rounds; round++) {
+    const user = await service.createUser();
+    const agent = new UserAgent(service);
+    const { code } = responseParameters(await agent.authorize(client, user, { scope: 'openid offline_access' }));
+    const { body } = await tokenRequest(service.issuer, client, {
+      grant_type: 'authorization_code',
+      code: code!,
+      redirect_uri: client.redirectUri,
+    });
+    const question = await agent.get('/logout');
+    let loggedOut = 0;
+    const [refreshed] = await Promise.all([
+      tokenRequest(service.instances[1]!, client, {
+        grant_type: 'refresh_token',
+        refresh_token: body['refresh_token'] as string,
+      }),
+      agent.submit(question, { decision: 'sign-out' }).then(() => (loggedOut = performance.now())),
+    ]);
+    expect(loggedOut).toBeGreaterThan(0);
+    expect(refreshed.status).toBe(200);
+    // whichever came first, the grant lives on, and what it makes next is good
+    const next = await tokenRequest(service.issuer, client, {
+      grant_type: 'refresh_token',
+      refresh_token: refreshed.body['refresh_token'] as string,
+    });
+    expect(next.status).toBe(200);
+    const first = await fetch(`${service.instances[1]}/user/info`, {
+      headers: { authorization: `Bearer ${body['access_token'] as string}` },
+    });
+    expect(first.status).toBe(401);
+  }
+});
