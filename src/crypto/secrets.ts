@@ -6,9 +6,10 @@ export function randomSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** 128 random bits in base64url: public identifiers. */
+/** 128 random bits in base64url: public identifiers. None begins with a hyphen, which a command line would take for an option. */
 export function randomId(): string {
-  return randomBytes(16).toString('base64url');
+  const id = randomBytes(16).toString('base64url');
+  return id.startsWith('-') ? randomId() : id;
 }
 
 /**
