@@ -8,6 +8,7 @@ import { settings } from '../src/config.ts';
 import { adminRoutes } from '../src/endpoints/admin/routes.ts';
 import { errorCodes, type ErrorCode } from '../src/oauth/errors.ts';
 import { auditEventTypes, type AuditEventType } from '../src/repositories/audit-events.ts';
+import { tokenIssued } from '../src/repositories/audit-view.ts';
 
 /** What each address does; the admin routes describe themselves. A test compares this with the routes of a running service. */
 const addresses: Record<string, string> = {
@@ -175,7 +176,8 @@ ${table(
 
 ## Events
 
-Each is a row of the audit trail and a line of the log, with time, outcome, actor, client, subject and address.
+Each is a row of the audit trail and a line of the log, with time, outcome, actor, client, subject and address. The view of the trail has
+\`${tokenIssued}\` beside them: a code, an access or refresh token or a handle that was issued and is still stored; \`detail.kind\` says which.
 
 ${table(
   ['Event', 'What happened'],

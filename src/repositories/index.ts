@@ -2,6 +2,7 @@
 import type { Database, Sql } from '../database/database.ts';
 import { accessTokensRepository } from './access-tokens.ts';
 import { auditEventsRepository } from './audit-events.ts';
+import { auditViewRepository } from './audit-view.ts';
 import { authorizationCodesRepository } from './authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests.ts';
 import { clientSessionsRepository } from './client-sessions.ts';
@@ -21,6 +22,7 @@ function repositories(sql: Sql) {
   return {
     accessTokens: accessTokensRepository(sql),
     auditEvents: auditEventsRepository(sql),
+    auditView: auditViewRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
     clientSessionHandles: clientSessionHandlesRepository(sql),

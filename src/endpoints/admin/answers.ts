@@ -4,6 +4,7 @@ import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { claimsShape } from '../../oauth/administration.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit-events.ts';
+import { tokenIssued } from '../../repositories/audit-view.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
 
 const time = z.iso.datetime();
@@ -53,7 +54,7 @@ const session = z.object({
 const auditEvent = z.object({
   id: z.string(),
   at: time,
-  type: z.enum(auditEventTypes),
+  type: z.enum([...auditEventTypes, tokenIssued]),
   outcome: z.enum(['success', 'failure']),
   actor: z.string().optional(),
   client_id: z.string().optional(),
