@@ -48,6 +48,7 @@ const addresses: Record<string, string> = {
   'DELETE /register/:clientId': 'Ends it',
   'GET /health/live': 'Whether the process answers',
   'GET /health/ready': 'Whether it can work: the database answers, and it is not stopping',
+  'GET /metrics': 'What an instance measures of itself, in Prometheus’ format; needs the scope `metrics`',
 };
 
 const errors: Record<ErrorCode, string> = {

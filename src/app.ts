@@ -34,6 +34,7 @@ import { createBrowserSessions } from './http/browser-session.ts';
 import { createClientAuthentication } from './http/client-authentication.ts';
 import { crossOrigin } from './http/cross-origin.ts';
 import { jsonErrors } from './http/errors.ts';
+import { createMetrics } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
@@ -109,7 +110,12 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
   const limits = createLimits(database, config.limits);
-  const audit = createAuditTrail(store);
+  const passwords = createPasswordHashing({
+    concurrency: config.passwordHashConcurrency,
+    queue: config.passwordHashQueue,
+  });
+  const metrics = createMetrics({ database, passwords });
+  const audit = createAuditTrail(store, metrics);
   const renderer = createPages(
     config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
   );
@@ -122,7 +128,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     keyRing,
     secretBox,
     pages,
-    passwords: createPasswordHashing({ concurrency: config.passwordHashConcurrency, queue: config.passwordHashQueue }),
+    passwords,
     sessions: createBrowserSessions({
       store,
       secretBox,
@@ -144,6 +150,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     }),
     audit,
     limits,
+    metrics,
     clientKeys,
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
@@ -172,6 +179,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   app.addHook('preClose', async () => {
     closing = true;
   });
+  metrics.measure(app);
   securityHeaders(app, config.secureCookies);
   await app.register(fastifyCookie);
 

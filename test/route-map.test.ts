@@ -40,6 +40,7 @@ const expected = [
   'GET /jwks',
   'GET /login',
   'GET /logout',
+  'GET /metrics',
   'GET /register/:clientId',
   'GET /user/:sub/address',
   'GET /user/:sub/info',

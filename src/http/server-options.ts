@@ -12,6 +12,7 @@ import type { AuditTrail } from './audit.ts';
 import type { AuthorizationFlow } from './authorization/flow.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { AuthenticateClient } from './client-authentication.ts';
+import type { Metrics } from './metrics.ts';
 import type { PageResponses } from './page-response.ts';
 
 export interface ServerOptions {
@@ -29,5 +30,6 @@ export interface ServerOptions {
   clientKeys: ClientKeys;
   audit: AuditTrail;
   limits: Limits;
+  metrics: Metrics;
   flow: AuthorizationFlow;
 }

@@ -25,10 +25,11 @@ import {
   invalidToken,
   OAuthError,
 } from '../../oauth/errors.ts';
+import { isAdministratorScope } from '../../oauth/scope.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
-import { refuseForeignMembers, registrationResponse, withoutAdministratorScope } from './registration.ts';
+import { refuseForeignMembers, registrationResponse, withoutAdministratorScopes } from './registration.ts';
 
 const document = z.record(z.string(), z.unknown());
 const idempotencyLifetime = 86_400; // seconds
@@ -112,7 +113,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     body: Record<string, unknown>,
     trusted: boolean,
   ): Promise<Record<string, unknown>> {
-    const metadata = parseClientMetadata(withoutAdministratorScope(body));
+    const metadata = parseClientMetadata(withoutAdministratorScopes(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
     if (!trusted) {
       const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
@@ -182,7 +183,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     known: Client,
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const metadata = parseClientMetadata(withoutAdministratorScope(body));
+    const metadata = parseClientMetadata(withoutAdministratorScopes(body));
     const { client, shown } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');
@@ -209,7 +210,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
 
   /** What an update changes: in force at once, or waiting where it widens what an administrator approved. */
   function metadataChange(current: Client, sent: ClientMetadata): ClientChange {
-    const metadata = keepAdministratorScope(current, sent);
+    const metadata = keepAdministratorScopes(current, sent);
     const waits =
       current.status === 'enabled' &&
       !current.selfManaged &&
@@ -314,9 +315,10 @@ function matchesSecret(client: Client, secret: string): boolean {
   return client.secretHash !== undefined && equalDigests(digest('client_secret', secret), client.secretHash);
 }
 
-/** The scope that only an administrator gives is not lost by the client's own update. */
-function keepAdministratorScope(current: Client, sent: ClientMetadata): ClientMetadata {
-  return current.metadata.scope.split(' ').includes('admin') ? { ...sent, scope: `${sent.scope} admin`.trim() } : sent;
+/** The scopes that only an administrator gives are not lost by the client's own update. */
+function keepAdministratorScopes(current: Client, sent: ClientMetadata): ClientMetadata {
+  const given = current.metadata.scope.split(' ').filter(isAdministratorScope);
+  return given.length > 0 ? { ...sent, scope: [sent.scope, ...given].join(' ').trim() } : sent;
 }
 
 function idempotencyKey(request: FastifyRequest, body: unknown): { keyHash: Buffer; bodyHash: Buffer } | undefined {
