@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest, equalDigests, randomId } from '../../crypto/secrets.ts';
 import { bearerToken } from '../../http/bearer-token.ts';
-import { readBasic } from '../../http/client-authentication.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
 import { onlyJson } from '../../http/form-body.ts';
 import { clientAddress, networkOf } from '../../http/network.ts';
@@ -17,14 +16,7 @@ import {
   parseClientMetadata,
   widens,
 } from '../../oauth/client-metadata.ts';
-import {
-  conflict,
-  invalidClient,
-  invalidClientMetadata,
-  invalidRequest,
-  invalidToken,
-  OAuthError,
-} from '../../oauth/errors.ts';
+import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
@@ -35,7 +27,7 @@ const idempotencyLifetime = 86_400; // seconds
 const clientPath = z.object({ clientId: text(255) });
 
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, clients, secretBox, audit, limits } = options;
+  const { config, store, clients, secretBox, audit, limits, authenticateRegistrant } = options;
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
 
@@ -246,12 +238,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     body: Record<string, unknown>,
   ): Promise<{ client: Client } | { initialAccessToken: true } | undefined> {
     const header = request.headers.authorization;
-    if (header !== undefined && /^Basic /i.test(header)) {
-      const { clientId, secret } = readBasic(header);
-      const client = await store.clients.find(clientId);
-      if (!client || !matchesSecret(client, secret)) throw invalidClient('wrong credentials in a repeat registration');
-      return { client };
-    }
+    if (header !== undefined && /^Basic /i.test(header)) return { client: await authenticateRegistrant(request) };
     if (header !== undefined) {
       const token = bearerToken(request);
       const initial = opaqueTokenHash('initial_access_token', token);
