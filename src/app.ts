@@ -20,6 +20,7 @@ import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
 import { introspectionEndpoint } from './endpoints/introspection/routes.ts';
+import { registrationModes } from './endpoints/registration/deferred.ts';
 import { registrationEndpoint } from './endpoints/registration/routes.ts';
 import { revocationEndpoint } from './endpoints/revocation/routes.ts';
 import { authorizationCodeGrant } from './endpoints/token/authorization-code.ts';
@@ -190,6 +191,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     idTokenAlgorithms: idTokenSigningAlgorithms,
     acrValues: [passwordAcr],
     locales: renderer.availableLocales,
+    registrationModes,
   };
 
   await app.register(

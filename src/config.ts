@@ -99,6 +99,7 @@ export const settings = {
   FORM_LIFETIME: seconds(600, 86_400),
   INITIAL_ACCESS_TOKEN_LIFETIME: seconds(7 * 86_400),
   REGISTRATION_WAITING_LIFETIME: seconds(30 * 86_400),
+  REGISTRATION_CODE_LIFETIME: seconds(1800, 86_400),
   KEY_PUBLICATION_LEAD: seconds(600),
   PASSWORD_MIN_LENGTH: count(12, 128),
   PASSWORD_HASH_CONCURRENCY: count(2, 64, 1),
@@ -151,6 +152,7 @@ export interface Config {
     readonly form: number;
     readonly initialAccessToken: number;
     readonly registrationWaiting: number;
+    readonly registrationCode: number;
     readonly keyPublicationLead: number;
   };
   readonly passwordMinLength: number;
@@ -220,6 +222,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       form: s.FORM_LIFETIME,
       initialAccessToken: s.INITIAL_ACCESS_TOKEN_LIFETIME,
       registrationWaiting: s.REGISTRATION_WAITING_LIFETIME,
+      registrationCode: s.REGISTRATION_CODE_LIFETIME,
       keyPublicationLead: s.KEY_PUBLICATION_LEAD,
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,

@@ -123,7 +123,9 @@ export function createAdministration(store: Store, onEvent: (event: AuditEvent) 
         async (repositories) => {
           const approved = await repositories.clients.approve(clientId, version);
           if (approved) return approved;
-          found(await repositories.clients.find(clientId), 'client');
+          const client = found(await repositories.clients.find(clientId), 'client');
+          if (client.uncollected && (version ?? client.version) === client.version)
+            throw conflict('this registration was refused or its time is over: the client has to register again');
           throw conflict('the client changed since you looked at it: look again, then approve its present version');
         },
         (client) => ({ detail: { version: client.version } }),
