@@ -109,6 +109,7 @@ export const settings = {
   LIMIT_REGISTRATION_PER_NETWORK: count(60),
   LIMIT_REGISTRATIONS_WAITING: count(10_000),
   LIMIT_CLIENT_AUTH_FAILURES: count(30),
+  LIMIT_VERIFICATION_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
 } as const;
 
@@ -164,6 +165,7 @@ export interface Config {
     readonly registrationPerNetwork: number;
     readonly registrationsWaiting: number;
     readonly clientAuthFailures: number;
+    readonly verificationCodes: number;
     readonly pendingSignIns: number;
   };
 }
@@ -234,6 +236,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       registrationPerNetwork: s.LIMIT_REGISTRATION_PER_NETWORK,
       registrationsWaiting: s.LIMIT_REGISTRATIONS_WAITING,
       clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
+      verificationCodes: s.LIMIT_VERIFICATION_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
     }),
   });
