@@ -20,7 +20,9 @@ import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
 import { introspectionEndpoint } from './endpoints/introspection/routes.ts';
+import { registrationModes } from './endpoints/registration/deferred.ts';
 import { registrationEndpoint } from './endpoints/registration/routes.ts';
+import { registrationApprovalEndpoint } from './endpoints/registration-approval/routes.ts';
 import { revocationEndpoint } from './endpoints/revocation/routes.ts';
 import { authorizationCodeGrant } from './endpoints/token/authorization-code.ts';
 import { clientCredentialsGrant } from './endpoints/token/client-credentials.ts';
@@ -198,6 +200,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     idTokenAlgorithms: idTokenSigningAlgorithms,
     acrValues: [passwordAcr],
     locales: renderer.availableLocales,
+    registrationModes,
   };
 
   await app.register(
@@ -223,6 +226,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       await root.register(endSessionEndpoint, options);
       await root.register(accountEndpoint, options);
       await root.register(adminEndpoint, options);
+      await root.register(registrationApprovalEndpoint, options);
       await root.register(healthEndpoint, { ...options, isClosing: () => closing });
       root.get('/', (_request, reply) => pages.redirect(reply, '/account'));
     },

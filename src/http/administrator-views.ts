@@ -16,6 +16,7 @@ export function clientView(client: Client): Record<string, unknown> {
     self_managed: client.selfManaged,
     introspect: client.introspect,
     approved_by: client.approvedBy,
+    awaits_collection: client.uncollected || undefined,
     refusal_reason: client.refusalReason,
     authorization_code_lifetime: client.lifetimes.authorizationCode,
     access_token_lifetime: client.lifetimes.accessToken,

@@ -16,6 +16,7 @@ export const auditEventTypes = [
   'consent.denied',
   'consent.withdrawn',
   'client.registered',
+  'client.collected',
   'client.updated',
   'client.credentials_renewed',
   'client.created',

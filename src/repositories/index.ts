@@ -8,6 +8,7 @@ import { authorizationRequestsRepository } from './authorization-requests.ts';
 import { clientSessionsRepository } from './client-sessions.ts';
 import { clientsRepository } from './clients.ts';
 import { clientSessionHandlesRepository } from './client-session-handles.ts';
+import { deferredRegistrationsRepository } from './deferred-registrations.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
@@ -28,6 +29,7 @@ function repositories(sql: Sql) {
     clientSessionHandles: clientSessionHandlesRepository(sql),
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
+    deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
     refreshTokens: refreshTokensRepository(sql),

@@ -20,6 +20,12 @@ const client = clientMetadataShape.extend({
   self_managed: z.boolean(),
   introspect: z.enum(['own', 'any']),
   approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
+  awaits_collection: z
+    .literal(true)
+    .optional()
+    .describe(
+      'There while the client, approved or not, has to collect its credentials (approval mode): it stays disabled.',
+    ),
   refusal_reason: z.string().optional(),
   authorization_code_lifetime: lifetime,
   access_token_lifetime: lifetime,
