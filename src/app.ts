@@ -45,6 +45,7 @@ import {
 } from './oauth/client-metadata.ts';
 import { supportedClaims } from './oauth/claims.ts';
 import { notFound } from './oauth/errors.ts';
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from './oauth/response-encryption.ts';
 import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
 import { createGuardedFetch } from './outbound/guarded-fetch.ts';
@@ -99,15 +100,17 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   const clients = createClientCache(store);
   const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
   const { issuer, basePath, lifetimes } = config;
+  const fetchDocument = createGuardedFetch(config.outboundAllow);
+  const clientKeys = createClientKeys(fetchDocument);
   const tokens = createTokenService({
     issuer,
     keyRing,
     secretBox,
     findClient: clients.find,
+    clientKeys,
     lifetimes,
     rotateConfidential: config.rotateConfidential,
   });
-  const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
   const limits = createLimits(database, config.limits);
   const audit = createAuditTrail(store);
   const renderer = createPages(
@@ -187,7 +190,9 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     claims: supportedClaims,
     clientAuthenticationMethods,
     assertionAlgorithms: assertionSigningAlgorithms,
-    idTokenAlgorithms: idTokenSigningAlgorithms,
+    signingAlgorithms: idTokenSigningAlgorithms,
+    keyManagementAlgorithms,
+    contentEncryptionAlgorithms,
     acrValues: [passwordAcr],
     locales: renderer.availableLocales,
   };

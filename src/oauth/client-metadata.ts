@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { isPrivateUseUri, isRedirectUri, isResourceUri, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
+import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { registrableScopes, splitScope } from './scope.ts';
 
@@ -19,6 +20,10 @@ export const idTokenSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS
 export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
 
 export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
+
+/** What can be encrypted for a client. */
+const encryptedResponses = ['id_token', 'userinfo'] as const;
+export type EncryptedResponse = (typeof encryptedResponses)[number];
 
 /** The registered metadata after defaulting, under its standard names. */
 export type ClientMetadata = Omit<z.infer<typeof clientMetadataShape>, 'grant_types' | 'response_types'> & {
@@ -76,6 +81,9 @@ const jsonWebKey = z
     'must hold public keys only',
   );
 
+const keyManagement = z.enum(keyManagementAlgorithms, { error: 'is not a supported algorithm' });
+const contentEncryption = z.enum(contentEncryptionAlgorithms, { error: 'is not a supported algorithm' });
+
 /** The registered fields, each with its rule and default; what they mean together is `parseClientMetadata`'s. */
 export const clientMetadataShape = z.object({
   redirect_uris: uriList.default([]),
@@ -107,6 +115,11 @@ export const clientMetadataShape = z.object({
   id_token_signed_response_alg: z
     .enum(idTokenSigningAlgorithms, { error: 'is not a supported algorithm' })
     .default('RS256'),
+  id_token_encrypted_response_alg: keyManagement.optional(),
+  id_token_encrypted_response_enc: contentEncryption.optional(),
+  userinfo_signed_response_alg: z.enum(idTokenSigningAlgorithms, { error: 'is not a supported algorithm' }).optional(),
+  userinfo_encrypted_response_alg: keyManagement.optional(),
+  userinfo_encrypted_response_enc: contentEncryption.optional(),
   subject_type: z.enum(['public'], { error: 'must be public' }).default('public'),
   scope: z
     .string({ error: 'must be a string' })
@@ -183,6 +196,7 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   if (method === 'private_key_jwt' && !metadata.jwks && !metadata.jwks_uri) {
     throw invalidClientMetadata('private_key_jwt needs jwks or jwks_uri');
   }
+  for (const response of encryptedResponses) verifyEncryption(metadata, response);
   const signing = metadata.token_endpoint_auth_signing_alg;
   if (signing && method === 'private_key_jwt' && signing === 'HS256') {
     throw invalidClientMetadata('token_endpoint_auth_signing_alg must be asymmetric for private_key_jwt');
@@ -193,12 +207,11 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   if (method === 'none') {
     if (metadata.grant_types.includes('client_credentials'))
       throw invalidClientMetadata('a public client cannot have the grant client_credentials');
-    if (metadata.id_token_signed_response_alg === 'HS256')
-      throw invalidClientMetadata('a public client cannot have HS256 ID Tokens');
+    if (signsWithSecret(metadata)) throw invalidClientMetadata('a public client cannot have HS256 signatures');
     if (metadata.uma_profile) throw invalidClientMetadata('uma_profile is for confidential clients only');
   }
-  if (metadata.id_token_signed_response_alg === 'HS256' && method === 'private_key_jwt') {
-    throw invalidClientMetadata('HS256 ID Tokens need a client secret');
+  if (signsWithSecret(metadata) && method === 'private_key_jwt') {
+    throw invalidClientMetadata('HS256 signatures need a client secret');
   }
   if (metadata.grant_types.includes('refresh_token') && !needsRedirect) {
     throw invalidClientMetadata('grant_types: refresh_token needs authorization_code');
@@ -206,11 +219,29 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   return metadata;
 }
 
+/** Encryption needs a key to encrypt to; `enc` has a default where `alg` is there, and no sense without it (Registration 2). */
+function verifyEncryption(metadata: ClientMetadata, response: (typeof encryptedResponses)[number]): void {
+  const alg = metadata[`${response}_encrypted_response_alg`];
+  const enc = `${response}_encrypted_response_enc` as const;
+  if (alg === undefined) {
+    if (metadata[enc] !== undefined) throw invalidClientMetadata(`${enc} needs ${response}_encrypted_response_alg`);
+    return;
+  }
+  metadata[enc] ??= contentEncryptionAlgorithms[0];
+  if (!metadata.jwks && !metadata.jwks_uri)
+    throw invalidClientMetadata(`${response}_encrypted_response_alg needs jwks or jwks_uri`);
+  if (metadata.jwks && encryptionKeys(metadata.jwks.keys, alg).length === 0)
+    throw invalidClientMetadata(`jwks has no key that ${response}_encrypted_response_alg can encrypt to`);
+}
+
 /** True when the client's secret serves as an HMAC key, and must be stored encrypted beside its hash. */
 export function needsSecretAsKey(metadata: ClientMetadata): boolean {
-  return (
-    metadata.token_endpoint_auth_method === 'client_secret_jwt' || metadata.id_token_signed_response_alg === 'HS256'
-  );
+  return metadata.token_endpoint_auth_method === 'client_secret_jwt' || signsWithSecret(metadata);
+}
+
+/** True when the service signs something for the client with the client's secret. */
+function signsWithSecret(metadata: ClientMetadata): boolean {
+  return metadata.id_token_signed_response_alg === 'HS256' || metadata.userinfo_signed_response_alg === 'HS256';
 }
 
 /** True when the client has a client_secret at all. */

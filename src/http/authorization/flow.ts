@@ -49,6 +49,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     const offline = code !== undefined && scope.includes('offline_access');
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
     const lives = tokens.lifetimes(client);
+    const recipient = wanted.idToken ? await recipientOf(request, authorization, transaction) : undefined;
     const issuedAt = await store.authorizationCodes.issue({
       codeHash: code?.hash,
       accessTokenHash: accessToken?.hash,
@@ -95,7 +96,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
           amr: session.amr,
           user: session.user,
         },
-        { at: issuedAt, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
+        { at: issuedAt, recipient, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
       );
     }
     request.log.info(
@@ -104,6 +105,22 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     );
     sendAuthorizationResponse(request, reply, pages, config.issuer, target, response);
     return true;
+  }
+
+  /** The key that the client's ID Token is encrypted to, before anything is issued; without it the client gets an error. */
+  async function recipientOf(
+    request: FastifyRequest,
+    { client, target }: TrustedRequest,
+    transaction: Transaction | undefined,
+  ) {
+    try {
+      return await tokens.idTokenRecipient(client);
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      request.log.info({ client_id: client.clientId, err: error.cause }, error.description);
+      if (transaction) await store.authorizationRequests.delete(transaction.idHash);
+      throw new AuthorizationError(target, error.code, error.description);
+    }
   }
 
   async function stepOf(
