@@ -37,6 +37,7 @@ import { jsonErrors } from './http/errors.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
+import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
 import {
   assertionSigningAlgorithms,
@@ -48,6 +49,7 @@ import { notFound } from './oauth/errors.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from './oauth/response-encryption.ts';
 import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
+import { subjectTypes } from './oauth/subject-type.ts';
 import { createGuardedFetch } from './outbound/guarded-fetch.ts';
 import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
@@ -148,6 +150,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     audit,
     limits,
     clientKeys,
+    checkSector: createSectorCheck(fetchDocument),
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
 
@@ -193,6 +196,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     signingAlgorithms: idTokenSigningAlgorithms,
     keyManagementAlgorithms,
     contentEncryptionAlgorithms,
+    subjectTypes,
     acrValues: [passwordAcr],
     locales: renderer.availableLocales,
   };

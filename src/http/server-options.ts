@@ -13,6 +13,7 @@ import type { AuthorizationFlow } from './authorization/flow.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { AuthenticateClient } from './client-authentication.ts';
 import type { PageResponses } from './page-response.ts';
+import type { CheckSector } from './sector-check.ts';
 
 export interface ServerOptions {
   config: Config;
@@ -27,6 +28,7 @@ export interface ServerOptions {
   authenticateClient: AuthenticateClient;
   authenticateBasic: AuthenticateClient;
   clientKeys: ClientKeys;
+  checkSector: CheckSector;
   audit: AuditTrail;
   limits: Limits;
   flow: AuthorizationFlow;

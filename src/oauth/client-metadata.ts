@@ -6,6 +6,7 @@ import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './er
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { registrableScopes, splitScope } from './scope.ts';
+import { sectorIdentifier, sectorProblem, subjectTypes } from './subject-type.ts';
 
 export const clientAuthenticationMethods = [
   'client_secret_basic',
@@ -120,7 +121,8 @@ export const clientMetadataShape = z.object({
   userinfo_signed_response_alg: z.enum(idTokenSigningAlgorithms, { error: 'is not a supported algorithm' }).optional(),
   userinfo_encrypted_response_alg: keyManagement.optional(),
   userinfo_encrypted_response_enc: contentEncryption.optional(),
-  subject_type: z.enum(['public'], { error: 'must be public' }).default('public'),
+  subject_type: z.enum(subjectTypes, { error: 'must be public or pairwise' }).default('public'),
+  sector_identifier_uri: webUri.optional(),
   scope: z
     .string({ error: 'must be a string' })
     .default('openid profile email')
@@ -188,6 +190,8 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   for (const uri of metadata.resource_uris ?? []) {
     if (!isResourceUri(uri)) throw invalidClientMetadata('resource_uris must hold absolute URIs without a fragment');
   }
+  const sector = sectorProblem(metadata);
+  if (sector !== undefined) throw invalidClientMetadata(sector);
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
   const foreign = scopes.find((scope) => !registrableScopes.includes(scope) && !(options.admin && scope === 'admin'));
@@ -255,7 +259,8 @@ export function isPublicClient(metadata: ClientMetadata): boolean {
 
 /**
  * Whether `next` gives the client anything that an administrator did not look at in `current`
- * (decisions section 2): redirect URIs, response and grant types, auth method to none, keys, uma_profile, scope.
+ * (decisions section 2): redirect URIs, response and grant types, auth method to none, keys, uma_profile, scope,
+ * and the names by which it knows users.
  */
 export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
   const more = (a: readonly string[], b: readonly string[]) => b.some((item) => !a.includes(item));
@@ -267,6 +272,7 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
     more(current.grant_types, next.grant_types) ||
     more(splitScope(current.scope), splitScope(next.scope)) ||
     current.application_type !== next.application_type ||
+    sectorIdentifier(current) !== sectorIdentifier(next) ||
     (next.token_endpoint_auth_method === 'none' && current.token_endpoint_auth_method !== 'none') ||
     current.jwks_uri !== next.jwks_uri ||
     !isDeepStrictEqual(current.jwks, next.jwks) ||

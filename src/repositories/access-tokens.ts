@@ -9,6 +9,8 @@ export interface AccessToken {
   expiresAt: Date;
   /** Undefined for a token by client credentials. */
   user: User | undefined;
+  /** By which the client knows the user; undefined without one. */
+  subject: string | undefined;
   /** Whether the client registered UserInfo responses that are signed or encrypted. */
   userinfoAsJwt: boolean;
   sid: string | undefined;
@@ -21,6 +23,7 @@ export interface AccessToken {
 
 interface Row extends UserRow {
   token_client_id: string;
+  subject: string | null;
   userinfo_as_jwt: boolean;
   scope: string;
   issued_at: Date;
@@ -36,7 +39,7 @@ interface Row extends UserRow {
 const find = statement(
   'access_tokens.find',
   `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at,
-          cs.sid, cs.auth_time, cs.amr, cs.nonce,
+          cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.auth_time, cs.amr, cs.nonce,
           coalesce(t.audience, cs.audience) AS audience,
           c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'] AS userinfo_as_jwt
      FROM access_tokens t
@@ -65,6 +68,7 @@ export function accessTokensRepository(sql: Sql) {
           issuedAt: row.issued_at,
           expiresAt: row.expires_at,
           user: row.sub === null ? undefined : toUser(row),
+          subject: row.subject ?? undefined,
           userinfoAsJwt: row.userinfo_as_jwt,
           sid: row.sid ?? undefined,
           authTime: row.auth_time ?? undefined,

@@ -9,6 +9,7 @@ import { clientsRepository } from './clients.ts';
 import { clientSessionHandlesRepository } from './client-session-handles.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
+import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
 import { registrationTokensRepository } from './registration-tokens.ts';
 import { revocationRepository } from './revocation.ts';
@@ -28,6 +29,7 @@ function repositories(sql: Sql) {
     clients: clientsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
+    pairwiseSubjects: pairwiseSubjectsRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
     revocation: revocationRepository(sql),

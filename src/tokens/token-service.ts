@@ -80,7 +80,7 @@ export function createTokenService(options: TokenServiceOptions) {
      */
     async idToken(
       client: Client,
-      authorization: Pick<Authorization, 'sid' | 'scope' | 'authTime' | 'amr' | 'user'>,
+      authorization: Pick<Authorization, 'sid' | 'subject' | 'scope' | 'authTime' | 'amr' | 'user'>,
       issued: {
         at: Date;
         recipient: Recipient | undefined;
@@ -95,7 +95,7 @@ export function createTokenService(options: TokenServiceOptions) {
       const signed = await mintIdToken(keyRing, responseKey(client, client.metadata.id_token_signed_response_alg), {
         issuer,
         clientId: client.clientId,
-        sub: authorization.user.sub,
+        sub: authorization.subject,
         sid: authorization.sid,
         authTime: authorization.authTime,
         amr: authorization.amr,

@@ -63,7 +63,7 @@ describe.each(documents)('%s', (path) => {
   test('holds what the standard requires (OpenID Connect Discovery 3)', async () => {
     const { body } = await read(service, path);
     expect(body).toMatchObject({
-      subject_types_supported: ['public'],
+      subject_types_supported: ['public', 'pairwise'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
       request_uri_parameter_supported: false,

@@ -7,6 +7,7 @@ import { text } from '../../http/parameters.ts';
 import { clientChangeShape } from '../../oauth/administration.ts';
 import { clientMetadataShape, parseClientMetadata, registrableFields } from '../../oauth/client-metadata.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { adminRoute, byId } from './route.ts';
@@ -59,8 +60,9 @@ export const clientRoutes = [
     documentedBody: clientMetadataShape.extend(clientChangeShape.shape),
     status: 201,
     answer: 'NewClient',
-    async handle({ administration, secretBox }, { body, by }) {
+    async handle({ administration, secretBox, checkSector }, { body, by }) {
       const metadata = parseClientMetadata(body, { admin: true });
+      await checkSector(metadata);
       const clientId = randomId();
       const credentials = newCredentials(secretBox, clientId, metadata);
       await administration.createClient(by, {
@@ -102,7 +104,7 @@ export const clientRoutes = [
     body: () => clientChangeShape,
     documentedBody: z.strictObject({ ...metadataChange, ...clientChangeShape.shape }),
     answer: 'ChangedClient',
-    async handle({ store, clients, administration, secretBox }, { params: { id }, body, by }) {
+    async handle({ store, clients, administration, secretBox, checkSector }, { params: { id }, body, by }) {
       const known = [...registrableFields, ...Object.keys(clientChangeShape.shape)];
       const unknown = Object.keys(body).find((member) => !known.includes(member));
       if (unknown !== undefined)
@@ -118,6 +120,7 @@ export const clientRoutes = [
           Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)),
           { admin: true },
         );
+        if (needsSectorCheck(change.metadata, client.metadata)) await checkSector(change.metadata);
       }
       const issued = change.metadata && secretFor(secretBox, client, change.metadata);
       change.credentials = issued?.credentials;

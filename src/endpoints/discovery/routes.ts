@@ -21,6 +21,7 @@ export interface Capabilities {
   signingAlgorithms: readonly string[];
   keyManagementAlgorithms: readonly string[];
   contentEncryptionAlgorithms: readonly string[];
+  subjectTypes: readonly string[];
   acrValues: readonly string[];
   locales: readonly string[];
 }
@@ -54,7 +55,7 @@ function openidConfiguration(issuer: string, capabilities: Capabilities): Record
     response_modes_supported: capabilities.responseModes,
     grant_types_supported: capabilities.grantTypes,
     acr_values_supported: capabilities.acrValues,
-    subject_types_supported: ['public'],
+    subject_types_supported: capabilities.subjectTypes,
     id_token_signing_alg_values_supported: capabilities.signingAlgorithms,
     id_token_encryption_alg_values_supported: capabilities.keyManagementAlgorithms,
     id_token_encryption_enc_values_supported: capabilities.contentEncryptionAlgorithms,

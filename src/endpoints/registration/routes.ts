@@ -25,6 +25,7 @@ import {
   invalidToken,
   OAuthError,
 } from '../../oauth/errors.ts';
+import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
@@ -35,7 +36,7 @@ const idempotencyLifetime = 86_400; // seconds
 const clientPath = z.object({ clientId: text(255) });
 
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, clients, secretBox, audit, limits } = options;
+  const { config, store, clients, secretBox, audit, limits, checkSector } = options;
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
 
@@ -66,6 +67,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     }
     refuseForeignMembers(body);
     const metadata = parseClientMetadata(body);
+    await checkSectorOf(request, metadata, held.metadata);
     const { client, newSecret } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(held.clientId);
       if (!current) throw invalidToken('the registration is gone');
@@ -114,19 +116,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
   ): Promise<Record<string, unknown>> {
     const metadata = parseClientMetadata(withoutAdministratorScope(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
-    if (!trusted) {
-      const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
-      if (wait > 0) {
-        throw new OAuthError(
-          'temporarily_unavailable',
-          `too many registrations from this network: wait ${wait} seconds`,
-          429,
-          {
-            headers: { 'retry-after': String(wait) },
-          },
-        );
-      }
-    }
+    if (!trusted) await countRegistration(request);
     const { registrationsWaiting } = config.limits;
     if (
       !approvedBy &&
@@ -142,6 +132,8 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
         },
       );
     }
+    // last, so that nobody makes the service fetch without a limit
+    await checkSector(metadata);
     const clientId = randomId();
     const credentials = newCredentials(secretBox, clientId, metadata);
     const key = idempotencyKey(request, body);
@@ -183,6 +175,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
     const metadata = parseClientMetadata(withoutAdministratorScope(body));
+    await checkSectorOf(request, metadata, known.metadata);
     const { client, shown } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');
@@ -205,6 +198,29 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     });
     clients.forget(client.clientId);
     return registrationResponse(config, client, shown);
+  }
+
+  /** Counts against the limit of the network. @throws OAuthError temporarily_unavailable */
+  async function countRegistration(request: FastifyRequest): Promise<void> {
+    const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
+    if (wait === 0) return;
+    throw new OAuthError(
+      'temporarily_unavailable',
+      `too many registrations from this network: wait ${wait} seconds`,
+      429,
+      { headers: { 'retry-after': String(wait) } },
+    );
+  }
+
+  /** The sector of an update, where it changed; the fetch counts as a registration does. */
+  async function checkSectorOf(
+    request: FastifyRequest,
+    metadata: ClientMetadata,
+    current: ClientMetadata,
+  ): Promise<void> {
+    if (!needsSectorCheck(metadata, current)) return;
+    await countRegistration(request);
+    await checkSector(metadata);
   }
 
   /** What an update changes: in force at once, or waiting where it widens what an administrator approved. */

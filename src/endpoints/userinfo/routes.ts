@@ -22,8 +22,9 @@ export async function userinfoEndpoint(app: FastifyInstance, options: ServerOpti
     const found = tokenHash && (await store.accessTokens.find(tokenHash));
     if (!found) throw invalidToken('the access token is unknown, expired or revoked');
     const scopes = splitScope(found.scope);
-    if (!found.user || !scopes.includes('openid')) throw insufficientScope('the access token has not the scope openid');
-    const claims = { ...releasedClaims(found.user, scopes), sub: found.user.sub };
+    if (!found.user || found.subject === undefined || !scopes.includes('openid'))
+      throw insufficientScope('the access token has not the scope openid');
+    const claims = { ...releasedClaims(found.user, scopes), sub: found.subject };
     noStore(reply);
     if (!found.userinfoAsJwt) {
       reply.send(claims);

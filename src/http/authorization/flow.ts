@@ -50,6 +50,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
     const lives = tokens.lifetimes(client);
     const recipient = wanted.idToken ? await recipientOf(request, authorization, transaction) : undefined;
+    const subject = await store.pairwiseSubjects.obtain(client.metadata, session.user.sub);
     const issuedAt = await store.authorizationCodes.issue({
       codeHash: code?.hash,
       accessTokenHash: accessToken?.hash,
@@ -62,6 +63,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       nonce: authorization.nonce,
       codeChallenge: authorization.codeChallenge,
       audience: authorization.audience,
+      subject,
       lifetime: lives.authorizationCode,
       accessTokenLifetime: lives.accessToken,
       clientSessionLifetime: Math.max(
@@ -91,6 +93,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         client,
         {
           sid: session.sid,
+          subject: subject ?? session.user.sub,
           scope: granted.join(' '),
           authTime: session.authTime,
           amr: session.amr,
@@ -140,7 +143,11 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
           description: 'id_token_hint is not an ID Token of this issuer',
         };
       }
+      const hinted = await clients.find(hint.clientId);
       hintedSub = hint.sub;
+      // a subject that its sector does not know is left as it is: no user's
+      if (hinted?.metadata.subject_type === 'pairwise')
+        hintedSub = (await store.pairwiseSubjects.findUser(hinted.metadata, hint.sub))?.sub ?? hint.sub;
     }
     return nextStep({
       prompts: authorization.prompts,
