@@ -100,7 +100,12 @@ const keyRingInterval = 30_000; // milliseconds
 export async function buildApp({ config, database, secretBox, logger }: AppOptions): Promise<FastifyInstance> {
   const store = createStore(database);
   const clients = createClientCache(store);
-  const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
+  const keyRing = await openKeyRing({
+    store,
+    secretBox,
+    idTokenLifetime: config.lifetimes.idToken,
+    onEvent: (event) => logger.info({ event: event.type, ...event }, 'audit'),
+  });
   const { issuer, basePath, lifetimes } = config;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
   const clientKeys = createClientKeys(fetchDocument);
@@ -241,14 +246,18 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
-    if (kind === undefined || kind === 'keys') refreshKeys();
+    if (kind === undefined || kind === 'keys') void tendKeys();
   });
-  const refreshKeys = () =>
-    void keyRing.refresh().catch((error: unknown) => {
+  const tendKeys = async () => {
+    try {
+      await keyRing.refresh();
+      await keyRing.rotateDue({ interval: lifetimes.keyRotationInterval, lead: lifetimes.keyPublicationLead });
+    } catch (error) {
       // a start that failed, and a stop, close the database under it
-      if (!closing) logger.error({ err: error }, 'the keys could not be read');
-    });
-  const timer = setInterval(refreshKeys, keyRingInterval);
+      if (!closing) logger.error({ err: error }, 'the keys could not be read or rotated');
+    }
+  };
+  const timer = setInterval(() => void tendKeys(), keyRingInterval);
   app.addHook('onClose', async () => clearInterval(timer));
   return app;
 }
