@@ -35,8 +35,8 @@ export async function findRecipient(
       // a key that the client published since we read its set is in the fresh one
       const { keys } = await clientKeys(metadata, fresh);
       for (const jwk of encryptionKeys(keys, alg)) {
-        const key = await open(jwk, alg);
-        if (key) return { alg, enc, kid: typeof jwk.kid === 'string' ? jwk.kid : undefined, key };
+        const recipient = await open(jwk, alg, enc);
+        if (recipient) return recipient;
       }
     }
   } catch (error) {
@@ -51,15 +51,19 @@ export async function findRecipient(
   throw invalidRequest(`the key set of the client has no key that ${response}_encrypted_response_alg can encrypt to`);
 }
 
-/** A key as it is used; undefined for one that is none: what a client publishes is anything. */
-async function open(jwk: JWK, alg: KeyManagementAlgorithm): Promise<CryptoKey | undefined> {
-  const { kty, n, e, crv, x, y } = jwk;
+/** A key that has proven to be one; undefined otherwise: what a client publishes is anything. */
+async function open(
+  { kty, n, e, crv, x, y, kid }: JWK,
+  alg: KeyManagementAlgorithm,
+  enc: ContentEncryptionAlgorithm,
+): Promise<Recipient | undefined> {
   try {
     const key = await importJWK({ kty, n, e, crv, x, y } as JWK, alg);
-    if (key instanceof Uint8Array || key.type !== 'public') return undefined;
-    // shorter ones are refused by the cryptography (RFC 7518 4.3)
-    const { modulusLength = 2048 } = key.algorithm as { modulusLength?: number };
-    return modulusLength >= 2048 ? key : undefined;
+    if (key instanceof Uint8Array) return undefined;
+    const recipient = { alg, enc, kid: typeof kid === 'string' ? kid : undefined, key };
+    // one that is too short (RFC 7518 4.3), too long or no key at all shows when it is used
+    await encryptFor(recipient, '', 'claims');
+    return recipient;
   } catch {
     return undefined;
   }

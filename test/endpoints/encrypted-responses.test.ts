@@ -65,6 +65,16 @@ async function pair(
   return { privateKey, jwk: { ...(await exportJWK(publicKey)), ...members } };
 }
 
+/** What looks like a key, but nothing can be encrypted to. */
+const brokenKeys = () => [
+  { kty: 'RSA', n: 'AQ', e: 'AQAB' },
+  { kty: 'RSA', n: rsa.jwk.n!.slice(0, 171), e: 'AQAB' },
+  { kty: 'RSA', n: `${rsa.jwk.n}`.repeat(10), e: 'AQAB' },
+  { ...rsa.jwk, e: rsa.jwk.n },
+  { ...rsa.jwk, n: 5 },
+  { kty: 'RSA' },
+];
+
 /** Decrypts and verifies a nested JWT, as a relying party does. */
 async function open(token: string, key: Pair, client: TestClient) {
   const { plaintext, protectedHeader } = await compactDecrypt(token, key.privateKey);
@@ -237,7 +247,7 @@ describe('a jwks_uri', () => {
       400,
       400,
       'invalid_request',
-      () => ({ status: 200, body: JSON.stringify({ keys: [signing.jwk, null, { kty: 'RSA', n: 'AQ', e: 'AQAB' }] }) }),
+      () => ({ status: 200, body: JSON.stringify({ keys: [signing.jwk, null, ...brokenKeys()] }) }),
     ],
   ])(
     '%s is a clear error, and neither code nor refresh token is lost (decisions section 4)',
