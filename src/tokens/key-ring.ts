@@ -72,6 +72,8 @@ const retirementMargin = 3600;
 export async function openKeyRing({ store, secretBox, idTokenLifetime, onEvent }: KeyRingOptions): Promise<KeyRing> {
   let rows: SigningKeyRow[] = [];
   let clockOffset = 0;
+  let turns = 0;
+  let lastTurn = 0;
   const opened = new Map<string, CryptoKey>();
   let jwks: { keys: JWK[] } = { keys: [] };
 
@@ -79,13 +81,18 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime, onEvent }
   const current = (alg: KeyAlgorithm) => rows.find((row) => row.alg === alg && row.activeAt.getTime() <= now());
 
   async function read(): Promise<void> {
+    const turn = ++turns;
     const found = await store.signingKeys.list();
+    const offset = found.now.getTime() - Date.now();
     for (const row of found.keys) {
       if (opened.has(row.kid)) continue;
       const jwk = JSON.parse(openKey(row)) as JWK;
       opened.set(row.kid, (await importJWK(jwk, row.alg)) as CryptoKey);
     }
-    clockOffset = found.now.getTime() - Date.now();
+    // of two readings at once the first to begin may be the last to end: it would bring a withdrawn key back
+    if (turn < lastTurn) return;
+    lastTurn = turn;
+    clockOffset = offset;
     rows = found.keys;
     jwks = { keys: rows.map((row) => row.publicJwk as JWK) };
     for (const kid of opened.keys()) if (!rows.some((row) => row.kid === kid)) opened.delete(kid);
