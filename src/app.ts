@@ -172,7 +172,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   app.addHook('preClose', async () => {
     closing = true;
   });
-  securityHeaders(app, config.secureCookies);
+  const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
+  securityHeaders(app, config.secureCookies, crossOriginAddresses);
   await app.register(fastifyCookie);
 
   const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
@@ -194,10 +195,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
 
   await app.register(
     async (root) => {
-      await crossOrigin(
-        root,
-        crossOriginPaths.map((path) => basePath + path),
-      );
+      await crossOrigin(root, crossOriginAddresses);
       await root.register(discoveryEndpoint, { ...options, capabilities });
       await root.register(jwksEndpoint, options);
       await root.register(registrationEndpoint, options);

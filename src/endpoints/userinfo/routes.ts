@@ -1,8 +1,8 @@
 // GET /user/info: the End-User's claims for an access token (OpenID Connect Core 5.3, RFC 6750).
-import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { bearerToken } from '../../http/bearer-token.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
+import { addFormParser } from '../../http/form-body.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { releasedClaims } from '../../oauth/claims.ts';
@@ -12,7 +12,7 @@ import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 
 export async function userinfoEndpoint(app: FastifyInstance, { config, store }: ServerOptions): Promise<void> {
   app.removeAllContentTypeParsers();
-  await app.register(formbody);
+  await addFormParser(app);
   app.setErrorHandler(bearerErrors);
 
   async function claims(token: string): Promise<Record<string, unknown>> {
