@@ -42,6 +42,7 @@ import {
   assertionSigningAlgorithms,
   clientAuthenticationMethods,
   idTokenSigningAlgorithms,
+  requestObjectSigningAlgorithms,
 } from './oauth/client-metadata.ts';
 import { supportedClaims } from './oauth/claims.ts';
 import { notFound } from './oauth/errors.ts';
@@ -54,6 +55,7 @@ import { createLimits } from './repositories/limits.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
 import { passwordAcr } from './tokens/id-token.ts';
 import { openKeyRing } from './tokens/key-ring.ts';
+import { createRequestObjects } from './tokens/request-object.ts';
 import { createTokenService } from './tokens/token-service.ts';
 
 export interface AppOptions {
@@ -107,7 +109,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     lifetimes,
     rotateConfidential: config.rotateConfidential,
   });
-  const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
+  const fetchDocument = createGuardedFetch(config.outboundAllow);
+  const clientKeys = createClientKeys(fetchDocument);
   const limits = createLimits(database, config.limits);
   const audit = createAuditTrail(store);
   const renderer = createPages(
@@ -145,6 +148,12 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     audit,
     limits,
     clientKeys,
+    requestObjects: createRequestObjects({
+      issuer,
+      clientKeys,
+      fetchDocument,
+      unsigned: config.requestObjectUnsigned,
+    }),
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
 
@@ -189,6 +198,9 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     clientAuthenticationMethods,
     assertionAlgorithms: assertionSigningAlgorithms,
     idTokenAlgorithms: idTokenSigningAlgorithms,
+    requestObjectAlgorithms: requestObjectSigningAlgorithms.filter(
+      (alg) => alg !== 'none' || config.requestObjectUnsigned,
+    ),
     acrValues: [passwordAcr],
     locales: renderer.availableLocales,
   };

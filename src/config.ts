@@ -88,6 +88,7 @@ export const settings = {
   INTROSPECTION_MALFORMED: z.enum(['error', 'inactive']).default('error'),
   USERINFO_POST: flag,
   REQUIRE_PKCE: flag,
+  REQUEST_OBJECT_UNSIGNED: flag,
   REFRESH_TOKEN_ROTATION: z.enum(['all', 'public']).default('all'),
   AUTHORIZATION_CODE_LIFETIME: seconds(60, 600),
   ACCESS_TOKEN_LIFETIME: seconds(600),
@@ -138,6 +139,7 @@ export interface Config {
   readonly introspectionMalformed: Settings['INTROSPECTION_MALFORMED'];
   readonly userinfoPost: boolean;
   readonly requirePkce: boolean;
+  readonly requestObjectUnsigned: boolean;
   readonly rotateConfidential: boolean;
   /** All in seconds. */
   readonly lifetimes: {
@@ -208,6 +210,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     introspectionMalformed: s.INTROSPECTION_MALFORMED,
     userinfoPost: s.USERINFO_POST === 'true',
     requirePkce: s.REQUIRE_PKCE === 'true',
+    requestObjectUnsigned: s.REQUEST_OBJECT_UNSIGNED === 'true',
     rotateConfidential: s.REFRESH_TOKEN_ROTATION === 'all',
     lifetimes: Object.freeze({
       authorizationCode: s.AUTHORIZATION_CODE_LIFETIME,

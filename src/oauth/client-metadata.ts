@@ -1,7 +1,7 @@
 // Client metadata: the registered fields, each checked by its standard's rules (OpenID Connect Registration 1.0, RFC 7591).
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { isPrivateUseUri, isRedirectUri, isResourceUri, isWebUri } from './redirect-uri.ts';
+import { isPrivateUseUri, isRedirectUri, isRequestUri, isResourceUri, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { registrableScopes, splitScope } from './scope.ts';
@@ -19,6 +19,9 @@ export const idTokenSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS
 export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
 
 export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
+
+/** `none` only where the service is set to accept unsigned request objects. */
+export const requestObjectSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256', 'none'] as const;
 
 /** The registered metadata after defaulting, under its standard names. */
 export type ClientMetadata = Omit<z.infer<typeof clientMetadataShape>, 'grant_types' | 'response_types'> & {
@@ -122,6 +125,11 @@ export const clientMetadataShape = z.object({
   jwks: z
     .strictObject({ keys: z.array(jsonWebKey).min(1).max(20) }, { error: 'must be a JSON Web Key Set' })
     .optional(),
+  request_object_signing_alg: z
+    .enum(requestObjectSigningAlgorithms, { error: 'is not a supported algorithm' })
+    .optional(),
+  request_uris: uriList.optional(),
+  require_signed_request_object: z.boolean({ error: 'must be true or false' }).optional(),
   default_max_age: z.int({ error: 'must be a whole number of seconds' }).min(0).optional(),
   require_auth_time: z.boolean({ error: 'must be true or false' }).optional(),
   software_id: displayText.optional(),
@@ -137,9 +145,13 @@ export const registrableFields = Object.keys(clientMetadataShape.shape);
 /**
  * Validates metadata that somebody sends; unknown members are dropped (RFC 7591 section 2).
  * @param options.admin the sender is an administrator, who may give the scope `admin`
+ * @param options.unsigned the service accepts unsigned request objects, so a client may register for them
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
-export function parseClientMetadata(input: Record<string, unknown>, options: { admin?: boolean } = {}): ClientMetadata {
+export function parseClientMetadata(
+  input: Record<string, unknown>,
+  options: { admin?: boolean; unsigned?: boolean } = {},
+): ClientMetadata {
   const parsed = clientMetadataShape.safeParse(input);
   if (!parsed.success) throw refusal(parsed.error.issues[0]!);
   const grantTypes = parsed.data.grant_types;
@@ -175,6 +187,9 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   for (const uri of metadata.resource_uris ?? []) {
     if (!isResourceUri(uri)) throw invalidClientMetadata('resource_uris must hold absolute URIs without a fragment');
   }
+  for (const uri of metadata.request_uris ?? []) {
+    if (!isRequestUri(uri)) throw invalidClientMetadata('request_uris must hold https URLs without user information');
+  }
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
   const foreign = scopes.find((scope) => !registrableScopes.includes(scope) && !(options.admin && scope === 'admin'));
@@ -200,16 +215,31 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   if (metadata.id_token_signed_response_alg === 'HS256' && method === 'private_key_jwt') {
     throw invalidClientMetadata('HS256 ID Tokens need a client secret');
   }
+  checkRequestObjects(metadata, options.admin === true || options.unsigned === true);
   if (metadata.grant_types.includes('refresh_token') && !needsRedirect) {
     throw invalidClientMetadata('grant_types: refresh_token needs authorization_code');
   }
   return metadata;
 }
 
+/** Whether the client can send the request objects that it registers for. */
+function checkRequestObjects(metadata: ClientMetadata, unsigned: boolean): void {
+  const alg = metadata.request_object_signing_alg;
+  const method = metadata.token_endpoint_auth_method;
+  if (alg === 'none' && (!unsigned || metadata.require_signed_request_object))
+    throw invalidClientMetadata('request_object_signing_alg must not be none: request objects have to be signed');
+  if (alg === 'HS256' && (method === 'none' || method === 'private_key_jwt'))
+    throw invalidClientMetadata('HS256 request objects need a client secret');
+  if (alg !== undefined && alg !== 'none' && alg !== 'HS256' && !metadata.jwks && !metadata.jwks_uri)
+    throw invalidClientMetadata(`request_object_signing_alg ${alg} needs jwks or jwks_uri`);
+}
+
 /** True when the client's secret serves as an HMAC key, and must be stored encrypted beside its hash. */
 export function needsSecretAsKey(metadata: ClientMetadata): boolean {
   return (
-    metadata.token_endpoint_auth_method === 'client_secret_jwt' || metadata.id_token_signed_response_alg === 'HS256'
+    metadata.token_endpoint_auth_method === 'client_secret_jwt' ||
+    metadata.id_token_signed_response_alg === 'HS256' ||
+    metadata.request_object_signing_alg === 'HS256'
   );
 }
 
@@ -224,7 +254,8 @@ export function isPublicClient(metadata: ClientMetadata): boolean {
 
 /**
  * Whether `next` gives the client anything that an administrator did not look at in `current`
- * (decisions section 2): redirect URIs, response and grant types, auth method to none, keys, uma_profile, scope.
+ * (decisions section 2): redirect URIs, response and grant types, auth method to none, keys, uma_profile, scope, and
+ * what guards its requests.
  */
 export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
   const more = (a: readonly string[], b: readonly string[]) => b.some((item) => !a.includes(item));
@@ -232,6 +263,7 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
     more(current.redirect_uris, next.redirect_uris) ||
     more(current.post_logout_redirect_uris ?? [], next.post_logout_redirect_uris ?? []) ||
     more(current.resource_uris ?? [], next.resource_uris ?? []) ||
+    more(current.request_uris ?? [], next.request_uris ?? []) ||
     more(current.response_types, next.response_types) ||
     more(current.grant_types, next.grant_types) ||
     more(splitScope(current.scope), splitScope(next.scope)) ||
@@ -240,8 +272,16 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
     current.jwks_uri !== next.jwks_uri ||
     !isDeepStrictEqual(current.jwks, next.jwks) ||
     (current.require_pkce && !next.require_pkce) ||
+    (current.require_signed_request_object === true && !next.require_signed_request_object) ||
+    acceptsMoreRequestObjects(current, next) ||
     (next.uma_profile && !current.uma_profile)
   );
+}
+
+/** A client without a registered algorithm may use any, and one with `none` sends what anybody could have written. */
+function acceptsMoreRequestObjects(current: ClientMetadata, next: ClientMetadata): boolean {
+  const [before, after] = [current.request_object_signing_alg, next.request_object_signing_alg];
+  return before !== after && (after === undefined || after === 'none');
 }
 
 /** The name that people see. */

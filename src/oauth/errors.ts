@@ -22,6 +22,8 @@ export const errorCodes = [
   'request_not_supported',
   'request_uri_not_supported',
   'registration_not_supported',
+  'invalid_request_uri',
+  'invalid_request_object',
   'invalid_redirect_uri', // RFC 7591 3.2.2
   'invalid_client_metadata',
   'unsupported_token_type', // RFC 7009 2.2.1

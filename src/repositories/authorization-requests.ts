@@ -1,10 +1,14 @@
 // The table authorization_requests: requests that wait for their End-User, each bound to one browser.
 import { type Sql, statement } from '../database/database.ts';
+import type { ErrorCode } from '../oauth/errors.ts';
 
 export interface AuthorizationRequestRow {
   clientId: string;
   endpoint: 'authorization' | 'authentication';
+  /** Those that count: of a request object only what it held. */
   parameters: Record<string, string>;
+  /** Why the request cannot be served, told to the client once the End-User is signed in. */
+  problem: { code: ErrorCode; description: string } | undefined;
   /** What was decided on the consent page for this very request, and by whom. */
   decision: { allowed: boolean; sub: string } | undefined;
   createdAt: Date;
@@ -16,12 +20,12 @@ const insert = statement(
   `WITH surplus AS (
      DELETE FROM authorization_requests WHERE id_hash IN (
        SELECT id_hash FROM authorization_requests WHERE browser_hash = $2 ORDER BY created_at DESC OFFSET $7))
-   INSERT INTO authorization_requests (id_hash, browser_hash, client_id, endpoint, parameters, expires_at)
-   VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))`,
+   INSERT INTO authorization_requests (id_hash, browser_hash, client_id, endpoint, parameters, problem, expires_at)
+   VALUES ($1, $2, $3, $4, $5, $8, now() + make_interval(secs => $6))`,
 );
 const find = statement(
   'authorization_requests.find',
-  `SELECT client_id, endpoint, parameters, decision, decided_sub, created_at FROM authorization_requests
+  `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
     WHERE id_hash = $1 AND browser_hash = $2 AND expires_at > now()`,
 );
 const decide = statement(
@@ -42,6 +46,7 @@ export function authorizationRequestsRepository(sql: Sql) {
       clientId: string;
       endpoint: AuthorizationRequestRow['endpoint'];
       parameters: Record<string, string>;
+      problem: AuthorizationRequestRow['problem'];
       lifetime: number;
       perBrowser: number;
     }): Promise<void> {
@@ -53,6 +58,7 @@ export function authorizationRequestsRepository(sql: Sql) {
         request.parameters,
         request.lifetime,
         request.perBrowser > 0 ? request.perBrowser - 1 : 1_000_000,
+        request.problem,
       ]);
     },
     /** The pending request, if it is this browser's. */
@@ -61,6 +67,7 @@ export function authorizationRequestsRepository(sql: Sql) {
         client_id: string;
         endpoint: AuthorizationRequestRow['endpoint'];
         parameters: Record<string, string>;
+        problem: AuthorizationRequestRow['problem'] | null;
         decision: 'allowed' | 'denied' | null;
         decided_sub: string | null;
         created_at: Date;
@@ -70,6 +77,7 @@ export function authorizationRequestsRepository(sql: Sql) {
           clientId: row.client_id,
           endpoint: row.endpoint,
           parameters: row.parameters,
+          problem: row.problem ?? undefined,
           decision:
             row.decision && row.decided_sub ? { allowed: row.decision === 'allowed', sub: row.decided_sub } : undefined,
           createdAt: row.created_at,

@@ -18,6 +18,7 @@ export interface Capabilities {
   clientAuthenticationMethods: readonly string[];
   assertionAlgorithms: readonly string[];
   idTokenAlgorithms: readonly string[];
+  requestObjectAlgorithms: readonly string[];
   acrValues: readonly string[];
   locales: readonly string[];
 }
@@ -66,9 +67,10 @@ function openidConfiguration(issuer: string, capabilities: Capabilities): Record
     claims_supported: capabilities.claims,
     ui_locales_supported: capabilities.locales,
     claims_parameter_supported: false,
-    request_parameter_supported: false,
-    request_uri_parameter_supported: false,
-    require_request_uri_registration: false,
+    request_parameter_supported: true,
+    request_uri_parameter_supported: true,
+    require_request_uri_registration: true,
+    request_object_signing_alg_values_supported: capabilities.requestObjectAlgorithms,
     prompt_values_supported: capabilities.prompts,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,

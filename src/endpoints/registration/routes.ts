@@ -36,6 +36,8 @@ const clientPath = z.object({ clientId: text(255) });
 
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { config, store, clients, secretBox, audit, limits } = options;
+  const parse = (body: Record<string, unknown>): ClientMetadata =>
+    parseClientMetadata(body, { unsigned: config.requestObjectUnsigned });
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
 
@@ -65,7 +67,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
       throw invalidRequest('client_secret differs from the current one');
     }
     refuseForeignMembers(body);
-    const metadata = parseClientMetadata(body);
+    const metadata = parse(body);
     const { client, newSecret } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(held.clientId);
       if (!current) throw invalidToken('the registration is gone');
@@ -112,7 +114,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     body: Record<string, unknown>,
     trusted: boolean,
   ): Promise<Record<string, unknown>> {
-    const metadata = parseClientMetadata(withoutAdministratorScope(body));
+    const metadata = parse(withoutAdministratorScope(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
     if (!trusted) {
       const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
@@ -182,7 +184,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     known: Client,
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const metadata = parseClientMetadata(withoutAdministratorScope(body));
+    const metadata = parse(withoutAdministratorScope(body));
     const { client, shown } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');

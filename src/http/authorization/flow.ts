@@ -8,6 +8,7 @@ import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import { audienceOf } from '../audience.ts';
 import type { ServerOptions } from '../server-options.ts';
+import { effectiveRequest } from './effective-request.ts';
 import { nextStep, type NextStep } from './next-step.ts';
 import { type TrustedRequest, verifyRequest } from './request.ts';
 import { errorParameters, sendAuthorizationResponse } from './response.ts';
@@ -25,6 +26,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     findClient: clients.find,
     findAudience: (resource: string) => audienceOf(store, resource),
     requirePkce: config.requirePkce,
+    clientSecret: tokens.clientSecret,
+    requestObjects: options.requestObjects,
   };
 
   /** Answers the client if nothing is left to ask; false when a page has to come first. Not the reply: awaiting that yields nothing. */
@@ -162,7 +165,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       // what waits for the End-User is stored, and PostgreSQL stores no NUL (security requirement R107)
       if (Object.entries(parameters).flat().join('').includes('\0'))
         throw invalidRequest('a parameter holds a NUL character');
-      const authorization = await verifyRequest(parameters, rules);
+      const effective = await effectiveRequest(parameters, rules);
+      const authorization = await verifyRequest(effective.parameters, rules, effective.problem);
       const session = await sessions.find(request, reply);
       if (authorization.error && mayTell(authorization, session)) throw authorization.error;
       const step = authorization.error ? undefined : await stepOf(authorization, session, undefined);
@@ -176,7 +180,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         browserHash: sessions.ensureBrowserHash(request, reply),
         clientId: authorization.client.clientId,
         endpoint,
-        parameters,
+        ...effective,
         lifetime: config.lifetimes.form,
         perBrowser: config.limits.pendingSignIns,
       });
@@ -190,7 +194,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
       if (!stored) return pages.refuse(reply, 'expired');
       const transaction: Transaction = { ...stored, id, idHash };
-      const authorization = await verifyRequest(stored.parameters, rules);
+      const authorization = await verifyRequest(stored.parameters, rules, stored.problem);
       const session = await sessions.find(request, reply);
       if (!session) return toPage(reply, undefined, id);
       if (authorization.error) {

@@ -16,6 +16,7 @@ import {
 } from '../../oauth/response-type.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
+import type { RequestProblem } from './effective-request.ts';
 
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const;
 
@@ -46,7 +47,8 @@ const maxScope = 1024;
 const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2000).optional() });
 
 /**
- * @param parameters single-valued, as sent
+ * @param parameters those that count, single-valued
+ * @param problem what is wrong with the request as a whole
  * @throws OAuthError when the request cannot be trusted: nothing may be sent to the address that it names
  */
 export async function verifyRequest(
@@ -57,6 +59,7 @@ export async function verifyRequest(
     findAudience: (resource: string) => Promise<string[]>;
     requirePkce: boolean;
   },
+  problem?: RequestProblem,
 ): Promise<TrustedRequest> {
   const { client_id, redirect_uri } = readParameters(trusted, parameters);
   const client = client_id === undefined ? undefined : await rules.findClient(client_id);
@@ -85,6 +88,10 @@ export async function verifyRequest(
     codeChallenge: undefined,
     audience: undefined,
   };
+  if (problem) {
+    request.error = new AuthorizationError(target, problem.code, problem.description);
+    return request;
+  }
   try {
     verifyRest(request, parameters, rules.requirePkce);
     const { resource } = parameters;
@@ -106,8 +113,6 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
 
   if (parameters['state'] !== target.state)
     refuse('invalid_request', `state must be well-formed text of at most ${maxOpaque} characters`);
-  if (parameters['request'] !== undefined) refuse('request_not_supported', 'request objects are not supported');
-  if (parameters['request_uri'] !== undefined) refuse('request_uri_not_supported', 'request objects are not supported');
   if (parameters['registration'] !== undefined)
     refuse('registration_not_supported', 'the registration parameter is not supported');
 

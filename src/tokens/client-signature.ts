@@ -1,0 +1,37 @@
+// What a client signed with its own key: verified with a key set that may have changed since it was read.
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify, type JWTVerifyOptions } from 'jose';
+
+/** A client's key set; with `fresh`, past any cache. */
+export type ReadJwks = (fresh: boolean) => Promise<JSONWebKeySet>;
+
+/** @throws what jose throws, and what reading the key set throws */
+export async function verifyWithKeys(token: string, jwks: ReadJwks, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return await verifyWithAny(token, createLocalJWKSet(await jwks(false)), options);
+  } catch (error) {
+    // the client may have rotated its keys since we read them (RFC 7517 jwks_uri)
+    if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+    return verifyWithAny(token, createLocalJWKSet(await jwks(true)), options);
+  }
+}
+
+/** A key set without kid may have several candidates: each is tried. */
+async function verifyWithAny(
+  token: string,
+  keySet: ReturnType<typeof createLocalJWKSet>,
+  options: JWTVerifyOptions,
+): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keySet, options)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    for await (const key of error) {
+      try {
+        return (await jwtVerify(token, key, options)).payload;
+      } catch (inner) {
+        if (!(inner instanceof errors.JWSSignatureVerificationFailed)) throw inner;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
+}
