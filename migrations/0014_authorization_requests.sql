@@ -2,3 +2,7 @@
 
 -- Why a stored request cannot be served, though nobody is signed in yet to be sent back with it
 ALTER TABLE authorization_requests ADD COLUMN problem jsonb CHECK (jsonb_typeof(problem) = 'object');
+
+-- A request that a client pushed belongs to no browser until one comes with its name (RFC 9126)
+ALTER TABLE authorization_requests ALTER COLUMN browser_hash DROP NOT NULL;
+CREATE INDEX authorization_requests_pushed ON authorization_requests (client_id, created_at) WHERE browser_hash IS NULL;

@@ -18,6 +18,7 @@ const addresses: Record<string, string> = {
   'POST /authorize': 'The same by a form',
   'GET /authenticate': 'The short form of a sign-in: `client_id` and `redirect_uri`, with the client’s default scopes',
   'POST /authenticate': 'The answer to the page “Continue to …”, which a call from another site gets',
+  'POST /par': 'Takes an authorization request ahead of the browser (RFC 9126)',
   'GET /login': 'The sign-in page',
   'POST /login': 'Its form',
   'GET /consent': 'The consent page',

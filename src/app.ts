@@ -19,6 +19,7 @@ import { jwksEndpoint } from './endpoints/jwks/routes.ts';
 import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
+import { pushedAuthorizationRequestEndpoint } from './endpoints/pushed-authorization-request/routes.ts';
 import { introspectionEndpoint } from './endpoints/introspection/routes.ts';
 import { registrationEndpoint } from './endpoints/registration/routes.ts';
 import { revocationEndpoint } from './endpoints/revocation/routes.ts';
@@ -68,6 +69,7 @@ export interface AppOptions {
 /** Addresses with a standard name in the discovery documents. */
 export const standardEndpoints = {
   authorization_endpoint: '/authorize',
+  pushed_authorization_request_endpoint: '/par',
   token_endpoint: '/token',
   revocation_endpoint: '/revoke',
   introspection_endpoint: '/introspect',
@@ -90,6 +92,7 @@ const crossOriginPaths = [
   '/.well-known/openid-configuration',
   '/.well-known/oauth-authorization-server',
   '/jwks',
+  '/par',
   '/token',
   '/revoke',
   '/user/info',
@@ -143,7 +146,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       audit,
       clientKeys,
       issuer,
-      tokenPath: '/token',
+      // RFC 7523 3, RFC 9126 2
+      audiencePaths: ['/token', '/par'],
     }),
     audit,
     limits,
@@ -213,6 +217,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       await root.register(registrationEndpoint, options);
       await root.register(authorizationEndpoint, options);
       await root.register(authenticationEndpoint, options);
+      await root.register(pushedAuthorizationRequestEndpoint, options);
       await root.register(loginEndpoint, options);
       await root.register(consentEndpoint, options);
       await root.register(pagesEndpoint, { ...options, renderer });

@@ -63,6 +63,7 @@ const expected = [
   'POST /introspect',
   'POST /login',
   'POST /logout',
+  'POST /par',
   'POST /register',
   'POST /revoke',
   'POST /token',

@@ -130,6 +130,7 @@ export const clientMetadataShape = z.object({
     .optional(),
   request_uris: uriList.optional(),
   require_signed_request_object: z.boolean({ error: 'must be true or false' }).optional(),
+  require_pushed_authorization_requests: z.boolean({ error: 'must be true or false' }).optional(),
   default_max_age: z.int({ error: 'must be a whole number of seconds' }).min(0).optional(),
   require_auth_time: z.boolean({ error: 'must be true or false' }).optional(),
   software_id: displayText.optional(),
@@ -273,6 +274,7 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
     !isDeepStrictEqual(current.jwks, next.jwks) ||
     (current.require_pkce && !next.require_pkce) ||
     (current.require_signed_request_object === true && !next.require_signed_request_object) ||
+    (current.require_pushed_authorization_requests === true && !next.require_pushed_authorization_requests) ||
     acceptsMoreRequestObjects(current, next) ||
     (next.uma_profile && !current.uma_profile)
   );

@@ -1,4 +1,4 @@
-// The table authorization_requests: requests that wait for their End-User, each bound to one browser.
+// The table authorization_requests: requests that wait for their End-User, each bound to one browser, or pushed by a client.
 import { type Sql, statement } from '../database/database.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 
@@ -22,6 +22,29 @@ const insert = statement(
        SELECT id_hash FROM authorization_requests WHERE browser_hash = $2 ORDER BY created_at DESC OFFSET $7))
    INSERT INTO authorization_requests (id_hash, browser_hash, client_id, endpoint, parameters, problem, expires_at)
    VALUES ($1, $2, $3, $4, $5, $8, now() + make_interval(secs => $6))`,
+);
+// the client's oldest go when too many of its requests wait for a browser
+const push = statement(
+  'authorization_requests.push',
+  `WITH surplus AS (
+     DELETE FROM authorization_requests WHERE id_hash IN (
+       SELECT id_hash FROM authorization_requests WHERE client_id = $2 AND browser_hash IS NULL
+        ORDER BY created_at DESC OFFSET $5 FOR UPDATE SKIP LOCKED))
+   INSERT INTO authorization_requests (id_hash, client_id, endpoint, parameters, expires_at)
+   VALUES ($1, $2, 'authorization', $3, now() + make_interval(secs => $4))`,
+);
+// its time as a request in the browser begins when it comes there: only a sign-in after that is a fresh one
+const take = statement(
+  'authorization_requests.take',
+  `WITH surplus AS (
+     DELETE FROM authorization_requests WHERE id_hash IN (
+       SELECT id_hash FROM authorization_requests WHERE browser_hash = $3 AND id_hash <> $1
+        ORDER BY created_at DESC OFFSET $5))
+   UPDATE authorization_requests SET browser_hash = $3,
+          created_at = CASE WHEN browser_hash IS NULL THEN date_trunc('milliseconds', now()) ELSE created_at END,
+          expires_at = CASE WHEN browser_hash IS NULL THEN now() + make_interval(secs => $4) ELSE expires_at END
+    WHERE id_hash = $1 AND client_id = $2 AND coalesce(browser_hash, $3) = $3 AND expires_at > now()
+   RETURNING 1 AS done`,
 );
 const find = statement(
   'authorization_requests.find',
@@ -57,9 +80,31 @@ export function authorizationRequestsRepository(sql: Sql) {
         request.endpoint,
         request.parameters,
         request.lifetime,
-        request.perBrowser > 0 ? request.perBrowser - 1 : 1_000_000,
+        kept(request.perBrowser),
         request.problem,
       ]);
+    },
+    /** @param request.lifetime until a browser has to come, in seconds @param request.perClient how many may wait, 0 for any number */
+    async push(request: {
+      idHash: Buffer;
+      clientId: string;
+      parameters: Record<string, string>;
+      lifetime: number;
+      perClient: number;
+    }): Promise<void> {
+      const { idHash, clientId, parameters, lifetime, perClient } = request;
+      await sql.query(push, [idHash, clientId, parameters, lifetime, kept(perClient)]);
+    },
+    /** Binds a pushed request to the first browser that comes with it; false when it is gone or another browser's. Parameters as for insert(). */
+    async take(request: {
+      idHash: Buffer;
+      clientId: string;
+      browserHash: Buffer;
+      lifetime: number;
+      perBrowser: number;
+    }): Promise<boolean> {
+      const { idHash, clientId, browserHash, lifetime, perBrowser } = request;
+      return (await sql.query(take, [idHash, clientId, browserHash, lifetime, kept(perBrowser)])).length > 0;
     },
     /** The pending request, if it is this browser's. */
     async find(idHash: Buffer, browserHash: Buffer): Promise<AuthorizationRequestRow | undefined> {
@@ -93,4 +138,9 @@ export function authorizationRequestsRepository(sql: Sql) {
       return (await sql.query(remove, [idHash])).length > 0;
     },
   };
+}
+
+/** How many of the newest stay beside the one that comes. */
+function kept(limit: number): number {
+  return limit > 0 ? limit - 1 : 1_000_000;
 }

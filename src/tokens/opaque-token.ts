@@ -12,6 +12,7 @@ export const tokenPrefixes = {
   registration_access_token: 'ghra_',
   initial_access_token: 'ghia_',
   session: 'ghse_',
+  pushed_authorization_request: 'ghpr_',
 } as const;
 export type OpaqueTokenKind = keyof typeof tokenPrefixes;
 
@@ -22,7 +23,7 @@ export interface OpaqueToken {
   hash: Buffer;
 }
 
-const form = /^gh(?:ac|at|ch|rt|ra|ia|se)_[A-Za-z0-9_-]{49}$/;
+const form = /^gh(?:ac|at|ch|rt|ra|ia|se|pr)_[A-Za-z0-9_-]{49}$/;
 const randomLength = 43;
 
 export function newOpaqueToken(kind: OpaqueTokenKind): OpaqueToken {

@@ -191,6 +191,7 @@ describe('refused', () => {
     ['a request object by a name of the push', { request_uris: ['urn:ietf:params:oauth:request_uri:x'] }],
     ['a request object at no list', { request_uris: 'https://rp.example.com/object' }],
     ['a demand for signed requests in words', { require_signed_request_object: 'true' }],
+    ['a demand for pushed requests in words', { require_pushed_authorization_requests: 'true' }],
     ['an unknown scope', { scope: 'openid everything' }],
     ['the scope admin', { scope: 'admin' }],
     ['a scope that is no text', { scope: ['openid'] }],
@@ -221,6 +222,7 @@ describe('what an administrator did not look at', () => {
     require_pkce: true,
     request_object_signing_alg: 'HS256',
     require_signed_request_object: true,
+    require_pushed_authorization_requests: true,
   };
   const current = parseClientMetadata(approved);
   const next = (change: Record<string, unknown>) => parseClientMetadata({ ...approved, ...change }, { unsigned: true });
@@ -239,6 +241,7 @@ describe('what an administrator did not look at', () => {
     ['no PKCE any more', { require_pkce: false }],
     ['an address of request objects', { request_uris: ['https://rp.example.com/object'] }],
     ['no signed requests any more', { require_signed_request_object: false }],
+    ['no pushed requests any more', { require_pushed_authorization_requests: undefined }],
     ['signed requests left out', { require_signed_request_object: undefined }],
     ['any algorithm of request objects', { request_object_signing_alg: undefined }],
     ['none of them', { request_object_signing_alg: 'none', require_signed_request_object: undefined }],

@@ -1,5 +1,6 @@
 // GET /.well-known/…: what the service can do, built from what was registered (OpenID Connect Discovery, RFC 8414).
 import type { FastifyInstance } from 'fastify';
+import type { Config } from '../../config.ts';
 import { jsonErrors } from '../../http/errors.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 
@@ -30,9 +31,9 @@ export async function discoveryEndpoint(
   { config, capabilities }: ServerOptions & { capabilities: Capabilities },
 ): Promise<void> {
   app.setErrorHandler(jsonErrors);
-  const openid = JSON.stringify(openidConfiguration(config.issuer, capabilities));
+  const openid = JSON.stringify(openidConfiguration(config, capabilities));
   const oauth = JSON.stringify({
-    ...openidConfiguration(config.issuer, capabilities),
+    ...openidConfiguration(config, capabilities),
     ...addresses(config.issuer, capabilities.ownEndpoints),
   });
   const serve = (path: string, document: string) =>
@@ -43,7 +44,10 @@ export async function discoveryEndpoint(
   serve('/.well-known/oauth-authorization-server', oauth);
 }
 
-function openidConfiguration(issuer: string, capabilities: Capabilities): Record<string, unknown> {
+function openidConfiguration(
+  { issuer, requirePushedRequests }: Config,
+  capabilities: Capabilities,
+): Record<string, unknown> {
   return {
     issuer,
     ...addresses(issuer, capabilities.endpoints),
@@ -70,6 +74,7 @@ function openidConfiguration(issuer: string, capabilities: Capabilities): Record
     request_parameter_supported: true,
     request_uri_parameter_supported: true,
     require_request_uri_registration: true,
+    require_pushed_authorization_requests: requirePushedRequests,
     request_object_signing_alg_values_supported: capabilities.requestObjectAlgorithms,
     prompt_values_supported: capabilities.prompts,
     code_challenge_methods_supported: ['S256'],

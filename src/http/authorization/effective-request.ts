@@ -1,7 +1,7 @@
 // Which parameters of an authorization request count: its own, or those of the request object that it carries (RFC 9101).
 import type { ErrorCode } from '../../oauth/errors.ts';
-import type { Client } from '../../repositories/clients.ts';
-import { RequestObjectRefused, type RequestObjects } from '../../tokens/request-object.ts';
+import { RequestObjectRefused } from '../../tokens/request-object.ts';
+import type { RequestRules } from './rules.ts';
 
 export interface EffectiveRequest {
   parameters: Record<string, string>;
@@ -14,14 +14,8 @@ export interface RequestProblem {
   description: string;
 }
 
-export interface EffectiveRequestRules {
-  findClient: (clientId: string) => Promise<Client | undefined>;
-  clientSecret: (client: Client) => Buffer | undefined;
-  requestObjects: RequestObjects;
-}
-
-/** What a request object may hold; everything else in it is ignored. */
-const known = [
+/** What a request may be made of; everything else in a request object, or in a push, is ignored. */
+export const requestParameters = [
   'response_type',
   'response_mode',
   'client_id',
@@ -48,10 +42,12 @@ const known = [
  * With a request object only what stands in it counts, but for client_id (RFC 9101 6.3). Where the object is refused, the
  * parameters outside say where that can be told, if they can be trusted.
  * @param sent single-valued, as sent
+ * @param pushed whether the client itself sent it ahead
  */
 export async function effectiveRequest(
   sent: Record<string, string>,
-  { findClient, clientSecret, requestObjects }: EffectiveRequestRules,
+  { findClient, clientSecret, requestObjects, requirePushed }: RequestRules,
+  pushed: boolean,
 ): Promise<EffectiveRequest> {
   const { request, request_uri: requestUri, ...outside } = sent;
   const client = outside['client_id'] === undefined ? undefined : await findClient(outside['client_id']);
@@ -60,6 +56,8 @@ export async function effectiveRequest(
   const { clientId, metadata } = client;
   const refused = (code: ErrorCode, description: string) => ({ parameters: outside, problem: { code, description } });
 
+  if (!pushed && (requirePushed || metadata.require_pushed_authorization_requests))
+    return refused('invalid_request', 'the request has to be pushed first (RFC 9126)');
   if (request === undefined && requestUri === undefined) {
     return metadata.require_signed_request_object
       ? refused('invalid_request', 'the client is registered to send its requests as signed request objects')
@@ -95,7 +93,7 @@ function parametersOf(payload: Record<string, unknown>): Record<string, string> 
   if (payload['request'] !== undefined || payload['request_uri'] !== undefined)
     refuse('a request object must not hold another one');
   const parameters: Record<string, string> = {};
-  for (const name of known) {
+  for (const name of requestParameters) {
     const value = payload[name];
     // JSON has numbers and objects where a query has text (OpenID Connect Core 6.1)
     const text =

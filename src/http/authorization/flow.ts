@@ -6,11 +6,12 @@ import { parts } from '../../oauth/response-type.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
-import { audienceOf } from '../audience.ts';
 import type { ServerOptions } from '../server-options.ts';
 import { effectiveRequest } from './effective-request.ts';
 import { nextStep, type NextStep } from './next-step.ts';
+import { pushedTransaction } from './pushed-request.ts';
 import { type TrustedRequest, verifyRequest } from './request.ts';
+import { requestRules } from './rules.ts';
 import { errorParameters, sendAuthorizationResponse } from './response.ts';
 
 interface Transaction extends AuthorizationRequestRow {
@@ -22,13 +23,7 @@ export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
 export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
   const { config, store, clients, tokens, sessions, pages } = options;
-  const rules = {
-    findClient: clients.find,
-    findAudience: (resource: string) => audienceOf(store, resource),
-    requirePkce: config.requirePkce,
-    clientSecret: tokens.clientSecret,
-    requestObjects: options.requestObjects,
-  };
+  const rules = requestRules(options);
 
   /** Answers the client if nothing is left to ask; false when a page has to come first. Not the reply: awaiting that yields nothing. */
   async function proceed(
@@ -149,6 +144,41 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
   const toPage = (reply: FastifyReply, step: NextStep | undefined, transaction: string) =>
     pages.redirect(reply, `/${step?.step === 'consent' ? 'consent' : 'login'}?transaction=${transaction}`);
 
+  /** A stored request, after a page or a push: validated again, then answered or sent to the next page. Throws as begin() does. */
+  async function resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
+    const idHash = digest('transaction', id);
+    const browserHash = sessions.browserHash(request);
+    const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
+    if (!stored) return pages.refuse(reply, 'expired');
+    const transaction: Transaction = { ...stored, id, idHash };
+    const authorization = await verifyRequest(stored.parameters, rules, stored.problem);
+    const session = await sessions.find(request, reply);
+    if (authorization.error && mayTell(authorization, session)) {
+      await store.authorizationRequests.delete(idHash);
+      throw authorization.error;
+    }
+    const step = authorization.error ? undefined : await stepOf(authorization, session, transaction);
+    if (step && (await proceed(request, reply, authorization, session, step, transaction))) return reply;
+    return toPage(reply, step, id);
+  }
+
+  /** A pushed request belongs to the browser that brings its name first: there it can be loaded again until it is answered. */
+  async function take(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: string,
+    clientId: string | undefined,
+  ): Promise<FastifyReply> {
+    const taken = await store.authorizationRequests.take({
+      idHash: digest('transaction', id),
+      clientId: clientId ?? '',
+      browserHash: sessions.ensureBrowserHash(request, reply),
+      lifetime: config.lifetimes.form,
+      perBrowser: config.limits.pendingSignIns,
+    });
+    return taken ? resume(request, reply, id) : pages.refuse(reply, 'expired');
+  }
+
   return {
     /**
      * A request as it arrives from a client: answered at once where nothing is to ask, else stored until a page was.
@@ -165,7 +195,9 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       // what waits for the End-User is stored, and PostgreSQL stores no NUL (security requirement R107)
       if (Object.entries(parameters).flat().join('').includes('\0'))
         throw invalidRequest('a parameter holds a NUL character');
-      const effective = await effectiveRequest(parameters, rules);
+      const pushed = pushedTransaction(parameters['request_uri']);
+      if (pushed !== undefined) return take(request, reply, pushed, parameters['client_id']);
+      const effective = await effectiveRequest(parameters, rules, false);
       const authorization = await verifyRequest(effective.parameters, rules, effective.problem);
       const session = await sessions.find(request, reply);
       if (authorization.error && mayTell(authorization, session)) throw authorization.error;
@@ -187,24 +219,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       return asks ? confirm(authorization, session, transaction) : toPage(reply, step, transaction);
     },
 
-    /** A stored request, after a page: validated again, then answered or sent to the next page. Throws as begin() does. */
-    async resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
-      const idHash = digest('transaction', id);
-      const browserHash = sessions.browserHash(request);
-      const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
-      if (!stored) return pages.refuse(reply, 'expired');
-      const transaction: Transaction = { ...stored, id, idHash };
-      const authorization = await verifyRequest(stored.parameters, rules, stored.problem);
-      const session = await sessions.find(request, reply);
-      if (!session) return toPage(reply, undefined, id);
-      if (authorization.error) {
-        await store.authorizationRequests.delete(idHash);
-        throw authorization.error;
-      }
-      const step = await stepOf(authorization, session, transaction);
-      if (await proceed(request, reply, authorization, session, step, transaction)) return reply;
-      return toPage(reply, step, id);
-    },
+    resume,
 
     /** The error dialect of both addresses: to the client if it is known and safe, else to the sign-in page. */
     errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

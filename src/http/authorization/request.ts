@@ -17,6 +17,7 @@ import {
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { RequestProblem } from './effective-request.ts';
+import type { RequestRules } from './rules.ts';
 
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const;
 
@@ -53,12 +54,7 @@ const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2
  */
 export async function verifyRequest(
   parameters: Record<string, string>,
-  rules: {
-    findClient: (clientId: string) => Promise<Client | undefined>;
-    /** Throws OAuthError invalid_target. */
-    findAudience: (resource: string) => Promise<string[]>;
-    requirePkce: boolean;
-  },
+  rules: Pick<RequestRules, 'findClient' | 'findAudience' | 'requirePkce'>,
   problem?: RequestProblem,
 ): Promise<TrustedRequest> {
   const { client_id, redirect_uri } = readParameters(trusted, parameters);
