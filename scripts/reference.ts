@@ -67,6 +67,8 @@ const errors: Record<ErrorCode, string> = {
   interaction_required: '`prompt=none`, but a page would have to be shown (OpenID Connect Core)',
   login_required: '`prompt=none`, but nobody is signed in (OpenID Connect Core)',
   consent_required: '`prompt=none`, but consent would have to be asked (OpenID Connect Core)',
+  unmet_authentication_requirements:
+    'No sign-in here reaches the `acr` that the request says is essential (OpenID Connect Core)',
   request_not_supported:
     'The request object is not signed, and the service takes only signed ones (OpenID Connect Core)',
   request_uri_not_supported: 'The same of a request object by reference (OpenID Connect Core)',

@@ -45,6 +45,7 @@ import {
   idTokenSigningAlgorithms,
   requestObjectSigningAlgorithms,
 } from './oauth/client-metadata.ts';
+import { acrValues } from './oauth/acr.ts';
 import { supportedClaims } from './oauth/claims.ts';
 import { notFound } from './oauth/errors.ts';
 import { responseModes, responseTypes } from './oauth/response-type.ts';
@@ -54,7 +55,6 @@ import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
-import { passwordAcr } from './tokens/id-token.ts';
 import { openKeyRing } from './tokens/key-ring.ts';
 import { createRequestObjects } from './tokens/request-object.ts';
 import { createTokenService } from './tokens/token-service.ts';
@@ -205,7 +205,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     requestObjectAlgorithms: requestObjectSigningAlgorithms.filter(
       (alg) => alg !== 'none' || config.requestObjectUnsigned,
     ),
-    acrValues: [passwordAcr],
+    acrValues,
     locales: renderer.availableLocales,
   };
 

@@ -131,6 +131,10 @@ export const clientMetadataShape = z.object({
   request_uris: uriList.optional(),
   require_signed_request_object: z.boolean({ error: 'must be true or false' }).optional(),
   require_pushed_authorization_requests: z.boolean({ error: 'must be true or false' }).optional(),
+  default_acr_values: z
+    .array(z.string().regex(/^[!-~]{1,255}$/), { error: 'must be an array of strings' })
+    .max(20, 'must have at most 20 entries')
+    .optional(),
   default_max_age: z.int({ error: 'must be a whole number of seconds' }).min(0).optional(),
   require_auth_time: z.boolean({ error: 'must be true or false' }).optional(),
   software_id: displayText.optional(),

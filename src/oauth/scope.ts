@@ -26,6 +26,11 @@ export const scopeClaims: Readonly<Record<string, readonly string[]>> = {
   offline_access: [],
 };
 
+/** The names of the claims that these scopes release. */
+export function claimsOfScopes(scopes: readonly string[]): string[] {
+  return scopes.flatMap((scope) => (Object.hasOwn(scopeClaims, scope) ? scopeClaims[scope]! : []));
+}
+
 /** What a client may register; `admin` is given by an administrator only. */
 export const registrableScopes: readonly string[] = Object.keys(scopeClaims);
 

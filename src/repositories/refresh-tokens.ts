@@ -88,7 +88,7 @@ const rotate = statement(
    SELECT coalesce(f.failure, used.refusal, CASE WHEN used.id IS NULL THEN 'expired' END) AS failure,
           used.uses >= 1 AS rotated, now() AS issued_at,
           cs.id AS client_session_id, cs.sid, cs.client_id, array_to_string(coalesce($3::text[], f.scope), ' ') AS scope,
-          cs.auth_time, cs.amr, cs.nonce, u.*
+          cs.auth_time, cs.amr, cs.nonce, cs.requested, u.*
      FROM family f JOIN client_sessions cs ON cs.id = f.id JOIN users u ON u.sub = cs.sub LEFT JOIN used ON true`,
 );
 
@@ -108,6 +108,7 @@ export function refreshTokensRepository(sql: Sql) {
           auth_time: Date;
           amr: string[];
           nonce: string | null;
+          requested: Authorization['requested'] | null;
         }
       >(rotate, [
         refresh.tokenHash,
@@ -133,6 +134,7 @@ export function refreshTokensRepository(sql: Sql) {
           authTime: row.auth_time,
           amr: row.amr,
           nonce: row.nonce ?? undefined,
+          requested: row.requested ?? undefined,
           user: toUser(row),
         },
       };

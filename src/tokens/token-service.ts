@@ -1,8 +1,9 @@
 // The token service: it mints everything that the service issues, and is the only door to keys.
 import type { SecretBox } from '../crypto/secret-box.ts';
+import { acrOf } from '../oauth/acr.ts';
 import { isPublicClient } from '../oauth/client-metadata.ts';
-import { releasedClaims } from '../oauth/claims.ts';
-import { splitScope } from '../oauth/scope.ts';
+import { namedClaims, releasedClaims } from '../oauth/claims.ts';
+import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Authorization } from '../repositories/authorization-codes.ts';
 import type { Client } from '../repositories/clients.ts';
 import { type IdTokenKey, isOwnJwt, mintIdToken, readIdTokenHint, verifyIdToken } from './id-token.ts';
@@ -67,16 +68,19 @@ export function createTokenService(options: TokenServiceOptions) {
     rotates: (client: Client): boolean => isPublicClient(client.metadata) || options.rotateConfidential,
     /**
      * An ID Token for an authorization. With an access token at hand, or a code for one, the claims of the scopes stay at UserInfo, but for
-     * those of the scope `scope` (decisions section 5).
+     * those of the scope `scope` (decisions section 5) and those that were asked for by name (Core 5.5).
      */
     idToken(
       client: Client,
-      authorization: Pick<Authorization, 'sid' | 'scope' | 'authTime' | 'amr' | 'user'>,
+      authorization: Pick<Authorization, 'sid' | 'scope' | 'authTime' | 'amr' | 'requested' | 'user'>,
       issued: { at: Date; accessToken?: string | undefined; code?: string | undefined; nonce?: string | undefined },
     ): Promise<string> {
       const scopes = splitScope(authorization.scope);
       const alone = issued.accessToken === undefined && issued.code === undefined;
       const carried = alone ? scopes : scopes.filter((scope) => scope === 'scope');
+      // as far as the client is still registered for them
+      const registered = claimsOfScopes(splitScope(client.metadata.scope));
+      const requested = authorization.requested?.id_token?.filter((claim) => registered.includes(claim)) ?? [];
       return mintIdToken(keyRing, idTokenKey(client), {
         issuer,
         clientId: client.clientId,
@@ -84,12 +88,16 @@ export function createTokenService(options: TokenServiceOptions) {
         sid: authorization.sid,
         authTime: authorization.authTime,
         amr: authorization.amr,
+        acr: authorization.requested?.acr ?? acrOf(authorization.amr),
         nonce: issued.nonce,
         accessToken: issued.accessToken,
         code: issued.code,
         issuedAt: Math.floor(issued.at.getTime() / 1000),
         lifetime: this.lifetimes(client).idToken,
-        claims: releasedClaims(authorization.user, carried),
+        claims: {
+          ...releasedClaims(authorization.user, carried),
+          ...namedClaims(authorization.user, requested),
+        },
       });
     },
     /** An ID Token of ours, expired or not; undefined for anything else. */

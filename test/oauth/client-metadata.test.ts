@@ -74,6 +74,7 @@ describe('accepted', () => {
     ['twenty addresses', { redirect_uris: Array.from({ length: 20 }, (_, n) => `https://rp.example.com/${n}`) }],
     ['a name of 100 characters of any script', { client_name: '名'.repeat(100) }],
     ['HS256 ID Tokens with a secret', { id_token_signed_response_alg: 'HS256' }],
+    ['levels of authentication, unknown ones too', { default_acr_values: ['urn:mace:incommon:iap:silver', '1'] }],
     ['HS256 request objects with a secret', { request_object_signing_alg: 'HS256' }],
     ['ES256 request objects with keys', { request_object_signing_alg: 'ES256', jwks: { keys: [publicKey] } }],
     [
@@ -172,6 +173,8 @@ describe('refused', () => {
       'RS256 assertions by secret',
       { token_endpoint_auth_method: 'client_secret_jwt', token_endpoint_auth_signing_alg: 'RS256' },
     ],
+    ['levels of authentication in words', { default_acr_values: '1 2' }],
+    ['a level of authentication with a space', { default_acr_values: ['1 2'] }],
     ['an unknown algorithm of request objects', { request_object_signing_alg: 'RS1' }],
     ['signed request objects without keys', { request_object_signing_alg: 'RS256' }],
     [

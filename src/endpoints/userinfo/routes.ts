@@ -5,9 +5,9 @@ import { bearerErrors, noStore } from '../../http/errors.ts';
 import { addFormParser } from '../../http/form-body.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import { releasedClaims } from '../../oauth/claims.ts';
+import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
 import { insufficientScope, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
-import { splitScope } from '../../oauth/scope.ts';
+import { claimsOfScopes, splitScope } from '../../oauth/scope.ts';
 import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 
 export async function userinfoEndpoint(app: FastifyInstance, { config, store }: ServerOptions): Promise<void> {
@@ -21,7 +21,10 @@ export async function userinfoEndpoint(app: FastifyInstance, { config, store }: 
     if (!found) throw invalidToken('the access token is unknown, expired or revoked');
     const scopes = splitScope(found.scope);
     if (!found.user || !scopes.includes('openid')) throw insufficientScope('the access token has not the scope openid');
-    return { sub: found.user.sub, ...releasedClaims(found.user, scopes) };
+    // single claims, as far as the client is still registered for them (Core 5.5)
+    const registered = claimsOfScopes(splitScope(found.registeredScope ?? ''));
+    const requested = found.requested?.userinfo?.filter((claim) => registered.includes(claim)) ?? [];
+    return { sub: found.user.sub, ...releasedClaims(found.user, scopes), ...namedClaims(found.user, requested) };
   }
 
   app.get('/user/info', async (request, reply) => {

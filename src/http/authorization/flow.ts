@@ -1,6 +1,8 @@
 // The course of a sign-in, shared by /authorize and its short form /authenticate: begun by a client, interrupted by pages, ended by a response.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
+import { preferredAcr } from '../../oauth/acr.ts';
+import { requestedClaims } from '../../oauth/claims-request.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
@@ -40,13 +42,17 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       throw new AuthorizationError(target, step.code, step.description);
     }
     if (step.step !== 'issue' || !session) return false;
-    if (step.recordGrant) await store.grants.add(session.user.sub, client.clientId, scope, target.redirectUri);
+    if (step.recordGrant) {
+      const { beside } = authorization.claims;
+      await store.grants.add(session.user.sub, client.clientId, scope, target.redirectUri, beside);
+    }
     const wanted = parts(authorization.responseType);
     const code = wanted.code ? newOpaqueToken('authorization_code') : undefined;
     const accessToken = wanted.token ? newOpaqueToken('access_token') : undefined;
     const offline = code !== undefined && scope.includes('offline_access');
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
     const lives = tokens.lifetimes(client);
+    const requested = requestedClaims(authorization.claims, preferredAcr(authorization.acr.values, session.amr));
     const issuedAt = await store.authorizationCodes.issue({
       codeHash: code?.hash,
       accessTokenHash: accessToken?.hash,
@@ -54,6 +60,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       clientId: client.clientId,
       clientVersion: client.version,
       scope: granted,
+      claims: authorization.claims.beside,
+      requested,
       offline,
       redirectUri: target.redirectUri,
       nonce: authorization.nonce,
@@ -91,6 +99,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
           scope: granted.join(' '),
           authTime: session.authTime,
           amr: session.amr,
+          requested,
           user: session.user,
         },
         { at: issuedAt, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
@@ -109,8 +118,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     session: Session | undefined,
     transaction: Transaction | undefined,
   ): Promise<NextStep> {
-    const { client, target } = authorization;
-    let hintedSub: string | undefined;
+    const { client, target, acr } = authorization;
+    let expectedSubs = authorization.subjects;
     if (authorization.idTokenHint !== undefined) {
       const hint = await tokens.readIdTokenHint(authorization.idTokenHint);
       if (!hint) {
@@ -121,15 +130,17 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
           description: 'id_token_hint is not an ID Token of this issuer',
         };
       }
-      hintedSub = hint.sub;
+      expectedSubs = expectedSubs?.filter((sub) => sub === hint.sub) ?? [hint.sub];
     }
     return nextStep({
       prompts: authorization.prompts,
       maxAge: authorization.maxAge,
-      hintedSub,
+      expectedSubs,
       scope: authorization.scope,
+      claims: authorization.claims.beside,
       redirectUri: target.redirectUri,
       session: session && { sub: session.user.sub, authTime: session.authTime, now: session.now },
+      meetsAcr: !acr.essential || preferredAcr(acr.values, session?.amr ?? []) !== undefined,
       grant: session && (await store.grants.find(session.user.sub, client.clientId)),
       firstParty: client.firstParty,
       selfRegistered: client.approvedBy === 'automatic',

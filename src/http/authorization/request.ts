@@ -1,6 +1,8 @@
 // Verifies an authorization request: syntax, client, redirect URI, then everything else (security requirement R1).
 import { z } from 'zod';
 import { readParameters, text } from '../parameters.ts';
+import { acrValues } from '../../oauth/acr.ts';
+import { parseClaimsRequest, type SingleClaims, singleClaims } from '../../oauth/claims-request.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, type ErrorCode, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
@@ -34,6 +36,12 @@ export interface TrustedRequest {
   /** Only meaningful without an error, as all that follows. */
   responseType: ResponseType;
   scope: string[];
+  /** Single claims beside those of the scopes. */
+  claims: SingleClaims;
+  /** Whom the End-User has to be one of. */
+  subjects: string[] | undefined;
+  /** The levels of authentication that are wanted and known here, in order of preference. */
+  acr: { values: string[]; essential: boolean };
   nonce: string | undefined;
   /** In seconds. */
   maxAge: number | undefined;
@@ -79,6 +87,9 @@ export async function verifyRequest(
     error: undefined,
     responseType: 'code',
     scope: [],
+    claims: { userinfo: [], idToken: [], beside: [] },
+    subjects: undefined,
+    acr: { values: [], essential: false },
     nonce: undefined,
     maxAge: undefined,
     codeChallenge: undefined,
@@ -134,13 +145,25 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
 
   const scope = parameters['scope'] ?? '';
   if (scope.length > maxScope || !isScope(scope)) refuse('invalid_scope', 'scope must be a list of scope values');
-  const asked = splitScope(scope);
+  const askedScope = splitScope(scope);
   const registered = splitScope(metadata.scope);
-  if (!asked.includes('openid')) refuse('invalid_scope', 'scope must include openid');
+  if (!askedScope.includes('openid')) refuse('invalid_scope', 'scope must include openid');
   if (!registered.includes('openid')) refuse('invalid_scope', 'the client is not registered for the scope openid');
-  request.scope = asked.filter((value) => registered.includes(value));
+  request.scope = askedScope.filter((value) => registered.includes(value));
   if (!metadata.grant_types.includes('refresh_token'))
     request.scope = request.scope.filter((value) => value !== 'offline_access');
+
+  const asked = parseClaimsRequest(parameters['claims']);
+  request.subjects = asked.subjects;
+  request.claims = singleClaims(asked, request.scope, registered, {
+    userinfo: code || token,
+    idToken: code || idToken,
+  });
+  // what the claim of the ID Token demands is more than a wish
+  const wanted = asked.acr?.values ?? parameters['acr_values']?.split(' ') ?? metadata.default_acr_values ?? [];
+  request.acr = { values: wanted.filter((acr) => acrValues.includes(acr)), essential: asked.acr?.essential ?? false };
+  if (request.acr.essential && request.acr.values.length === 0)
+    refuse('unmet_authentication_requirements', 'no sign-in here reaches the acr that the request demands');
 
   const nonce = parameters['nonce'];
   if (nonce !== undefined && !wellFormed(nonce, maxOpaque))
