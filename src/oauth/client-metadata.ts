@@ -120,6 +120,9 @@ export const clientMetadataShape = z.object({
   logo_uri: webUri.optional(),
   policy_uri: webUri.optional(),
   tos_uri: webUri.optional(),
+  initiate_login_uri: webUri
+    .refine((uri) => uri.startsWith('https:'), 'must be an https URL without user information or a fragment')
+    .optional(),
   contacts: z.array(displayText).max(10, 'must have at most 10 entries').optional(),
   jwks_uri: webUri.optional(),
   jwks: z
