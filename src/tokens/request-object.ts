@@ -11,9 +11,12 @@ type RefusalCode =
 /** A request object is refused; the message is for the client. */
 export class RequestObjectRefused extends Error {
   readonly code: RefusalCode;
+  /** What only the log is told: the words of the error behind it, not the content of the object. */
+  readonly reason: string | undefined;
   constructor(code: RefusalCode, message: string, cause?: unknown) {
-    super(message, { cause });
+    super(message);
     this.code = code;
+    this.reason = cause instanceof Error ? cause.message : undefined;
   }
 }
 

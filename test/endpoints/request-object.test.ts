@@ -207,6 +207,16 @@ describe('a refused object', () => {
     expect(responseParameters(end)).toMatchObject({ error: 'invalid_request_object', state: 'outside' });
   });
 
+  test('is explained in the log, without what it held (security R99)', async () => {
+    const canary = `canary-${crypto.randomUUID()}`;
+    await ask(await sign(content(client, { state: canary, nonce: canary, aud: 'https://other.example' })), valid());
+    expect(service.logs.filter((line) => line['msg'] === 'request object refused').at(-1)).toMatchObject({
+      code: 'invalid_request_object',
+      reason: expect.stringContaining('aud'),
+    });
+    expect(JSON.stringify(service.logs)).not.toContain(canary);
+  });
+
   test('an unknown and a disabled client get one answer, whatever the object (security R2)', async () => {
     const disabled = await service.createClient({ jwks }, { status: 'disabled' });
     for (const of of [disabled, { ...client, clientId: 'unknown' }])

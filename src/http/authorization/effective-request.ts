@@ -7,6 +7,8 @@ export interface EffectiveRequest {
   parameters: Record<string, string>;
   /** Why the request cannot be served, before any of its parameters is looked at. */
   problem: RequestProblem | undefined;
+  /** What only the log is told about it. */
+  reason?: string | undefined;
 }
 
 export interface RequestProblem {
@@ -54,7 +56,8 @@ export async function effectiveRequest(
   // nothing is read and nothing fetched for one who is refused anyway
   if (!client || client.status !== 'enabled') return { parameters: outside, problem: undefined };
   const { clientId, metadata } = client;
-  const refused = (code: ErrorCode, description: string) => ({ parameters: outside, problem: { code, description } });
+  // as it was sent: an instance of the version before, on the same database, refuses it too
+  const refused = (code: ErrorCode, description: string) => ({ parameters: sent, problem: { code, description } });
 
   if (!pushed && (requirePushed || metadata.require_pushed_authorization_requests))
     return refused('invalid_request', 'the request has to be pushed first (RFC 9126)');
@@ -80,7 +83,7 @@ export async function effectiveRequest(
     }
     return { parameters: { ...inside, client_id: clientId }, problem: undefined };
   } catch (error) {
-    if (error instanceof RequestObjectRefused) return refused(error.code, error.message);
+    if (error instanceof RequestObjectRefused) return { ...refused(error.code, error.message), reason: error.reason };
     throw error;
   }
 }

@@ -208,7 +208,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         throw invalidRequest('a parameter holds a NUL character');
       const pushed = pushedTransaction(parameters['request_uri']);
       if (pushed !== undefined) return take(request, reply, pushed, parameters['client_id']);
-      const effective = await effectiveRequest(parameters, rules, false);
+      const { reason, ...effective } = await effectiveRequest(parameters, rules, false);
+      if (reason !== undefined) request.log.info({ ...effective.problem, reason }, 'request object refused');
       const authorization = await verifyRequest(effective.parameters, rules, effective.problem);
       const session = await sessions.find(request, reply);
       if (authorization.error && mayTell(authorization, session)) throw authorization.error;

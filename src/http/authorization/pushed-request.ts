@@ -31,7 +31,8 @@ export async function checkPushedRequest(
   tokens: TokenService,
 ): Promise<Record<string, string>> {
   const effective = await effectiveRequest(parameters, rules, true);
-  if (effective.problem) throw new OAuthError(effective.problem.code, effective.problem.description);
+  const { problem, reason } = effective;
+  if (problem) throw new OAuthError(problem.code, problem.description, 400, { cause: reason });
   const { error, idTokenHint } = await verifyRequest(effective.parameters, rules).catch((refusal: unknown) => {
     // the client has authenticated: it may know what no browser is told
     throw refusal instanceof OAuthError && typeof refusal.cause === 'string' ? invalidRequest(refusal.cause) : refusal;
