@@ -4,8 +4,16 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVeri
 /** A client's key set; with `fresh`, past any cache. */
 export type ReadJwks = (fresh: boolean) => Promise<JSONWebKeySet>;
 
+/** The name under which an algorithm is registered: newer libraries call EdDSA by its curve (RFC 9864 2.2). */
+export const registeredName = (alg: string | undefined): string | undefined => (alg === 'Ed25519' ? 'EdDSA' : alg);
+
 /** @throws what jose throws, and what reading the key set throws */
-export async function verifyWithKeys(token: string, jwks: ReadJwks, options: JWTVerifyOptions): Promise<JWTPayload> {
+export async function verifyWithKeys(
+  token: string,
+  jwks: ReadJwks,
+  { algorithms, ...rest }: JWTVerifyOptions & { algorithms: readonly string[] },
+): Promise<JWTPayload> {
+  const options = { ...rest, algorithms: algorithms.flatMap((alg) => (alg === 'EdDSA' ? [alg, 'Ed25519'] : [alg])) };
   try {
     return await verifyWithAny(token, createLocalJWKSet(await jwks(false)), options);
   } catch (error) {

@@ -3,7 +3,7 @@ import { decodeProtectedHeader, type JWTPayload, jwtVerify, UnsecuredJWT } from 
 import { type ClientMetadata, requestObjectSigningAlgorithms } from '../oauth/client-metadata.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 import type { ClientKeys } from './client-keys.ts';
-import { verifyWithKeys } from './client-signature.ts';
+import { registeredName, verifyWithKeys } from './client-signature.ts';
 
 type RefusalCode =
   'invalid_request_object' | 'invalid_request_uri' | 'request_not_supported' | 'request_uri_not_supported';
@@ -61,7 +61,8 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
     if (!grammar.test(object)) refuse('the request object is not a signed JWT; encrypted ones are not supported');
     let payload: JWTPayload;
     try {
-      const { alg, typ, crit, jku, jwk, x5u } = decodeProtectedHeader(object);
+      const { alg: named, typ, crit, jku, jwk, x5u } = decodeProtectedHeader(object);
+      const alg = registeredName(named);
       if (crit || jku || jwk || x5u) refuse('the header of the request object holds a member that is not allowed');
       if (typ !== undefined && !/^((application\/)?oauth-authz-req\+jwt|JWT)$/i.test(typ))
         refuse('typ of the request object must be oauth-authz-req+jwt');

@@ -192,46 +192,50 @@ test('oauth4webapi registers, signs in with PKCE, refreshes, reads claims and ge
   expect(own.access_token).toMatch(/^ghat_/);
 });
 
-test('oauth4webapi authenticates by a private key of its registered set (RFC 7523)', async () => {
-  const insecure = { [oauth.allowInsecureRequests]: true };
-  const issuer = new URL(service.issuer);
-  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
-  const keys = await oauth.generateKeyPair('ES256', { extractable: true });
-  const jwk = { ...(await crypto.subtle.exportKey('jwk', keys.publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' };
-  const client = await oauth.processDynamicClientRegistrationResponse(
-    await oauth.dynamicClientRegistrationRequest(
+test.each(['ES256', 'Ed25519'])(
+  'oauth4webapi authenticates by a private key of its registered set: %s (RFC 7523)',
+  async (alg) => {
+    const insecure = { [oauth.allowInsecureRequests]: true };
+    const issuer = new URL(service.issuer);
+    const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+    const keys = await oauth.generateKeyPair(alg, { extractable: true });
+    const jwk = { ...(await crypto.subtle.exportKey('jwk', keys.publicKey)), kid: 'k1', alg, use: 'sig' };
+    const client = await oauth.processDynamicClientRegistrationResponse(
+      await oauth.dynamicClientRegistrationRequest(
+        as,
+        {
+          redirect_uris: [],
+          grant_types: ['client_credentials'],
+          token_endpoint_auth_method: 'private_key_jwt',
+          jwks: { keys: [jwk] } as unknown as oauth.JsonObject,
+        },
+        insecure,
+      ),
+    );
+    await approve(client.client_id);
+    const authentication = oauth.PrivateKeyJwt({ key: keys.privateKey, kid: 'k1' });
+    const tokens = await oauth.processClientCredentialsResponse(
       as,
-      {
-        redirect_uris: [],
-        grant_types: ['client_credentials'],
-        token_endpoint_auth_method: 'private_key_jwt',
-        jwks: { keys: [jwk] } as unknown as oauth.JsonObject,
-      },
-      insecure,
-    ),
-  );
-  await approve(client.client_id);
-  const authentication = oauth.PrivateKeyJwt({ key: keys.privateKey, kid: 'k1' });
-  const tokens = await oauth.processClientCredentialsResponse(
-    as,
-    client,
-    await oauth.clientCredentialsGrantRequest(as, client, authentication, {}, insecure),
-  );
-  expect(tokens.access_token).toMatch(/^ghat_/);
-});
+      client,
+      await oauth.clientCredentialsGrantRequest(as, client, authentication, {}, insecure),
+    );
+    expect(tokens.access_token).toMatch(/^ghat_/);
+  },
+);
 
 test.each([
   ['RS256', 'in the address'],
   ['PS256', 'in the address'],
+  ['EdDSA', 'in the address'],
   ['ES256', 'pushed'],
   ['none', 'pushed without an object'],
 ])(
   'openid-client signs its request by %s, %s, and a client that must push signs in (RFC 9101, RFC 9126)',
   async (alg, way) => {
     const plain = { execute: [openid.allowInsecureRequests] };
-    const pair = alg === 'none' ? undefined : await oauth.generateKeyPair(alg);
+    const pair = alg === 'none' ? undefined : await oauth.generateKeyPair(alg === 'EdDSA' ? 'Ed25519' : alg);
     const exported = pair && ((await crypto.subtle.exportKey('jwk', pair.publicKey)) as Record<string, string>);
-    const jwk = exported && { ...exported, kid: 'k1', alg, use: 'sig' };
+    const jwk = exported && { ...exported, kid: 'k1', alg: alg === 'EdDSA' ? 'Ed25519' : alg, use: 'sig' };
     const registered = await openid.dynamicClientRegistration(
       new URL(service.issuer),
       {
