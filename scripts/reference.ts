@@ -107,6 +107,9 @@ const events: Record<AuditEventType, string> = {
   'token.revoked': 'A client revoked a token',
   'session.ended': 'An administrator ended a browser’s session',
   'client_session.ended': 'A client ended its session by a signed request',
+  'logout_token.delivered': 'A client was told of a session’s end by back-channel logout, not at the first attempt',
+  'logout_token.refused': 'A client answered 400 to back-channel logout; it is not told again',
+  'logout_token.given_up': 'A client could not be told of a session’s end in `BACKCHANNEL_LOGOUT_RETENTION`',
   'keys.rotated': 'New signing keys were made',
   'registration_token.created': 'An initial access token was made',
 };

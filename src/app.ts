@@ -47,7 +47,8 @@ import { supportedClaims } from './oauth/claims.ts';
 import { notFound } from './oauth/errors.ts';
 import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
-import { createGuardedFetch } from './outbound/guarded-fetch.ts';
+import { startLogoutDelivery } from './logout-delivery.ts';
+import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
 import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
@@ -229,10 +230,20 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
+  const logoutDelivery = startLogoutDelivery({
+    store,
+    tokens,
+    post: createGuardedPost(config.outboundAllow),
+    retention: lifetimes.backchannelLogoutRetention,
+    logger,
+  });
+  app.addHook('onClose', () => logoutDelivery.stop());
+
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
     if (kind === undefined || kind === 'keys') refreshKeys();
+    if (kind === undefined || kind === 'logout') logoutDelivery.wake();
   });
   const refreshKeys = () =>
     void keyRing.refresh().catch((error: unknown) => {

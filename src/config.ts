@@ -100,6 +100,7 @@ export const settings = {
   INITIAL_ACCESS_TOKEN_LIFETIME: seconds(7 * 86_400),
   REGISTRATION_WAITING_LIFETIME: seconds(30 * 86_400),
   KEY_PUBLICATION_LEAD: seconds(600),
+  BACKCHANNEL_LOGOUT_RETENTION: seconds(86_400, 30 * 86_400),
   PASSWORD_MIN_LENGTH: count(12, 128),
   PASSWORD_HASH_CONCURRENCY: count(2, 64, 1),
   PASSWORD_HASH_QUEUE: count(64),
@@ -152,6 +153,7 @@ export interface Config {
     readonly initialAccessToken: number;
     readonly registrationWaiting: number;
     readonly keyPublicationLead: number;
+    readonly backchannelLogoutRetention: number;
   };
   readonly passwordMinLength: number;
   readonly passwordHashConcurrency: number;
@@ -221,6 +223,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       initialAccessToken: s.INITIAL_ACCESS_TOKEN_LIFETIME,
       registrationWaiting: s.REGISTRATION_WAITING_LIFETIME,
       keyPublicationLead: s.KEY_PUBLICATION_LEAD,
+      backchannelLogoutRetention: s.BACKCHANNEL_LOGOUT_RETENTION,
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
     passwordHashConcurrency: s.PASSWORD_HASH_CONCURRENCY,

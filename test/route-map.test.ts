@@ -24,6 +24,7 @@ const expected = [
   'GET /admin/api/clients',
   'GET /admin/api/clients/:id',
   'GET /admin/api/keys',
+  'GET /admin/api/logout-deliveries',
   'GET /admin/api/openapi.json',
   'GET /admin/api/sessions',
   'GET /admin/api/users',

@@ -32,6 +32,9 @@ export const auditEventTypes = [
   'token.revoked',
   'session.ended',
   'client_session.ended',
+  'logout_token.delivered',
+  'logout_token.refused',
+  'logout_token.given_up',
   'keys.rotated',
   'registration_token.created',
 ] as const;

@@ -9,6 +9,7 @@ import { clientsRepository } from './clients.ts';
 import { clientSessionHandlesRepository } from './client-session-handles.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
+import { logoutDeliveriesRepository } from './logout-deliveries.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
 import { registrationTokensRepository } from './registration-tokens.ts';
 import { revocationRepository } from './revocation.ts';
@@ -28,6 +29,7 @@ function repositories(sql: Sql) {
     clients: clientsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
+    logoutDeliveries: logoutDeliveriesRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
     revocation: revocationRepository(sql),

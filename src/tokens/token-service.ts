@@ -7,6 +7,7 @@ import type { Authorization } from '../repositories/authorization-codes.ts';
 import type { Client } from '../repositories/clients.ts';
 import { type IdTokenKey, isOwnJwt, mintIdToken, readIdTokenHint, verifyIdToken } from './id-token.ts';
 import type { KeyRing } from './key-ring.ts';
+import { mintLogoutToken } from './logout-token.ts';
 
 export interface TokenServiceOptions {
   issuer: string;
@@ -91,6 +92,12 @@ export function createTokenService(options: TokenServiceOptions) {
         lifetime: this.lifetimes(client).idToken,
         claims: releasedClaims(authorization.user, carried),
       });
+    },
+    /** A Logout Token that tells the client of a session's end. @param at the database's time */
+    async logoutToken(client: Client, ended: { sub: string; sid: string }, at: Date): Promise<string> {
+      const { clientId } = client;
+      const { sub, sid } = ended;
+      return mintLogoutToken(keyRing, idTokenKey(client), { issuer, clientId, sub, sid, issuedAt: at });
     },
     /** An ID Token of ours, expired or not; undefined for anything else. */
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),

@@ -237,6 +237,10 @@ describe('the answers of real calls match their schemas', () => {
     await check('GET', '/keys', '/keys');
     await check('POST', '/keys', '/keys', {});
     await check('GET', '/audit?limit=200', '/audit');
+    await service.database.sql(`INSERT INTO logout_deliveries (client_id, sub, sid) VALUES ('gone', 'alice', 's')`);
+    expect(await check('GET', '/logout-deliveries', '/logout-deliveries')).toMatchObject({
+      logout_deliveries: [{ client_id: 'gone' }],
+    });
     await check('GET', '/openapi.json', '/openapi.json');
   });
 

@@ -42,8 +42,9 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
         return 'replayed';
       if (!session || !named) return 'no-session';
       if (!(await repositories.clientSessions.takesPart(session.id, client.clientId))) return 'no-session';
+      // the client's own part first: it asked, and so need not be told
+      await repositories.clientSessions.end(session.id, client.clientId);
       if (ending.all) await repositories.sessions.end(session.id);
-      else await repositories.clientSessions.end(session.id, client.clientId);
       await audit(
         request,
         {
