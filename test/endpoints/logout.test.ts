@@ -73,6 +73,21 @@ test('it asks, names the client, and yes leads to the registered address with th
   expect(await isSignedIn(agent)).toBe(false);
 });
 
+test('a state of every punctuation mark comes back as it was, alone or with a registered query (OpenID Connect RP-Initiated Logout 3)', async () => {
+  const marks = `!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~`;
+  const state = `aZ9${marks}%41${[...marks].reverse().join('')} +`;
+  const withQuery = `${back}?tenant=a%26b`;
+  const both = await service.createClient({ post_logout_redirect_uris: [back, withQuery] });
+  for (const uri of both.metadata.post_logout_redirect_uris!) {
+    const { agent, idToken } = await visit('openid', undefined, both);
+    const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: uri, state }));
+    const { location } = await agent.submit(page, { decision: 'sign-out' });
+    expect(location).toMatch(uri);
+    expect(new URL(location!).searchParams.get('state')).toBe(state);
+    expect([...new URL(location!).searchParams.keys()]).toEqual(uri === back ? ['state'] : ['tenant', 'state']);
+  }
+});
+
 test('no leaves the session as it is (specification 4.3)', async () => {
   const { agent, idToken, accessToken } = await visit();
   const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back }));

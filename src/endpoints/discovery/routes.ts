@@ -72,6 +72,8 @@ function openidConfiguration(issuer: string, capabilities: Capabilities): Record
     prompt_values_supported: capabilities.prompts,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
+    frontchannel_logout_supported: true,
+    frontchannel_logout_session_supported: true,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
   };
