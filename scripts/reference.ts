@@ -41,6 +41,8 @@ const addresses: Record<string, string> = {
   'GET /logout': 'Asks the End-User whether to sign out (OpenID Connect RP-Initiated Logout 1.0)',
   'POST /logout': 'The same by a form, and the answer',
   'GET /end-session': 'Ends the client’s own session by a signed request, without a page',
+  'GET /check-session':
+    'The page that relying parties frame to hear of a changed sign-in (OpenID Connect Session Management 1.0)',
   'POST /register': 'Registers a client, or repeats its registration (RFC 7591)',
   'GET /register/:clientId': 'Reads a registration (RFC 7592)',
   'PUT /register/:clientId': 'Replaces its metadata',

@@ -11,6 +11,7 @@ import { adminEndpoint } from './endpoints/admin/routes.ts';
 import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
+import { checkSessionEndpoint } from './endpoints/check-session/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
 import { type Capabilities, discoveryEndpoint } from './endpoints/discovery/routes.ts';
 import { endSessionEndpoint } from './endpoints/end-session/routes.ts';
@@ -74,6 +75,7 @@ export const standardEndpoints = {
   jwks_uri: '/jwks',
   registration_endpoint: '/register',
   end_session_endpoint: '/logout',
+  check_session_iframe: '/check-session',
 };
 /** Addresses of the service's own, named in the OAuth server metadata only. */
 export const ownEndpoints = {
@@ -214,6 +216,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       await root.register(userDataEndpoint, options);
       await root.register(logoutEndpoint, options);
       await root.register(endSessionEndpoint, options);
+      await root.register(checkSessionEndpoint);
       await root.register(accountEndpoint, options);
       await root.register(adminEndpoint, options);
       await root.register(healthEndpoint, { ...options, isClosing: () => closing });

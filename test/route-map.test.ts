@@ -33,6 +33,7 @@ const expected = [
   'GET /assets/style.*.css',
   'GET /authenticate',
   'GET /authorize',
+  'GET /check-session',
   'GET /consent',
   'GET /end-session',
   'GET /error',

@@ -98,6 +98,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         { at: issuedAt, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
       );
     }
+    response['session_state'] = sessions.sessionState(session, client.clientId, target.redirectUri);
     request.log.info(
       { client_id: client.clientId, sub: session.user.sub, response_type: authorization.responseType },
       'authorization response issued',
