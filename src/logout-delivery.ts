@@ -26,8 +26,7 @@ export interface LogoutDeliveryWorker {
 const receiversAtOnce = 8;
 const perReceiver = 4;
 const lease = 20; // seconds: longer than an attempt can take
-// milliseconds: what a dead instance left, and pauses that others began, end without a word
-const interval = 5_000;
+const interval = 10_000; // milliseconds: the lease of a dead instance ends without a word
 
 export function startLogoutDelivery(options: LogoutDeliveryOptions): LogoutDeliveryWorker {
   const { store, tokens, post, retention, logger } = options;
@@ -35,6 +34,7 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): LogoutDeliv
   let stopped = false;
   let looking: Promise<void> | undefined;
   let lookAgain = false;
+  let pauseEnd: NodeJS.Timeout | undefined;
 
   function wake(): void {
     if (stopped) return;
@@ -54,14 +54,17 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): LogoutDeliv
   }
 
   async function look(): Promise<void> {
-    const { givenUp, claimed } = await store.transaction(async ({ logoutDeliveries, auditEvents }) => {
+    const { givenUp, claimed, pause } = await store.transaction(async ({ logoutDeliveries, auditEvents }) => {
       const givenUp = await logoutDeliveries.giveUp(retention);
       for (const delivery of givenUp) await auditEvents.insert(eventOf('given_up', delivery));
       const receivers = receiversAtOnce - busy.size;
-      if (receivers < 1) return { givenUp, claimed: [] };
+      const pause = await logoutDeliveries.nextPause();
+      if (receivers < 1) return { givenUp, claimed: [], pause };
       const claimed = await logoutDeliveries.claim({ busy: [...busy.keys()], receivers, parallel: perReceiver, lease });
-      return { givenUp, claimed };
+      return { givenUp, claimed, pause };
     });
+    clearTimeout(pauseEnd);
+    if (pause !== undefined && !stopped) pauseEnd = setTimeout(wake, pause * 1000 + 1);
     for (const delivery of givenUp) {
       const reason = delivery.lastFailure;
       logger.warn({ ...facts(delivery), reason }, 'a logout token could not be delivered and is given up');
@@ -82,12 +85,12 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): LogoutDeliv
   async function deliverTo(clientId: string, deliveries: (LogoutDelivery & { now: Date })[]): Promise<void> {
     // not from the cache, which may know the client as it was a moment ago
     const client = await store.clients.find(clientId);
-    const uri = client?.metadata.backchannel_logout_uri;
+    const uri = client?.status === 'enabled' ? client.metadata.backchannel_logout_uri : undefined;
     await Promise.all(
       deliveries.map((delivery) =>
         client && uri !== undefined
           ? deliver(client, uri, delivery)
-          : record(delivery, 'given_up', 'the client has no backchannel_logout_uri any more'),
+          : record(delivery, 'given_up', 'the client is disabled, or has no backchannel_logout_uri any more'),
       ),
     );
   }
@@ -122,7 +125,6 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): LogoutDeliv
   async function retry(delivery: LogoutDelivery, reason: string): Promise<void> {
     const pause = await store.logoutDeliveries.fail(delivery, reason);
     logger.info({ ...facts(delivery), reason, pause }, 'logout token not delivered; it is tried again');
-    if (pause !== undefined) setTimeout(wake, pause * 1000 + 1).unref();
   }
 
   const timer = setInterval(wake, interval);
@@ -132,6 +134,7 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): LogoutDeliv
       stopped = true;
       clearInterval(timer);
       await looking;
+      clearTimeout(pauseEnd);
       await Promise.all(busy.values());
     },
   };

@@ -91,6 +91,10 @@ const fail = statement(
     WHERE id = $1 AND status = 'waiting'
    RETURNING extract(epoch FROM next_attempt_at - now())::float8 AS pause`,
 );
+const nextPause = statement(
+  'logout_deliveries.next_pause',
+  'SELECT extract(epoch FROM min(retry_at) - now())::float8 AS pause FROM logout_receivers WHERE retry_at > now()',
+);
 const giveUp = statement(
   'logout_deliveries.give_up',
   `UPDATE logout_deliveries SET status = 'given_up', finished_at = now(), expires_at = now() + make_interval(secs => $1)
@@ -109,7 +113,7 @@ const list = statement(
 );
 
 const firstPause = 1; // seconds
-const longestPause = 300;
+const longestPause = 60;
 
 export function logoutDeliveriesRepository(sql: Sql) {
   return {
@@ -136,11 +140,16 @@ export function logoutDeliveriesRepository(sql: Sql) {
     ): Promise<boolean> {
       return (await sql.query(finish, [delivery.id, delivery.clientId, status, reason, retention])).length > 0;
     },
-    /** Records that there was no answer; returns the seconds until the next attempt, or undefined when it is over. */
+    /** Records that there was no good answer; returns the seconds until the next attempt, or undefined when it is over. */
     async fail(delivery: LogoutDelivery, reason: string): Promise<number | undefined> {
       const values = [delivery.id, delivery.clientId, reason, firstPause, longestPause];
       const [row] = await sql.query<{ pause: number }>(fail, values);
       return row?.pause;
+    },
+    /** Seconds until the next pause of a receiver ends; undefined when none has one. */
+    async nextPause(): Promise<number | undefined> {
+      const [row] = await sql.query<{ pause: number | null }>(nextPause);
+      return row?.pause ?? undefined;
     },
     /** Gives up what could not be delivered for `retention` seconds, a batch at a time. */
     async giveUp(retention: number): Promise<(LogoutDelivery & { lastFailure: string | undefined })[]> {

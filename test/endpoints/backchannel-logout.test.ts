@@ -227,7 +227,7 @@ describe('a receiver that fails', () => {
     ]);
   });
 
-  test.each([302, 401, 404, 500])('by %s is told again (Back-Channel Logout 1.0 section 2.7)', async (status) => {
+  test.each([302, 404])('by %s is told again (Back-Channel Logout 1.0 section 2.7)', async (status) => {
     const client = await newClient();
     const { agent } = await visit([client]);
     receiver.answers.set(client.path, status);
@@ -239,7 +239,7 @@ describe('a receiver that fails', () => {
     await delivery(client, (found) => found['status'] === 'delivered');
   });
 
-  test('the pause doubles from failure to failure, up to five minutes', async () => {
+  test('the pause doubles from failure to failure, up to a minute (decisions section 6)', async () => {
     const client = await newClient();
     const { agent } = await visit([client]);
     receiver.answers.set(client.path, 503);
@@ -260,8 +260,8 @@ describe('a receiver that fails', () => {
       await pausesEnd();
     }
     expect(pauses[0]).toBeLessThanOrEqual(1);
-    expect(Math.max(...pauses)).toBeGreaterThan(100);
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(300);
+    expect(Math.max(...pauses)).toBeGreaterThan(20);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(60);
     receiver.answers.delete(client.path);
     await pausesEnd();
     await delivery(client, ({ status }) => status === 'delivered');
