@@ -402,6 +402,31 @@ test('what an instance was at when it died is tried by another after the lease (
   expect(received!.claims['sid']).toBe('orphan');
 });
 
+test('what is finished goes after its time, and what waits stays (security R105)', async () => {
+  const { clientId } = await service.createClient();
+  await service.database.sql(
+    `INSERT INTO logout_deliveries (client_id, sub, sid, status, finished_at, expires_at)
+     VALUES ($1, 'alice', 'old', 'delivered', now(), now()), ($1, 'alice', 'new', 'delivered', now(), now() + interval '1 hour')`,
+    [clientId],
+  );
+  await service.database.sql(
+    `INSERT INTO logout_deliveries (client_id, sub, sid, next_attempt_at) VALUES ($1, 'alice', 'waiting', now() + interval '1 hour')`,
+    [clientId],
+  );
+  await service.database.sql(
+    `INSERT INTO logout_receivers VALUES ('long-ago', 3, now() - interval '25 hours'), ('lately', 3, now() - interval '23 hours')`,
+  );
+  for (let kind = 0; kind < service.store.expired.kinds; kind++) await service.store.expired.deleteBatch(kind);
+  const left = await service.database.sql<{ sid: string }>(
+    'SELECT sid FROM logout_deliveries WHERE client_id = $1 ORDER BY sid',
+    [clientId],
+  );
+  expect(left.map(({ sid }) => sid)).toEqual(['new', 'waiting']);
+  expect(
+    await service.database.sql(`SELECT client_id FROM logout_receivers WHERE client_id IN ('long-ago', 'lately')`),
+  ).toEqual([{ client_id: 'lately' }]);
+});
+
 test.each([
   ['disabled', (client: TestClient) => admin(`/clients/${client.clientId}/disable`, 'POST')],
   ['deleted', (client: TestClient) => admin(`/clients/${client.clientId}`, 'DELETE')],
