@@ -1,9 +1,8 @@
-// The commands for registration tokens, keys, the audit trail, back-channel logout and the schema.
+// The commands for registration tokens, keys, the audit trail and the schema.
 import pino from 'pino';
 import { openConnection } from '../connection.ts';
 import { migrate } from '../database/migrations.ts';
-import { auditEventView, keyView, logoutDeliveryView } from '../http/administrator-views.ts';
-import { logoutDeliveryStatuses } from '../repositories/logout-deliveries.ts';
+import { auditEventView, keyView } from '../http/administrator-views.ts';
 import { openKeyRing } from '../tokens/key-ring.ts';
 import { newOpaqueToken } from '../tokens/opaque-token.ts';
 import { by, type Command, type Context, parse, table, UsageError, withDatabase } from './command.ts';
@@ -61,7 +60,9 @@ export const operationCommands: Record<string, Command> = {
         sub: { type: 'string' },
         limit: { type: 'string', default: '50' },
       });
-      const limit = readLimit(values.limit);
+      const limit = Number(values.limit);
+      if (!Number.isSafeInteger(limit) || limit < 1 || limit > 10_000)
+        throw new UsageError('--limit takes a number from 1 to 10000.');
       const events = await withDatabase(config, ({ store }) =>
         store.auditEvents.list(
           { type: values.type, clientId: values.client, sub: values.sub },
@@ -79,40 +80,6 @@ export const operationCommands: Record<string, Command> = {
             event.actor ?? '',
             event.clientId ?? '',
             event.sub ?? '',
-          ]),
-        ),
-      };
-    },
-  },
-  'logout-delivery list': {
-    usage: '[--client ID] [--status waiting|delivered|refused|given_up] [--limit N]',
-    summary:
-      'Lists what clients were told or have yet to be told of ended sessions (back-channel logout), newest first.',
-    async run(config, args) {
-      const { values } = parse(args, {
-        client: { type: 'string' },
-        status: { type: 'string' },
-        limit: { type: 'string', default: '50' },
-      });
-      const status = logoutDeliveryStatuses.find((known) => known === values.status);
-      if (values.status !== undefined && status === undefined)
-        throw new UsageError(`--status takes ${logoutDeliveryStatuses.join(', ')}.`);
-      const limit = readLimit(values.limit);
-      const deliveries = await withDatabase(config, ({ store }) =>
-        store.logoutDeliveries.list({ clientId: values.client, status }, { limit, after: undefined }),
-      );
-      return {
-        json: deliveries.map(logoutDeliveryView),
-        text: table(
-          ['CREATED', 'CLIENT', 'SUB', 'STATUS', 'ATTEMPTS', 'NEXT ATTEMPT', 'LAST FAILURE'],
-          deliveries.map((delivery) => [
-            delivery.createdAt.toISOString(),
-            delivery.clientId,
-            delivery.sub,
-            delivery.status,
-            String(delivery.attempts),
-            delivery.nextAttemptAt?.toISOString() ?? '',
-            delivery.lastFailure ?? '',
           ]),
         ),
       };
@@ -136,13 +103,6 @@ export const operationCommands: Record<string, Command> = {
     },
   },
 };
-
-function readLimit(text: string): number {
-  const limit = Number(text);
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 10_000)
-    throw new UsageError('--limit takes a number from 1 to 10000.');
-  return limit;
-}
 
 function openKeys({ config, store, secretBox }: Context) {
   return openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });

@@ -1,9 +1,8 @@
 // The admin routes of what the service itself has: the audit trail, initial access tokens, signing keys.
 import { z } from 'zod';
-import { auditEventView, keyView, logoutDeliveryView } from '../../http/administrator-views.ts';
+import { auditEventView, keyView } from '../../http/administrator-views.ts';
 import { pageOf, pageShape, readNumericCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
-import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import { adminRoute } from './route.ts';
 
@@ -11,10 +10,6 @@ const auditFilter = pageShape.extend({
   type: text(64).optional(),
   client_id: text(255).optional(),
   sub: text(255).optional(),
-});
-const deliveryFilter = pageShape.extend({
-  client_id: text(255).optional(),
-  status: z.enum(logoutDeliveryStatuses).optional(),
 });
 const registrationToken = z.strictObject({
   lifetime: z
@@ -39,23 +34,6 @@ export const operationRoutes = [
         { limit, before: readNumericCursor(cursor)?.id },
       );
       return pageOf('events', found, limit, auditEventView, (event) => ({ at: event.at, id: event.id }));
-    },
-  }),
-  adminRoute({
-    method: 'GET',
-    path: '/admin/api/logout-deliveries',
-    tag: 'sessions',
-    summary:
-      'Lists what clients were told or have yet to be told of ended sessions (back-channel logout), newest first',
-    query: deliveryFilter,
-    answer: 'LogoutDeliveryPage',
-    async handle({ store }, { query: { limit, cursor, client_id, status } }) {
-      const page = { limit, after: readNumericCursor(cursor) };
-      const found = await store.logoutDeliveries.list({ clientId: client_id, status }, page);
-      return pageOf('logout_deliveries', found, limit, logoutDeliveryView, (item) => ({
-        at: item.createdAt,
-        id: item.id,
-      }));
     },
   }),
   adminRoute({
