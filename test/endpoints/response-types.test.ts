@@ -47,7 +47,7 @@ test.each(types)(
     if (type === 'none') expect(url.hash).toBe('');
     else expect(url.search).toBe('');
     const values = type.split(' ');
-    const expected = ['iss', 'state'];
+    const expected = ['iss', 'session_state', 'state'];
     if (values.includes('code')) expected.push('code');
     if (values.includes('id_token')) expected.push('id_token');
     if (values.includes('token')) expected.push('access_token', 'token_type', 'expires_in', 'scope');
@@ -110,6 +110,7 @@ test('form_post carries them in a form (Form Post Response Mode 1.0)', async () 
     'id_token',
     'iss',
     'scope',
+    'session_state',
     'state',
     'token_type',
   ]);
