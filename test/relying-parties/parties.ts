@@ -1,0 +1,77 @@
+// The relying parties: what each registers, what it needs on the machine, and how it starts.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { Party } from './party.ts';
+
+const apacheModule = '/usr/lib/apache2/modules/mod_auth_openidc.so';
+const apacheConfiguration = join(import.meta.dirname, 'apache/httpd.conf');
+const root = process.getuid?.() === 0;
+
+/** A program of this folder that runs on Node. */
+function onNode(folder: string, packages: string[]): Pick<Party, 'folder' | 'version' | 'callback' | 'command'> {
+  return {
+    folder,
+    callback: '/callback',
+    version: () => packages.map((name) => `${name} ${installedVersion(name)}`).join(', '),
+    command: () => ({ program: process.execPath, args: ['application.ts'] }),
+  };
+}
+
+/** Those that need only npm's and Debian's packages. */
+export const parties: Party[] = [
+  {
+    folder: 'apache',
+    name: 'Apache',
+    version: () =>
+      existsSync(apacheModule)
+        ? `mod_auth_openidc ${debianVersion('libapache2-mod-auth-openidc')}`
+        : { missing: 'the Debian package libapache2-mod-auth-openidc' },
+    callback: '/oidc',
+    refreshes: true,
+    command(work) {
+      // as root it gives up its rights, and could not read files in a folder of root's
+      chmodSync(work, 0o755);
+      cpSync(join(import.meta.dirname, 'apache/htdocs'), join(work, 'htdocs'), { recursive: true });
+      const rights = root ? ['-c', 'User nobody', '-c', 'Group nogroup'] : [];
+      return { program: '/usr/sbin/apache2', args: ['-D', 'FOREGROUND', '-f', apacheConfiguration, ...rights] };
+    },
+  },
+  {
+    ...onNode('openid-client', ['openid-client']),
+    name: 'openid-client',
+    secretInForm: true,
+    refreshes: true,
+  },
+  {
+    ...onNode('oauth4webapi', ['oauth4webapi']),
+    name: 'oauth4webapi',
+    refreshes: true,
+  },
+  {
+    ...onNode('passport-openidconnect', ['passport-openidconnect', 'passport']),
+    name: 'passport-openidconnect',
+    secretInForm: true,
+    refreshes: false,
+  },
+  {
+    ...onNode('passport-openid-client', ['openid-client', 'passport']),
+    name: 'passport with openid-client',
+    secretInForm: true,
+    refreshes: false,
+  },
+];
+
+function installedVersion(name: string): string {
+  const require = createRequire(import.meta.url);
+  const folder = require.resolve
+    .paths(name)!
+    .map((path) => join(path, name))
+    .find((path) => existsSync(path));
+  return (require(join(folder!, 'package.json')) as { version: string }).version;
+}
+
+function debianVersion(name: string): string {
+  return execFileSync('dpkg-query', ['-W', '-f', '${Version}', name], { encoding: 'utf8' });
+}
