@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import type { Party } from './party.ts';
 
 const apacheModule = '/usr/lib/apache2/modules/mod_auth_openidc.so';
-const apacheConfiguration = join(import.meta.dirname, 'apache/httpd.conf');
 const root = process.getuid?.() === 0;
 
 /** A program of this folder that runs on Node. */
@@ -19,25 +18,39 @@ function onNode(folder: string, packages: string[]): Pick<Party, 'folder' | 'ver
   };
 }
 
-/** Those that need only npm's and Debian's packages. */
-export const parties: Party[] = [
-  {
+/** Apache with mod_auth_openidc, which speaks every response type. */
+function apache(responseType: string, responseMode?: 'form_post' | 'fragment'): Party {
+  const directives = [
+    `OIDCResponseType "${responseType}"`,
+    ...(responseMode ? [`OIDCResponseMode ${responseMode}`] : []),
+    // as root it gives up its rights
+    ...(root ? ['User nobody', 'Group nogroup'] : []),
+  ];
+  return {
     folder: 'apache',
-    name: 'Apache',
+    name: responseMode ? `Apache (${responseType}, ${responseMode})` : 'Apache',
     version: () =>
       existsSync(apacheModule)
         ? `mod_auth_openidc ${debianVersion('libapache2-mod-auth-openidc')}`
         : { missing: 'the Debian package libapache2-mod-auth-openidc' },
     callback: '/oidc',
-    refreshes: true,
+    responseType,
+    refreshes: responseType.startsWith('code'),
     command(work) {
-      // as root it gives up its rights, and could not read files in a folder of root's
+      // without root's rights it could not read files in a folder of root's
       chmodSync(work, 0o755);
       cpSync(join(import.meta.dirname, 'apache/htdocs'), join(work, 'htdocs'), { recursive: true });
-      const rights = root ? ['-c', 'User nobody', '-c', 'Group nogroup'] : [];
-      return { program: '/usr/sbin/apache2', args: ['-D', 'FOREGROUND', '-f', apacheConfiguration, ...rights] };
+      const args = ['-D', 'FOREGROUND', '-f', join(import.meta.dirname, 'apache/httpd.conf')];
+      return { program: '/usr/sbin/apache2', args: [...args, ...directives.flatMap((directive) => ['-c', directive])] };
     },
-  },
+  };
+}
+
+/** Those that need only npm's and Debian's packages. */
+export const parties: Party[] = [
+  apache('code'),
+  apache('code id_token', 'form_post'),
+  apache('id_token token', 'fragment'),
   {
     ...onNode('openid-client', ['openid-client']),
     name: 'openid-client',
@@ -53,6 +66,7 @@ export const parties: Party[] = [
     ...onNode('passport-openidconnect', ['passport-openidconnect', 'passport']),
     name: 'passport-openidconnect',
     secretInForm: true,
+    withoutPkce: true,
     refreshes: false,
   },
   {

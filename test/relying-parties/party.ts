@@ -18,8 +18,12 @@ export interface Party {
   version(): string | { missing: string };
   /** The path of its redirect address. */
   callback: string;
+  /** What it asks the authorization endpoint for, unless it is a code. */
+  responseType?: string;
   /** Whether it sends its secret in the form, instead of by HTTP Basic. */
   secretInForm?: boolean;
+  /** Whether it cannot prove by PKCE that it began the sign-in. */
+  withoutPkce?: boolean;
   /** Whether its page can ask for new tokens. */
   refreshes: boolean;
   /** The program: everything about its client comes by the environment, and `work` is a folder for its files. */

@@ -50,11 +50,18 @@ export async function visit(
   progress: Progress = { signedIn: false, refreshed: false, signedOut: false },
 ): Promise<void> {
   const { port, url } = await partyAddress();
+  const { responseType = 'code' } = party;
   const registered = await provider.register({
     client_name: party.name,
     redirect_uris: [url + (fault === 'redirect_uri' ? '/elsewhere' : party.callback)],
     post_logout_redirect_uris: [`${url}/signed-out`],
-    grant_types: party.refreshes ? ['authorization_code', 'refresh_token'] : ['authorization_code'],
+    response_types: [responseType],
+    grant_types: [
+      ...(/code/.test(responseType) ? ['authorization_code'] : []),
+      ...(/token/.test(responseType) ? ['implicit'] : []),
+      ...(party.refreshes ? ['refresh_token'] : []),
+    ],
+    require_pkce: !party.withoutPkce,
     ...(party.secretInForm && { token_endpoint_auth_method: 'client_secret_post' }),
   });
   const clientSecret = fault === 'secret' ? 'not-the-secret' : registered.clientSecret;
@@ -68,6 +75,8 @@ export async function visit(
     context.setDefaultTimeout(patience);
     const page = await context.newPage();
     page.on('console', (message) => {
+      // the icon that every browser asks every site for
+      if (message.location().url === `${url}/favicon.ico`) return;
       if (['error', 'warning'].includes(message.type()))
         complaints.push(`${message.text()} (${message.location().url})`);
     });
@@ -130,7 +139,8 @@ async function signIn(page: Page, url: string, party: Party, provider: Provider)
 
 /** Waits for the party's page, which shows what it learned of the person. */
 async function arrive(page: Page, url: string, { person }: Provider): Promise<void> {
-  await page.waitForURL((address) => address.origin === url);
+  // a party's own script takes the answer out of the fragment
+  await page.waitForURL((address) => address.origin === url && address.hash === '');
   if ((await page.getByRole('heading', { name: `Signed in as ${person.name}`, exact: true }).count()) === 0)
     throw new Error(`nobody is signed in at ${page.url()}: ${await page.locator('body').innerText()}`);
   assert.equal(await page.locator('#email').innerText(), person.email);
