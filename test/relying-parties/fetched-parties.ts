@@ -1,6 +1,7 @@
-// The relying parties that come from other registries: fetched and built in a folder of the user's cache, once for each version.
+// The relying parties that come from other registries: fetched and built in a folder of the user's cache, and again when their files change.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Party } from './party.ts';
@@ -12,17 +13,28 @@ function wanted(file: string, pattern: RegExp): string {
   return pattern.exec(readFileSync(join(import.meta.dirname, file), 'utf8'))![1]!;
 }
 
-/** Builds into a folder that is there only when it is whole. */
-function build(folder: string, work: (folder: string) => void): Promise<void> {
-  return new Promise((resolve) => {
-    if (!existsSync(join(folder, 'whole'))) {
-      rmSync(folder, { recursive: true, force: true });
-      mkdirSync(folder, { recursive: true });
-      work(folder);
-      mkdirSync(join(folder, 'whole'));
-    }
-    resolve();
-  });
+/** Where a party is built: another folder whenever a file of its own changes. */
+function buildFolder(party: string): string {
+  const sources = join(import.meta.dirname, party);
+  const hash = createHash('sha256');
+  for (const name of (readdirSync(sources, { recursive: true }) as string[]).sort()) {
+    const file = join(sources, name);
+    if (statSync(file).isFile()) hash.update(`${name}\n`).update(readFileSync(file));
+  }
+  return join(cache, `${party}-${hash.digest('hex').slice(0, 12)}`);
+}
+
+/** Builds into a folder that is there only when it is whole, in place of what was built of earlier files. */
+function build(folder: string, work: () => void): void {
+  const done = join(folder, 'built');
+  if (existsSync(done)) return;
+  const party = folder.slice(0, folder.lastIndexOf('-'));
+  for (const name of existsSync(cache) ? readdirSync(cache) : []) {
+    if (join(cache, name).startsWith(`${party}-`)) rmSync(join(cache, name), { recursive: true });
+  }
+  mkdirSync(folder, { recursive: true });
+  work();
+  mkdirSync(done);
 }
 
 /** @throws with what the program printed */
@@ -38,20 +50,20 @@ function run(program: string, args: string[], options: { cwd?: string; env?: Rec
 }
 
 const proxyVersion = wanted('oauth2-proxy/go.mod', /oauth2-proxy\/v7 v(\S+)/);
-const proxyFolder = join(cache, `oauth2-proxy-${proxyVersion}`);
+const proxyFolder = buildFolder('oauth2-proxy');
 const authlibVersion = wanted('authlib/requirements.txt', /authlib==(\S+)/);
-const authlibFolder = join(cache, `authlib-${authlibVersion}`);
+const authlibFolder = buildFolder('authlib');
 const springVersion = wanted('spring-security/pom.xml', /<version>(\S+)<\/version>/);
-const springFolder = join(cache, `spring-boot-${springVersion}`);
+const springFolder = buildFolder('spring-security');
 
 export const fetchedParties: Party[] = [
   {
     folder: 'oauth2-proxy',
     name: 'oauth2-proxy',
     fetch: () =>
-      build(proxyFolder, (folder) => {
-        const go = { cwd: folder, env: { GOFLAGS: '-mod=mod -modcacherw' } };
-        cpSync(join(import.meta.dirname, 'oauth2-proxy/go.mod'), join(folder, 'go.mod'));
+      build(proxyFolder, () => {
+        const go = { cwd: proxyFolder, env: { GOFLAGS: '-mod=mod -modcacherw' } };
+        cpSync(join(import.meta.dirname, 'oauth2-proxy/go.mod'), join(proxyFolder, 'go.mod'));
         run('go', ['build', '-o', 'oauth2-proxy', 'github.com/oauth2-proxy/oauth2-proxy/v7'], go);
       }),
     version: () => `oauth2-proxy ${proxyVersion}`,
@@ -63,10 +75,10 @@ export const fetchedParties: Party[] = [
     folder: 'authlib',
     name: 'Authlib',
     fetch: () =>
-      build(authlibFolder, (folder) => {
-        run('python3', ['-m', 'venv', folder]);
+      build(authlibFolder, () => {
+        run('python3', ['-m', 'venv', authlibFolder]);
         const requirements = join(import.meta.dirname, 'authlib/requirements.txt');
-        run(join(folder, 'bin/pip'), ['install', '--quiet', '--disable-pip-version-check', '-r', requirements]);
+        run(join(authlibFolder, 'bin/pip'), ['install', '--quiet', '--disable-pip-version-check', '-r', requirements]);
       }),
     version: () => `Authlib ${authlibVersion}`,
     callback: '/callback',
@@ -77,9 +89,9 @@ export const fetchedParties: Party[] = [
     folder: 'spring-security',
     name: 'Spring Security',
     fetch: () =>
-      build(springFolder, (folder) => {
-        cpSync(join(import.meta.dirname, 'spring-security'), folder, { recursive: true });
-        run('mvn', ['--quiet', '--batch-mode', 'package'], { cwd: folder });
+      build(springFolder, () => {
+        cpSync(join(import.meta.dirname, 'spring-security'), springFolder, { recursive: true });
+        run('mvn', ['--quiet', '--batch-mode', 'package'], { cwd: springFolder });
       }),
     version: () => `Spring Boot ${springVersion}`,
     callback: '/login/oauth2/code/gatehouse',

@@ -13,7 +13,7 @@ export interface Party {
   folder: string;
   name: string;
   /** Fetches and builds what is not on the machine. */
-  fetch?(): Promise<void>;
+  fetch?(): void;
   /** The version that runs, or what must be installed before any does. */
   version(): string | { missing: string };
   /** The path of its redirect address. */

@@ -39,7 +39,7 @@ try {
     let version: string | { missing: string } = '';
     let seconds = '';
     try {
-      await party.fetch?.();
+      party.fetch?.();
       version = party.version();
       if (typeof version !== 'string') throw new Error(`${party.name}: it needs ${version.missing}`);
       const begin = performance.now();
