@@ -21,7 +21,7 @@ export interface Visit {
   fault?: Fault | undefined;
 }
 
-const patience = 10_000; // milliseconds for a page
+const patience = 20_000; // milliseconds for a page
 
 export function launchBrowser(executablePath: string): Promise<Browser> {
   return chromium.launch({

@@ -14,6 +14,10 @@ interface Session {
 const provider = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, {
   execute: [client.allowInsecureRequests],
 });
+// pushed to the provider where it takes that (RFC 9126)
+const begin = provider.serverMetadata().pushed_authorization_request_endpoint
+  ? client.buildAuthorizationUrlWithPAR
+  : client.buildAuthorizationUrl;
 const sessions = createSessions<Session>('SESSION', () => ({}));
 
 await listen({
@@ -31,7 +35,7 @@ await listen({
         expectedNonce: client.randomNonce(),
       };
       sessions.begin(response).checks = checks;
-      const target = client.buildAuthorizationUrl(provider, {
+      const target = await begin(provider, {
         redirect_uri: `${url}/callback`,
         scope: 'openid profile email',
         code_challenge: await client.calculatePKCECodeChallenge(checks.pkceCodeVerifier),
