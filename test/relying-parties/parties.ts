@@ -1,6 +1,6 @@
 // The relying parties: what each registers, what it needs on the machine, and how it starts.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Party } from './party.ts';
@@ -40,8 +40,9 @@ function apache(responseType: string, responseMode?: 'form_post' | 'fragment'): 
       // without root's rights it could not read files in a folder of root's
       chmodSync(work, 0o755);
       cpSync(join(import.meta.dirname, 'apache/htdocs'), join(work, 'htdocs'), { recursive: true });
+      writeFileSync(join(work, 'variant.conf'), `${directives.join('\n')}\n`);
       const args = ['-D', 'FOREGROUND', '-f', join(import.meta.dirname, 'apache/httpd.conf')];
-      return { program: '/usr/sbin/apache2', args: [...args, ...directives.flatMap((directive) => ['-c', directive])] };
+      return { program: '/usr/sbin/apache2', args };
     },
   };
 }
