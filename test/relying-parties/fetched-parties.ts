@@ -95,6 +95,7 @@ export const fetchedParties: Party[] = [
       }),
     version: () => `Spring Boot ${springVersion}`,
     callback: '/login/oauth2/code/gatehouse',
+    backchannelLogout: '/logout/connect/back-channel/gatehouse',
     refreshes: true,
     command: () => ({ program: 'java', args: ['-Xmx256m', '-jar', join(springFolder, 'target/party.jar')] }),
   },

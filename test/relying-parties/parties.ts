@@ -34,6 +34,7 @@ function apache(responseType: string, responseMode?: 'form_post' | 'fragment'): 
         ? `mod_auth_openidc ${debianVersion('libapache2-mod-auth-openidc')}`
         : { missing: 'the Debian package libapache2-mod-auth-openidc' },
     callback: '/oidc',
+    ...(responseMode ? { frontchannelLogout: '/oidc?logout=get' } : { backchannelLogout: '/oidc?logout=backchannel' }),
     responseType,
     refreshes: responseType.startsWith('code'),
     command(work) {

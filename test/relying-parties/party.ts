@@ -6,7 +6,6 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePort } from '../helpers/server-process.ts';
 
 export interface Party {
   /** Its folder here, and its name for people. */
@@ -24,6 +23,9 @@ export interface Party {
   secretInForm?: boolean;
   /** Whether it cannot prove by PKCE that it began the sign-in. */
   withoutPkce?: boolean;
+  /** Where it is told of a sign-out elsewhere, by the service itself or by a frame in the browser: paths with their queries. */
+  backchannelLogout?: string;
+  frontchannelLogout?: string;
   /** Whether its page can ask for new tokens. */
   refreshes: boolean;
   /** The program: everything about its client comes by the environment, and `work` is a folder for its files. */
@@ -44,13 +46,6 @@ export interface PartyProcess {
 }
 
 const startLimit = 60_000; // milliseconds
-
-/** Where a party will be: it needs its address before it is registered, and its credentials before it starts. */
-export async function partyAddress(): Promise<{ port: number; url: string }> {
-  const port = await freePort();
-  // another host name than the service's, so that each has its own cookies
-  return { port, url: `http://127.0.0.1:${port}` };
-}
 
 /** Starts the party's program and waits until it listens. */
 export async function startParty(party: Party, port: number, settings: PartySettings): Promise<PartyProcess> {

@@ -6,6 +6,8 @@ import { tokenRequest } from '../helpers/user-agent.ts';
 
 export interface Provider {
   issuer: string;
+  /** Where each party listens in its turn: the one address that the service may call. */
+  party: { port: number; url: string };
   person: { username: string; password: string; name: string; email: string };
   /** Registers a client, and approves it as an administrator does; returns its credentials. */
   register(metadata: Record<string, unknown>): Promise<{ clientId: string; clientSecret: string }>;
@@ -18,7 +20,10 @@ const warning = 40; // pino's level
 
 /** @param database where its data is: DATABASE_URL with SECRET_KEY, or DATA_DIR */
 export async function startProvider(database: Record<string, string>): Promise<Provider> {
-  const settings = { PORT: String(await freePort()), ...database };
+  const port = await freePort();
+  // another host name than the service's, so that each has its own cookies
+  const party = { port, url: `http://127.0.0.1:${port}` };
+  const settings = { PORT: String(await freePort()), OUTBOUND_ALLOW: new URL(party.url).host, ...database };
   const server = startServer(settings);
   try {
     await server.ready();
@@ -41,6 +46,7 @@ export async function startProvider(database: Record<string, string>): Promise<P
     let read = 0;
     return {
       issuer,
+      party,
       person,
       async register(metadata) {
         const answer = await fetch(`${issuer}/register`, {

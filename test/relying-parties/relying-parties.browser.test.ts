@@ -30,7 +30,7 @@ describe.skipIf(!process.env['CHROMIUM'])('relying parties', () => {
 
   describe.each(parties)('$name', (party) => {
     test.skipIf(!available(party))(
-      'signs a person in, gets new tokens where it can, and signs out of both (OpenID Connect Core 3, RP-Initiated Logout 2)',
+      'signs a person in, gets new tokens and hears of sign-outs elsewhere where it can, and signs out of both (Core 3, RP-Initiated Logout 2, Back-Channel Logout 2.5)',
       async () => {
         await visit({ party, provider, browser });
       },

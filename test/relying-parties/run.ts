@@ -2,7 +2,7 @@
 //
 //   node test/relying-parties/run.ts                          all of them
 //   node test/relying-parties/run.ts apache authlib           these
-//   node test/relying-parties/run.ts --fault secret apache    set up wrongly (secret or redirect_uri): the walk must fail
+//   node test/relying-parties/run.ts --fault secret apache    set up wrongly (secret, redirect_uri or logout_uri): the walk must fail
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,13 +10,15 @@ import { parseArgs } from 'node:util';
 import { parties } from './parties.ts';
 import { fetchedParties } from './fetched-parties.ts';
 import { startProvider } from './provider.ts';
-import { type Fault, launchBrowser, type Progress, visit } from './walk.ts';
+import { type Fault, hearsOfSignOuts, launchBrowser, type Progress, visit } from './walk.ts';
 
 const { values, positionals } = parseArgs({ options: { fault: { type: 'string' } }, allowPositionals: true });
 const all = [...parties, ...fetchedParties];
 const unknown = positionals.find((name) => !all.some((party) => party.folder === name));
-if (unknown !== undefined || ![undefined, 'secret', 'redirect_uri'].includes(values.fault)) {
-  console.error(`Usage: run.ts [--fault secret|redirect_uri] [${all.map((party) => party.folder).join('|')} …]`);
+if (unknown !== undefined || ![undefined, 'secret', 'redirect_uri', 'logout_uri'].includes(values.fault)) {
+  console.error(
+    `Usage: run.ts [--fault secret|redirect_uri|logout_uri] [${all.map((party) => party.folder).join('|')} …]`,
+  );
   process.exit(2);
 }
 const chromium = [process.env['CHROMIUM'], '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
@@ -35,7 +37,7 @@ const browser = await launchBrowser(chromium);
 try {
   for (const party of all.filter(({ folder }) => positionals.length === 0 || positionals.includes(folder))) {
     console.log(`${party.name} …`);
-    const progress: Progress = { signedIn: false, refreshed: false, signedOut: false };
+    const progress: Progress = { signedIn: false, refreshed: false, signedOut: false, signedOutElsewhere: false };
     let version: string | { missing: string } = '';
     let seconds = '';
     try {
@@ -48,13 +50,14 @@ try {
     } catch (error) {
       problems.push(error instanceof Error ? error.message : String(error));
     }
-    const { signedIn, refreshed, signedOut } = progress;
+    const { signedIn, refreshed, signedOut, signedOutElsewhere } = progress;
     rows.push([
       party.name,
       typeof version === 'string' ? version : '',
       signedIn ? 'yes' : 'NO',
       party.refreshes ? (refreshed ? 'yes' : 'NO') : '-',
       signedOut ? 'yes' : 'NO',
+      hearsOfSignOuts(party) ? (signedOutElsewhere ? 'yes' : 'NO') : '-',
       seconds,
     ]);
   }
@@ -63,7 +66,7 @@ try {
   await provider.stop();
   rmSync(dataDir, { recursive: true, force: true });
 }
-print([['RELYING PARTY', 'VERSION', 'SIGNED IN', 'REFRESHED', 'SIGNED OUT', 'SECONDS'], ...rows]);
+print([['RELYING PARTY', 'VERSION', 'SIGNED IN', 'REFRESHED', 'SIGNED OUT', 'ELSEWHERE', 'SECONDS'], ...rows]);
 for (const problem of problems) console.error(`\n${problem}`);
 process.exitCode = problems.length > 0 ? 1 : 0;
 

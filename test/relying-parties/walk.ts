@@ -1,7 +1,7 @@
 // The walk through one relying party in a browser: in, new tokens where the party asks for them, and out of both.
 import assert from 'node:assert/strict';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { type Party, type PartyProcess, partyAddress, startParty } from './party.ts';
+import { type Party, type PartyProcess, startParty } from './party.ts';
 import type { Provider } from './provider.ts';
 
 /** How far a walk came. */
@@ -9,10 +9,12 @@ export interface Progress {
   signedIn: boolean;
   refreshed: boolean;
   signedOut: boolean;
+  /** By a sign-out that began at the service. */
+  signedOutElsewhere: boolean;
 }
 
 /** What is set up wrongly, so that the walk must fail. */
-export type Fault = 'secret' | 'redirect_uri';
+export type Fault = 'secret' | 'redirect_uri' | 'logout_uri';
 
 export interface Visit {
   party: Party;
@@ -47,9 +49,9 @@ export function launchBrowser(executablePath: string): Promise<Browser> {
  */
 export async function visit(
   { party, provider, browser, fault }: Visit,
-  progress: Progress = { signedIn: false, refreshed: false, signedOut: false },
+  progress: Progress = { signedIn: false, refreshed: false, signedOut: false, signedOutElsewhere: false },
 ): Promise<void> {
-  const { port, url } = await partyAddress();
+  const { port, url } = provider.party;
   const { responseType = 'code' } = party;
   const registered = await provider.register({
     client_name: party.name,
@@ -61,6 +63,13 @@ export async function visit(
       ...(/token/.test(responseType) ? ['implicit'] : []),
       ...(party.refreshes ? ['refresh_token'] : []),
     ],
+    ...(fault !== 'logout_uri' && {
+      ...(party.backchannelLogout && { backchannel_logout_uri: url + party.backchannelLogout }),
+      ...(party.frontchannelLogout && {
+        frontchannel_logout_uri: url + party.frontchannelLogout,
+        frontchannel_logout_session_required: true,
+      }),
+    }),
     require_pkce: !party.withoutPkce,
     ...(party.secretInForm && { token_endpoint_auth_method: 'client_secret_post' }),
   });
@@ -75,6 +84,8 @@ export async function visit(
     context.setDefaultTimeout(patience);
     const page = await context.newPage();
     page.on('console', (message) => {
+      // mod_auth_openidc has done its work when it forbids that a frame shows its answer
+      if (party.frontchannelLogout && /^Refused to display '.*' in a frame/.test(message.text())) return;
       // the icon that every browser asks every site for
       if (message.location().url === `${url}/favicon.ico`) return;
       if (['error', 'warning'].includes(message.type()))
@@ -119,13 +130,30 @@ async function walk(page: Page, url: string, party: Party, provider: Provider, p
   await page.getByRole('heading', { name: 'Sign out?' }).waitFor();
   assert.equal(new URL(page.url()).origin, provider.issuer);
   await page.getByRole('button', { name: 'Sign out everywhere' }).click();
+  await page.waitForURL((address) => address.origin + address.pathname === `${url}/signed-out`);
   await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
-  assert.equal(page.url().split('?')[0], `${url}/signed-out`);
   // the party no longer knows the person, the service neither: it asks for the password, and no longer for consent
   await signIn(page, url, party, provider);
   await arrive(page, url, provider);
   progress.signedOut = true;
+
+  if (!hearsOfSignOuts(party)) return;
+  await page.reload();
+  await arrive(page, url, provider);
+  const elsewhere = await page.context().newPage();
+  await elsewhere.goto(`${provider.issuer}/logout`);
+  await elsewhere.getByRole('button', { name: 'Sign out everywhere' }).click();
+  await elsewhere.getByRole('heading', { name: 'You are signed out' }).waitFor();
+  // the news travels after the answer
+  for (const begin = Date.now(); new URL(page.url()).origin === url; await page.goto(url)) {
+    assert(Date.now() - begin < patience, 'the party did not hear of the sign-out');
+  }
+  await page.getByText(`to continue to ${party.name}`).waitFor();
+  progress.signedOutElsewhere = true;
 }
+
+export const hearsOfSignOuts = (party: Party): boolean =>
+  party.backchannelLogout !== undefined || party.frontchannelLogout !== undefined;
 
 /** From the party's page to the service's sign-in page, and through it. */
 async function signIn(page: Page, url: string, party: Party, provider: Provider): Promise<void> {

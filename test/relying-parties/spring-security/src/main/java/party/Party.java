@@ -1,16 +1,17 @@
 // An application of Spring Boot that signs people in and out by Spring Security.
 package party;
 
+import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.context.annotation.Bean;
 import org.springframework.security.config.Customizer;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
-import org.springframework.security.core.annotation.AuthenticationPrincipal;
 import org.springframework.security.oauth2.client.OAuth2AuthorizedClient;
 import org.springframework.security.oauth2.client.OAuth2AuthorizedClientManager;
 import org.springframework.security.oauth2.client.OAuth2AuthorizedClientProviderBuilder;
+import org.springframework.security.oauth2.client.authentication.OAuth2AuthenticationToken;
 import org.springframework.security.oauth2.client.annotation.RegisteredOAuth2AuthorizedClient;
 import org.springframework.security.oauth2.client.oidc.web.logout.OidcClientInitiatedLogoutSuccessHandler;
 import org.springframework.security.oauth2.client.registration.ClientRegistrationRepository;
@@ -21,11 +22,18 @@ import org.springframework.security.web.SecurityFilterChain;
 import org.springframework.security.web.csrf.CsrfToken;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.servlet.view.RedirectView;
 import org.springframework.web.util.HtmlUtils;
 
 @SpringBootApplication
 @RestController
 public class Party {
+  private final OAuth2AuthorizedClientRepository clients;
+
+  Party(OAuth2AuthorizedClientRepository clients) {
+    this.clients = clients;
+  }
+
   public static void main(String[] arguments) {
     SpringApplication.run(Party.class, arguments);
   }
@@ -38,10 +46,11 @@ public class Party {
         .authorizeHttpRequests(requests -> requests.requestMatchers("/signed-out", "/error").permitAll().anyRequest().authenticated())
         .oauth2Login(Customizer.withDefaults())
         .logout(logout -> logout.logoutSuccessHandler(signOut))
+        .oidcLogout(logout -> logout.backChannel(Customizer.withDefaults()))
         .build();
   }
 
-  /** Refreshes the tokens long before they expire, so that each page shows that it can. */
+  /** Refreshes tokens long before they expire, so that nobody has to wait for it. */
   @Bean
   OAuth2AuthorizedClientManager clients(
       ClientRegistrationRepository registrations, OAuth2AuthorizedClientRepository clients) {
@@ -55,16 +64,15 @@ public class Party {
   }
 
   @GetMapping("/")
-  String home(
-      @AuthenticationPrincipal OidcUser user,
-      @RegisteredOAuth2AuthorizedClient("gatehouse") OAuth2AuthorizedClient client,
-      CsrfToken csrf) {
+  String home(OAuth2AuthenticationToken authentication, CsrfToken csrf, HttpServletRequest request) {
+    var user = (OidcUser) authentication.getPrincipal();
+    OAuth2AuthorizedClient client = clients.loadAuthorizedClient("gatehouse", authentication, request);
     return """
         <!doctype html><html lang="en"><title>Spring Security</title><link rel="icon" href="data:,">
         <h1>Signed in as %s</h1>
         <dl><dt>sub</dt><dd id="sub">%s</dd><dt>email</dt><dd id="email">%s</dd>
         <dt>Access token</dt><dd id="access-token">%s</dd></dl>
-        <a href="/">Refresh</a>
+        <a href="/refresh">Refresh</a>
         <form method="post" action="/logout"><input type="hidden" name="%s" value="%s"><button>Sign out</button></form>
         """
         .formatted(
@@ -74,6 +82,11 @@ public class Party {
             HtmlUtils.htmlEscape(client.getAccessToken().getTokenValue()),
             csrf.getParameterName(),
             csrf.getToken());
+  }
+
+  @GetMapping("/refresh")
+  RedirectView refresh(@RegisteredOAuth2AuthorizedClient("gatehouse") OAuth2AuthorizedClient client) {
+    return new RedirectView("/");
   }
 
   @GetMapping("/signed-out")
