@@ -18,11 +18,23 @@ function onNode(folder: string, packages: string[]): Pick<Party, 'folder' | 'ver
   };
 }
 
+/** All that mod_auth_openidc asks for, in a JWT by value. */
+const requestObject = {
+  crypto: { sign_alg: 'HS256' },
+  copy_and_remove_from_request: ['response_mode', 'scope', 'state', 'nonce', 'code_challenge', 'code_challenge_method'],
+  copy_from_request: ['client_id', 'redirect_uri', 'response_type'],
+  request_object_type: 'request',
+};
+
 /** Apache with mod_auth_openidc, which speaks every response type. */
-function apache(responseType: string, responseMode?: 'form_post' | 'fragment'): Party {
+function apache(
+  responseType: string,
+  { responseMode, signsRequests = false }: { responseMode?: 'form_post' | 'fragment'; signsRequests?: boolean } = {},
+): Party {
   const directives = [
     `OIDCResponseType "${responseType}"`,
     ...(responseMode ? [`OIDCResponseMode ${responseMode}`] : []),
+    ...(signsRequests ? [`OIDCRequestObject "${JSON.stringify(requestObject).replaceAll('"', '\\"')}"`] : []),
     // as root it gives up its rights
     ...(root ? ['User nobody', 'Group nogroup'] : []),
   ];
@@ -36,6 +48,7 @@ function apache(responseType: string, responseMode?: 'form_post' | 'fragment'): 
     callback: '/oidc',
     ...(responseMode ? { frontchannelLogout: '/oidc?logout=get' } : { backchannelLogout: '/oidc?logout=backchannel' }),
     responseType,
+    signsRequests,
     refreshes: responseType.startsWith('code'),
     command(work) {
       // without root's rights it could not read files in a folder of root's
@@ -51,8 +64,8 @@ function apache(responseType: string, responseMode?: 'form_post' | 'fragment'): 
 /** Those that need only npm's and Debian's packages. */
 export const parties: Party[] = [
   apache('code'),
-  apache('code id_token', 'form_post'),
-  apache('id_token token', 'fragment'),
+  apache('code id_token', { responseMode: 'form_post', signsRequests: true }),
+  apache('id_token token', { responseMode: 'fragment' }),
   {
     ...onNode('openid-client', ['openid-client']),
     name: 'openid-client',

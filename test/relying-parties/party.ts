@@ -26,6 +26,8 @@ export interface Party {
   /** Where it is told of a sign-out elsewhere, by the service itself or by a frame in the browser: paths with their queries. */
   backchannelLogout?: string;
   frontchannelLogout?: string;
+  /** Whether it signs its requests, with its secret (OpenID Connect Core 6.1). */
+  signsRequests?: boolean;
   /** Whether its page can ask for new tokens. */
   refreshes: boolean;
   /** The program: everything about its client comes by the environment, and `work` is a folder for its files. */

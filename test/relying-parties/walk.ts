@@ -71,6 +71,7 @@ export async function visit(
       }),
     }),
     require_pkce: !party.withoutPkce,
+    ...(party.signsRequests && { request_object_signing_alg: 'HS256', require_signed_request_object: true }),
     ...(party.secretInForm && { token_endpoint_auth_method: 'client_secret_post' }),
   });
   const clientSecret = fault === 'secret' ? 'not-the-secret' : registered.clientSecret;
