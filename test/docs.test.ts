@@ -7,6 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describedRoutes, reference } from '../scripts/reference.ts';
 import { settings } from '../src/config.ts';
 import { routesOf } from './helpers/route-map.ts';
+import { fetchedParties } from './relying-parties/fetched-parties.ts';
+import { parties } from './relying-parties/parties.ts';
 import { startTestService, type TestService } from './helpers/service.ts';
 import { UserAgent } from './helpers/user-agent.ts';
 
@@ -75,6 +77,20 @@ test('the functions for application servers do what their page says (decisions s
   const ended = await agent.get(address as string);
   expect(ended).toMatchObject({ status: 302, location: `${afterwards}?state=bye` });
   await expect(groupsOf!(service.issuer, code)).rejects.toThrow(/^401 /);
+});
+
+test('what the page of relying parties shows of their configuration is what they were run with (decisions section 8)', () => {
+  const page = read('docs/relying-parties.md');
+  const shown = [...page.matchAll(/\bfrom \[[^\]]*\]\(\.\.\/([^)]+\.\w+)\)/gi)];
+  expect(shown.length).toBeGreaterThan(5);
+  for (const { index, 1: file = '' } of shown) {
+    const snippet = /^```\w+\n(.*?)^```$/ms.exec(page.slice(index))![1]!;
+    expect(read(file), file).toContain(snippet);
+  }
+  // Apache's is Debian's, and differs from machine to machine
+  for (const party of [...parties, ...fetchedParties].filter(({ folder }) => folder !== 'apache')) {
+    for (const version of (party.version() as string).split(', ')) expect(page).toContain(version);
+  }
 });
 
 /** The JavaScript of a page as a module. */

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 
 const BLACK_BOX = ['test/endpoints/', 'test/flows/', 'test/repositories/', 'test/spec/'];
 const BROWSER_TESTS = '**/*.browser.test.ts';
+const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';
 const CLUSTER_DEFAULTS = '/etc/postgresql-common/createcluster.d';
 
 process.chdir(join(import.meta.dirname, '..'));
@@ -31,6 +32,9 @@ if (vitestArguments.length > 0) {
     problems.push('The code check failed: `npm run fix` mends what a tool can.');
   }
   tests('all tests on the embedded PostgreSQL', 'embedded', []);
+  if (!existsSync(APACHE_MODULE)) {
+    leftOut.push('Apache did not run as a relying party: install libapache2-mod-auth-openidc.');
+  }
   const postgres = installedPostgres();
   if (postgres) {
     tests(`black-box tests on PostgreSQL ${postgres.major} (${postgres.bin})`, postgres, BLACK_BOX);
@@ -66,12 +70,14 @@ function installedChromium(): string | undefined {
 
 function installMissing(): void {
   const apt = existsSync('/usr/bin/apt-get') && process.getuid?.() === 0;
-  if (!mayInstall || !apt || (installedPostgres() && installedChromium())) return;
+  if (!mayInstall || !apt || (installedPostgres() && installedChromium() && existsSync(APACHE_MODULE))) return;
   step('install what is missing', () => {
     const options = { DEBIAN_FRONTEND: 'noninteractive' };
     if (!run('apt-get', ['-qq', 'update'], options)) return false;
     const packages: string[] = [];
     if (!installedChromium()) packages.push('chromium');
+    // It brings the programs of Apache, and no service that would be started.
+    if (!existsSync(APACHE_MODULE)) packages.push('libapache2-mod-auth-openidc');
     if (!installedPostgres()) {
       // Only the programs are wanted: no cluster is created, so none is started.
       mkdirSync(CLUSTER_DEFAULTS, { recursive: true });
@@ -142,7 +148,8 @@ function report(): void {
     problems.push(`CI allows no skipped tests; skipped: ${totals.skipped}.`);
   }
   if (ci) problems.push(...leftOut);
-  else if (leftOut.length > 0) leftOut.push('As root on Debian or Ubuntu, `npm test -- --install` installs both.');
+  else if (leftOut.length > 0)
+    leftOut.push('As root on Debian or Ubuntu, `npm test -- --install` installs what is missing.');
   console.log(`\n${[...(ci ? [] : leftOut), ...problems].map((line) => `${line}\n`).join('')}`);
   const failed = totals.failed + problems.length;
   console.log(`${totals.passed} passed, ${failed} failed${totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''}`);

@@ -33,21 +33,28 @@ export function startServer(settings: Record<string, string>): ServerProcess {
   return start(['src/server.ts'], settings);
 }
 
-/** Runs the command line to its end and returns what it printed as JSON. */
-export async function runCommand(args: string[], settings: Record<string, string>): Promise<Record<string, unknown>> {
-  const command = start(['src/cli.ts', ...args, '--json'], settings);
+/** Runs the command line to its end, with `input` as its standard input, and returns what it printed as JSON. */
+export async function runCommand(
+  args: string[],
+  settings: Record<string, string>,
+  input?: string,
+): Promise<Record<string, unknown>> {
+  const command = start(['src/cli.ts', ...args, '--json'], settings, input);
   const { code } = await command.exited;
   if (code !== 0) throw new Error(`the command ${args.join(' ')} failed: ${command.stderr}`);
   return JSON.parse(command.stdout) as Record<string, unknown>;
 }
 
-function start(args: string[], settings: Record<string, string>): ServerProcess {
+function start(args: string[], settings: Record<string, string>, input = ''): ServerProcess {
   const child = spawn(process.execPath, args, {
     cwd: root,
     env: { PATH: process.env['PATH'], ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
   children.add(child);
+  // a program that reads no input may be gone before it is sent
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));

@@ -1,0 +1,5 @@
+module gatehouse/test/relying-parties/oauth2-proxy
+
+go 1.23
+
+require github.com/oauth2-proxy/oauth2-proxy/v7 v7.8.1

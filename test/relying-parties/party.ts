@@ -1,0 +1,103 @@
+// What a relying party of the walk is: how it registers, how it is started, and how its process ends.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface Party {
+  /** Its folder here, and its name for people. */
+  folder: string;
+  name: string;
+  /** Fetches and builds what is not on the machine. */
+  fetch?(): void;
+  /** The version that runs, or what must be installed before any does. */
+  version(): string | { missing: string };
+  /** The path of its redirect address. */
+  callback: string;
+  /** What it asks the authorization endpoint for, unless it is a code. */
+  responseType?: string;
+  /** Whether it sends its secret in the form, instead of by HTTP Basic. */
+  secretInForm?: boolean;
+  /** Whether it cannot prove by PKCE that it began the sign-in. */
+  withoutPkce?: boolean;
+  /** Where it is told of a sign-out elsewhere, by the service itself or by a frame in the browser: paths with their queries. */
+  backchannelLogout?: string;
+  frontchannelLogout?: string;
+  /** Whether it signs its requests, with its secret (OpenID Connect Core 6.1). */
+  signsRequests?: boolean;
+  /** Whether its page can ask for new tokens. */
+  refreshes: boolean;
+  /** The program: everything about its client comes by the environment, and `work` is a folder for its files. */
+  command(work: string): { program: string; args: string[] };
+}
+
+/** What a program finds in its environment. */
+export interface PartySettings {
+  ISSUER: string;
+  CLIENT_ID: string;
+  CLIENT_SECRET: string;
+}
+
+export interface PartyProcess {
+  stop(): Promise<void>;
+  /** What it printed so far. */
+  output(): string;
+}
+
+const startLimit = 60_000; // milliseconds
+
+/** Starts the party's program and waits until it listens. */
+export async function startParty(party: Party, port: number, settings: PartySettings): Promise<PartyProcess> {
+  const work = mkdtempSync(join(tmpdir(), `gatehouse-${party.folder}-`));
+  const folder = join(import.meta.dirname, party.folder);
+  const { program, args } = party.command(work);
+  const own = { PORT: String(port), SESSION_KEY: sessionKey, WORK: work };
+  // a file, since Apache cannot open a pipe of Node's as its log
+  const printed = openSync(join(work, 'printed'), 'a');
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: work, ...own, ...settings },
+    stdio: ['ignore', printed, printed],
+  });
+  closeSync(printed);
+  const output = () => readFileSync(join(work, 'printed'), 'utf8');
+  const ended = new Promise<void>((resolve) => {
+    child.once('close', () => resolve());
+    child.once('error', () => resolve());
+  });
+  const stop = async () => {
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), 10_000);
+    await ended;
+    clearTimeout(timer);
+    rmSync(work, { recursive: true, force: true });
+  };
+  try {
+    await listening(child, port, output);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop, output };
+}
+
+/** Encrypts the sessions of those parties that keep them in a cookie: 32 bytes. */
+const sessionKey = 'a test has no secrets to keep ..';
+
+async function listening(child: ChildProcess, port: number, printed: () => string): Promise<void> {
+  for (const begin = Date.now(); ; await delay(20)) {
+    const socket = connect(port, '127.0.0.1');
+    try {
+      await once(socket, 'connect');
+      return;
+    } catch {
+      if (child.exitCode !== null || child.pid === undefined) throw new Error(`it ended at its start: ${printed()}`);
+      if (Date.now() - begin > startLimit) throw new Error(`it does not listen: ${printed()}`);
+    } finally {
+      socket.destroy();
+    }
+  }
+}

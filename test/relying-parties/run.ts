@@ -1,0 +1,83 @@
+// Walks a browser through every relying party, and through those that need more than npm's and Debian's packages, which it fetches.
+//
+//   node test/relying-parties/run.ts                          all of them
+//   node test/relying-parties/run.ts apache authlib           these
+//   node test/relying-parties/run.ts --fault secret apache    set up wrongly (secret, redirect_uri or logout_uri): the walk must fail
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parties } from './parties.ts';
+import { fetchedParties } from './fetched-parties.ts';
+import { startProvider } from './provider.ts';
+import { type Fault, hearsOfSignOuts, launchBrowser, type Progress, visit } from './walk.ts';
+
+const { values, positionals } = parseArgs({ options: { fault: { type: 'string' } }, allowPositionals: true });
+const all = [...parties, ...fetchedParties];
+const unknown = positionals.find((name) => !all.some((party) => party.folder === name));
+if (unknown !== undefined || ![undefined, 'secret', 'redirect_uri', 'logout_uri'].includes(values.fault)) {
+  console.error(
+    `Usage: run.ts [--fault secret|redirect_uri|logout_uri] [${all.map((party) => party.folder).join('|')} …]`,
+  );
+  process.exit(2);
+}
+const chromium = [process.env['CHROMIUM'], '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
+  (path) => path !== undefined && existsSync(path),
+);
+if (chromium === undefined) {
+  console.error('There is no Chromium: install it, or set CHROMIUM to the path of one.');
+  process.exit(2);
+}
+
+const rows: string[][] = [];
+const problems: string[] = [];
+const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-parties-'));
+const provider = await startProvider({ DATA_DIR: dataDir });
+const browser = await launchBrowser(chromium);
+try {
+  for (const party of all.filter(({ folder }) => positionals.length === 0 || positionals.includes(folder))) {
+    console.log(`${party.name} …`);
+    const progress: Progress = { signedIn: false, refreshed: false, signedOut: false, signedOutElsewhere: false };
+    let version: string | { missing: string } = '';
+    let seconds = '';
+    try {
+      party.fetch?.();
+      version = party.version();
+      if (typeof version !== 'string') throw new Error(`${party.name}: it needs ${version.missing}`);
+      const begin = performance.now();
+      await visit({ party, provider, browser, fault: values.fault as Fault | undefined }, progress);
+      seconds = ((performance.now() - begin) / 1000).toFixed(1);
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+    }
+    const { signedIn, refreshed, signedOut, signedOutElsewhere } = progress;
+    rows.push([
+      party.name,
+      typeof version === 'string' ? version : '',
+      signedIn ? 'yes' : 'NO',
+      party.refreshes ? (refreshed ? 'yes' : 'NO') : '-',
+      signedOut ? 'yes' : 'NO',
+      hearsOfSignOuts(party) ? (signedOutElsewhere ? 'yes' : 'NO') : '-',
+      seconds,
+    ]);
+  }
+} finally {
+  await browser.close();
+  await provider.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+}
+print([['RELYING PARTY', 'VERSION', 'SIGNED IN', 'REFRESHED', 'SIGNED OUT', 'ELSEWHERE', 'SECONDS'], ...rows]);
+for (const problem of problems) console.error(`\n${problem}`);
+process.exitCode = problems.length > 0 ? 1 : 0;
+
+function print(table: string[][]): void {
+  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
+  console.log();
+  for (const row of table)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    );
+}
