@@ -41,6 +41,7 @@ import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
 import type { ServerOptions } from './http/server-options.ts';
+import { refuseUnreadable } from './http/unreadable-requests.ts';
 import {
   assertionSigningAlgorithms,
   clientAuthenticationMethods,
@@ -165,7 +166,13 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     requestTimeout: 15_000,
     handlerTimeout: 20_000,
     connectionTimeout: 0,
-    http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
+    // a request without Host is refused by us, in our form
+    http: {
+      maxHeaderSize: 16 * 1024,
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 1_000,
+      requireHostHeader: false,
+    },
     routerOptions: { maxParamLength: 255 },
     exposeHeadRoutes: false,
     // what the framework refuses before any hook runs gets the same headers and form
@@ -173,6 +180,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       reply.headers(headersOfEveryResponse(config.secureCookies));
       jsonErrors(error, request, reply);
     },
+    clientErrorHandler: refuseUnreadable(logger as FastifyBaseLogger, config.secureCookies),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     return503OnClosing: true,
     forceCloseConnections: 'idle',

@@ -1,4 +1,4 @@
-// The headers of every response (security requirements R57, R96), and what is refused before any route: long addresses, wrong methods.
+// The headers of every response (security requirements R57, R96), and what is refused before any route: requests to no host, long addresses, wrong methods.
 import type { FastifyInstance } from 'fastify';
 import { OAuthError } from '../oauth/errors.ts';
 
@@ -23,6 +23,9 @@ export function securityHeaders(app: FastifyInstance, https: boolean): void {
     done();
   });
   app.addHook('onRequest', (request, _reply, done) => {
+    // RFC 9112 3.2: HTTP/1.1 names the host
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
+      return done(new OAuthError('invalid_request', 'the header Host is missing', 400));
     if (request.url.length <= maxUrl) return done();
     done(new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414));
   });
