@@ -7,7 +7,7 @@ import { createPasswordHashing } from './crypto/password-hashing.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
 import type { Database } from './database/database.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
-import { adminEndpoint } from './endpoints/admin/routes.ts';
+import { adminEndpoint, nameAdminVersion } from './endpoints/admin/routes.ts';
 import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
@@ -190,6 +190,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     closing = true;
   });
   metrics.measure(app);
+  nameAdminVersion(app, basePath);
   securityHeaders(app, config.secureCookies);
   await app.register(fastifyCookie);
 

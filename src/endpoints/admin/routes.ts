@@ -18,6 +18,14 @@ const described: AdminRoute[] = [...clientRoutes, ...userRoutes, ...operationRou
 /** Every admin route, as registered and as documented. */
 export const adminRoutes: readonly AdminRoute[] = [...described, openapiRoute(described)];
 
+/** Names the version of the admin routes in every answer below them, also where no route is. */
+export function nameAdminVersion(app: FastifyInstance, basePath: string): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.url.startsWith(`${basePath}/admin/api/`)) reply.header('api-version', apiVersion);
+    done();
+  });
+}
+
 export async function adminEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { store, metrics } = options;
   onlyJson(app);
@@ -29,7 +37,7 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   });
 
   app.addHook('onRequest', async (request, reply) => {
-    noStore(reply).header('api-version', apiVersion);
+    noStore(reply);
     actors.set(request, { actor: await requireAdministrator(request, store), address: clientAddress(request) });
   });
   for (const route of adminRoutes) {
