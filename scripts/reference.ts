@@ -98,7 +98,7 @@ const events: Record<AuditEventType, string> = {
   'user.password_changed': 'A password was set, perhaps with other members; the detail names them',
   'consent.granted': 'A person allowed scopes to a client',
   'consent.denied': 'A person refused them',
-  'consent.withdrawn': 'A person withdrew what was allowed',
+  'consent.withdrawn': 'A person, or an administrator for them, withdrew what was allowed',
   'client.registered': 'A client registered itself',
   'client.collected': 'A client collected the credentials of a registration that was approved: it is enabled',
   'client.updated': 'A registration was changed, by its client or an administrator',

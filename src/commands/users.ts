@@ -4,10 +4,8 @@ import type { Config } from '../config.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
 import { userView } from '../http/administrator-views.ts';
 import { firstProblem, isTextClaim, newUserShape, password as passwordShape } from '../oauth/administration.ts';
-import { invalidRequest, notFound } from '../oauth/errors.ts';
-import type { Store } from '../repositories/index.ts';
-import type { User } from '../repositories/users.ts';
-import { by, type Command, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
+import { invalidRequest } from '../oauth/errors.ts';
+import { by, type Command, findUser, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
 
 async function readPassword(config: Config): Promise<string> {
   if (process.stdin.isTTY)
@@ -41,12 +39,6 @@ function readValue(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-async function findUser(store: Store, username: string): Promise<User> {
-  const user = await store.users.findByUsername(username);
-  if (!user) throw notFound(`there is no user ${username}`);
-  return user;
 }
 
 export const userCommands: Record<string, Command> = {

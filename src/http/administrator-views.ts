@@ -1,6 +1,7 @@
 // Users, clients and the rest as administrators see them: snake_case, without secrets.
 import type { ViewedEvent } from '../repositories/audit-view.ts';
 import type { Client } from '../repositories/clients.ts';
+import type { Grant } from '../repositories/grants.ts';
 import type { SessionSummary } from '../repositories/sessions.ts';
 import type { User } from '../repositories/users.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
@@ -53,6 +54,15 @@ export function sessionView(session: SessionSummary): Record<string, unknown> {
     expires_at: session.expiresAt.toISOString(),
     address: session.address,
     user_agent: session.userAgent,
+  };
+}
+
+export function grantView(grant: Grant): Record<string, unknown> {
+  return {
+    client_id: grant.clientId,
+    client_name: grant.clientName,
+    scope: grant.scope.join(' '),
+    created_at: grant.createdAt.toISOString(),
   };
 }
 

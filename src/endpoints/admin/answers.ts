@@ -57,6 +57,7 @@ const session = z.object({
   address: z.string().optional(),
   user_agent: z.string().optional(),
 });
+const grant = z.object({ client_id: z.string(), client_name: z.string(), scope: z.string(), created_at: time });
 const auditEvent = z.object({
   id: z.string(),
   at: time,
@@ -97,6 +98,8 @@ export const answers = {
   UserPage: page('users', user),
   Session: session,
   SessionPage: page('sessions', session),
+  Grant: grant,
+  GrantPage: page('grants', grant),
   AuditEvent: auditEvent,
   AuditEventPage: page('events', auditEvent),
   Key: key,

@@ -9,11 +9,12 @@ import type { ServerOptions } from '../../http/server-options.ts';
 import { type Actor, createAdministration } from '../../repositories/administration.ts';
 import { clientRoutes } from './clients.ts';
 import { apiVersion, openapiRoute } from './openapi.ts';
+import { grantRoutes } from './grants.ts';
 import { operationRoutes } from './operations.ts';
 import { type AdminRoute, readBody } from './route.ts';
 import { userRoutes } from './users.ts';
 
-const described: AdminRoute[] = [...clientRoutes, ...userRoutes, ...operationRoutes];
+const described: AdminRoute[] = [...clientRoutes, ...userRoutes, ...grantRoutes, ...operationRoutes];
 
 /** Every admin route, as registered and as documented. */
 export const adminRoutes: readonly AdminRoute[] = [...described, openapiRoute(described)];
