@@ -150,6 +150,7 @@ ${settingTables()}
 
 All hang below the issuer (\`BASE_URL\`). A name in the last column is the one under which the discovery documents give the
 address: the names of the service’s own stand in \`/.well-known/oauth-authorization-server\` only.
+The discovery documents, the keys, the health checks and the pages’ own files answer HEAD, too; nothing else does.
 
 ${table(
   ['Address', 'What it does', 'Name'],
