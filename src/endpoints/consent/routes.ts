@@ -137,8 +137,12 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
 }
 
 /** The values that a scope would release, as a person reads them. */
-function releasedValues(user: User, scope: string): { claim: string; value: string }[] {
-  return Object.entries(releasedClaims(user, [scope])).map(([claim, value]) => ({ claim, value: readable(value) }));
+function releasedValues(user: User, scope: string): Pages['consent']['scopes'][number]['claims'] {
+  return Object.entries(releasedClaims(user, [scope])).map(([claim, value]) => {
+    if (claim !== 'updated_at') return { claim, value: readable(value) };
+    const day = new Date(Number(value) * 1000);
+    return { claim, value: day.toISOString().slice(0, 10), day };
+  });
 }
 
 function readable(value: unknown): string {
