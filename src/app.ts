@@ -19,6 +19,7 @@ import { jwksEndpoint } from './endpoints/jwks/routes.ts';
 import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
+import { pushedAuthorizationRequestEndpoint } from './endpoints/pushed-authorization-request/routes.ts';
 import { introspectionEndpoint } from './endpoints/introspection/routes.ts';
 import { registrationModes } from './endpoints/registration/deferred.ts';
 import { registrationEndpoint } from './endpoints/registration/routes.ts';
@@ -40,24 +41,29 @@ import { createMetrics } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
+import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
 import { refuseUnreadable } from './http/unreadable-requests.ts';
 import {
   assertionSigningAlgorithms,
   clientAuthenticationMethods,
   idTokenSigningAlgorithms,
+  requestObjectSigningAlgorithms,
 } from './oauth/client-metadata.ts';
+import { acrValues } from './oauth/acr.ts';
 import { supportedClaims } from './oauth/claims.ts';
 import { notFound } from './oauth/errors.ts';
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from './oauth/response-encryption.ts';
 import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
+import { subjectTypes } from './oauth/subject-type.ts';
 import { createGuardedFetch } from './outbound/guarded-fetch.ts';
 import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
-import { passwordAcr } from './tokens/id-token.ts';
 import { openKeyRing } from './tokens/key-ring.ts';
+import { createRequestObjects } from './tokens/request-object.ts';
 import { createTokenService } from './tokens/token-service.ts';
 
 export interface AppOptions {
@@ -70,6 +76,7 @@ export interface AppOptions {
 /** Addresses with a standard name in the discovery documents. */
 export const standardEndpoints = {
   authorization_endpoint: '/authorize',
+  pushed_authorization_request_endpoint: '/par',
   token_endpoint: '/token',
   revocation_endpoint: '/revoke',
   introspection_endpoint: '/introspect',
@@ -92,6 +99,7 @@ const crossOriginPaths = [
   '/.well-known/openid-configuration',
   '/.well-known/oauth-authorization-server',
   '/jwks',
+  '/par',
   '/token',
   '/revoke',
   '/user/info',
@@ -101,17 +109,24 @@ const keyRingInterval = 30_000; // milliseconds
 export async function buildApp({ config, database, secretBox, logger }: AppOptions): Promise<FastifyInstance> {
   const store = createStore(database);
   const clients = createClientCache(store);
-  const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
+  const keyRing = await openKeyRing({
+    store,
+    secretBox,
+    idTokenLifetime: config.lifetimes.idToken,
+    onEvent: (event) => logger.info({ event: event.type, ...event }, 'audit'),
+  });
   const { issuer, basePath, lifetimes } = config;
+  const fetchDocument = createGuardedFetch(config.outboundAllow);
+  const clientKeys = createClientKeys(fetchDocument);
   const tokens = createTokenService({
     issuer,
     keyRing,
     secretBox,
     findClient: clients.find,
+    clientKeys,
     lifetimes,
     rotateConfidential: config.rotateConfidential,
   });
-  const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
   const limits = createLimits(database, config.limits);
   const passwords = createPasswordHashing({
     concurrency: config.passwordHashConcurrency,
@@ -149,12 +164,20 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       audit,
       clientKeys,
       issuer,
-      tokenPath: '/token',
+      // RFC 7523 3, RFC 9126 2
+      audiencePaths: ['/token', '/par'],
     }),
     audit,
     limits,
     metrics,
     clientKeys,
+    checkSector: createSectorCheck(fetchDocument),
+    requestObjects: createRequestObjects({
+      issuer,
+      clientKeys,
+      fetchDocument,
+      unsigned: config.requestObjectUnsigned,
+    }),
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
 
@@ -191,7 +214,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   metrics.measure(app);
   nameAdminVersion(app, basePath);
-  securityHeaders(app, config.secureCookies);
+  const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
+  securityHeaders(app, config.secureCookies, crossOriginAddresses);
   await app.register(fastifyCookie);
 
   const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
@@ -206,23 +230,27 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     claims: supportedClaims,
     clientAuthenticationMethods,
     assertionAlgorithms: assertionSigningAlgorithms,
-    idTokenAlgorithms: idTokenSigningAlgorithms,
-    acrValues: [passwordAcr],
+    signingAlgorithms: idTokenSigningAlgorithms,
+    requestObjectAlgorithms: requestObjectSigningAlgorithms.filter(
+      (alg) => alg !== 'none' || config.requestObjectUnsigned,
+    ),
+    keyManagementAlgorithms,
+    contentEncryptionAlgorithms,
+    subjectTypes,
+    acrValues,
     locales: renderer.availableLocales,
     registrationModes,
   };
 
   await app.register(
     async (root) => {
-      await crossOrigin(
-        root,
-        crossOriginPaths.map((path) => basePath + path),
-      );
+      await crossOrigin(root, crossOriginAddresses);
       await root.register(discoveryEndpoint, { ...options, capabilities });
       await root.register(jwksEndpoint, options);
       await root.register(registrationEndpoint, options);
       await root.register(authorizationEndpoint, options);
       await root.register(authenticationEndpoint, options);
+      await root.register(pushedAuthorizationRequestEndpoint, options);
       await root.register(loginEndpoint, options);
       await root.register(consentEndpoint, options);
       await root.register(pagesEndpoint, { ...options, renderer });
@@ -253,14 +281,18 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
-    if (kind === undefined || kind === 'keys') refreshKeys();
+    if (kind === undefined || kind === 'keys') void tendKeys();
   });
-  const refreshKeys = () =>
-    void keyRing.refresh().catch((error: unknown) => {
+  const tendKeys = async () => {
+    try {
+      await keyRing.refresh();
+      await keyRing.rotateDue({ interval: lifetimes.keyRotationInterval, lead: lifetimes.keyPublicationLead });
+    } catch (error) {
       // a start that failed, and a stop, close the database under it
-      if (!closing) logger.error({ err: error }, 'the keys could not be read');
-    });
-  const timer = setInterval(refreshKeys, keyRingInterval);
+      if (!closing) logger.error({ err: error }, 'the keys could not be read or rotated');
+    }
+  };
+  const timer = setInterval(() => void tendKeys(), keyRingInterval);
   app.addHook('onClose', async () => clearInterval(timer));
   return app;
 }

@@ -12,6 +12,7 @@ afterAll(() => service?.stop());
 
 const expected = [
   'DELETE /admin/api/clients/:id',
+  'DELETE /admin/api/keys/:kid',
   'DELETE /admin/api/sessions/:id',
   'DELETE /admin/api/users/:sub',
   'DELETE /admin/api/users/:sub/grants/:client_id',
@@ -75,6 +76,7 @@ const expected = [
   'POST /introspect',
   'POST /login',
   'POST /logout',
+  'POST /par',
   'POST /register',
   'POST /revoke',
   'POST /token',

@@ -62,6 +62,7 @@ export function grantView(grant: Grant): Record<string, unknown> {
     client_id: grant.clientId,
     client_name: grant.clientName,
     scope: grant.scope.join(' '),
+    claims: grant.claims,
     created_at: grant.createdAt.toISOString(),
   };
 }

@@ -51,6 +51,7 @@ test('grants of a user are listed newest first and whole, page by page (decision
     client_id: expect.any(String),
     client_name: expect.stringMatching(/^Harbour \d$/),
     scope: expect.stringMatching(/^(openid email|email openid)$/),
+    claims: [],
     created_at: expect.stringMatching(/Z$/),
   });
   const found: unknown[] = [];

@@ -57,7 +57,13 @@ const session = z.object({
   address: z.string().optional(),
   user_agent: z.string().optional(),
 });
-const grant = z.object({ client_id: z.string(), client_name: z.string(), scope: z.string(), created_at: time });
+const grant = z.object({
+  client_id: z.string(),
+  client_name: z.string(),
+  scope: z.string(),
+  claims: z.array(z.string()).describe('Single claims beside those of the scopes.'),
+  created_at: time,
+});
 const auditEvent = z.object({
   id: z.string(),
   at: time,
