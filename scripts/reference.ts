@@ -106,7 +106,7 @@ const events: Record<AuditEventType, string> = {
   'user.password_changed': 'A password was set, perhaps with other members; the detail names them',
   'consent.granted': 'A person allowed scopes to a client',
   'consent.denied': 'A person refused them',
-  'consent.withdrawn': 'A person withdrew what was allowed',
+  'consent.withdrawn': 'A person, or an administrator for them, withdrew what was allowed',
   'client.registered': 'A client registered itself',
   'client.collected': 'A client collected the credentials of a registration that was approved: it is enabled',
   'client.updated': 'A registration was changed, by its client or an administrator',
@@ -162,6 +162,7 @@ ${settingTables()}
 
 All hang below the issuer (\`BASE_URL\`). A name in the last column is the one under which the discovery documents give the
 address: the names of the service’s own stand in \`/.well-known/oauth-authorization-server\` only.
+The discovery documents, the keys, the health checks and the pages’ own files answer HEAD, too; nothing else does.
 
 ${table(
   ['Address', 'What it does', 'Name'],

@@ -7,7 +7,7 @@ import { createPasswordHashing } from './crypto/password-hashing.ts';
 import type { SecretBox } from './crypto/secret-box.ts';
 import type { Database } from './database/database.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
-import { adminEndpoint } from './endpoints/admin/routes.ts';
+import { adminEndpoint, nameAdminVersion } from './endpoints/admin/routes.ts';
 import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
@@ -44,6 +44,7 @@ import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
 import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
+import { refuseUnreadable } from './http/unreadable-requests.ts';
 import {
   assertionSigningAlgorithms,
   clientAuthenticationMethods,
@@ -191,7 +192,13 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     requestTimeout: 15_000,
     handlerTimeout: 20_000,
     connectionTimeout: 0,
-    http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
+    // a request without Host is refused by us, in our form
+    http: {
+      maxHeaderSize: 16 * 1024,
+      headersTimeout: 10_000,
+      connectionsCheckingInterval: 1_000,
+      requireHostHeader: false,
+    },
     routerOptions: { maxParamLength: 255 },
     exposeHeadRoutes: false,
     // what the framework refuses before any hook runs gets the same headers and form
@@ -199,6 +206,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       reply.headers(headersOfEveryResponse(config.secureCookies));
       jsonErrors(error, request, reply);
     },
+    clientErrorHandler: refuseUnreadable(logger as FastifyBaseLogger, config.secureCookies),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
     return503OnClosing: true,
     forceCloseConnections: 'idle',
@@ -208,6 +216,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     closing = true;
   });
   metrics.measure(app);
+  nameAdminVersion(app, basePath);
   const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
   securityHeaders(app, config.secureCookies, crossOriginAddresses);
   await app.register(fastifyCookie);

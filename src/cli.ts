@@ -40,7 +40,14 @@ function help(): string {
 }
 
 function complaint(error: unknown): string {
-  if (error instanceof OAuthError) return `${error.description.charAt(0).toUpperCase()}${error.description.slice(1)}.`;
+  if (error instanceof OAuthError) {
+    // a sentence gets its capital; one that begins with the name of a member keeps the name as it is
+    const words = error.description.replace(
+      /^(the|this|there|an?|nothing|something) /,
+      (word) => word.charAt(0).toUpperCase() + word.slice(1),
+    );
+    return `${words}.`;
+  }
   if (error instanceof DatabaseUnavailable)
     return 'The database cannot be reached: check DATABASE_URL, or DATA_DIR in embedded mode.';
   if (

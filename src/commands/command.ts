@@ -5,8 +5,10 @@ import type { Config } from '../config.ts';
 import { openConnection } from '../connection.ts';
 import { createSecretBox, type SecretBox } from '../crypto/secret-box.ts';
 import { migrate } from '../database/migrations.ts';
+import { notFound } from '../oauth/errors.ts';
 import { type Administration, createAdministration } from '../repositories/administration.ts';
 import { createStore, type Store } from '../repositories/index.ts';
+import type { User } from '../repositories/users.ts';
 
 /** The command was called wrongly; the message is one line that says how to call it. */
 export class UsageError extends Error {}
@@ -47,6 +49,13 @@ export async function withDatabase<T>(config: Config, work: (context: Context) =
   } finally {
     await connection.close();
   }
+}
+
+/** @throws OAuthError not_found */
+export async function findUser(store: Store, username: string): Promise<User> {
+  const user = await store.users.findByUsername(username);
+  if (!user) throw notFound(`there is no user ${username}`);
+  return user;
 }
 
 export function parse<const O extends NonNullable<ParseArgsConfig['options']>>(

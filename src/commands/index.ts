@@ -1,6 +1,7 @@
 // Every command of the command line by its name.
 import { clientCommands } from './clients.ts';
 import type { Command } from './command.ts';
+import { grantCommands } from './grants.ts';
 import { logoutDeliveryCommands } from './logout-deliveries.ts';
 import { operationCommands } from './operations.ts';
 import { userCommands } from './users.ts';
@@ -9,6 +10,7 @@ export { UsageError } from './command.ts';
 
 export const commands: Record<string, Command> = {
   ...userCommands,
+  ...grantCommands,
   ...clientCommands,
   ...logoutDeliveryCommands,
   ...operationCommands,

@@ -3,11 +3,9 @@ import { text as readAll } from 'node:stream/consumers';
 import type { Config } from '../config.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
 import { userView } from '../http/administrator-views.ts';
-import { firstProblem, newUserShape, password as passwordShape } from '../oauth/administration.ts';
-import { invalidRequest, notFound } from '../oauth/errors.ts';
-import type { Store } from '../repositories/index.ts';
-import type { User } from '../repositories/users.ts';
-import { by, type Command, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
+import { firstProblem, isTextClaim, newUserShape, password as passwordShape } from '../oauth/administration.ts';
+import { invalidRequest } from '../oauth/errors.ts';
+import { by, type Command, findUser, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
 
 async function readPassword(config: Config): Promise<string> {
   if (process.stdin.isTTY)
@@ -20,13 +18,14 @@ async function readPassword(config: Config): Promise<string> {
 
 const hashPassword = (password: string) => createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
 
-/** `name=value` pairs; a value that parses as a JSON object, number or boolean is one, else it is text. */
+/** `name=value` pairs; a value that parses as a JSON object, number or boolean is one unless its claim is text, else it is text. */
 function readPairs(pairs: string[]): Record<string, unknown> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const equals = pair.indexOf('=');
       if (equals < 1) throw new UsageError(`--claim takes name=value, not ${pair}.`);
-      return [pair.slice(0, equals), readValue(pair.slice(equals + 1))];
+      const [name, value] = [pair.slice(0, equals), pair.slice(equals + 1)];
+      return [name, isTextClaim(name) ? value : readValue(value)];
     }),
   );
 }
@@ -40,12 +39,6 @@ function readValue(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-async function findUser(store: Store, username: string): Promise<User> {
-  const user = await store.users.findByUsername(username);
-  if (!user) throw notFound(`there is no user ${username}`);
-  return user;
 }
 
 export const userCommands: Record<string, Command> = {
@@ -120,6 +113,17 @@ export const userCommands: Record<string, Command> = {
         json: userView(user),
         text: `The user ${user.username} is disabled; all sessions and tokens of it are dead.`,
       };
+    },
+  },
+  'user enable': {
+    usage: 'NAME',
+    summary: 'Lets a disabled user sign in again.',
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['NAME']);
+      const user = await withDatabase(config, async ({ store, administration }) =>
+        administration.changeUser(by, (await findUser(store, positionals[0]!)).sub, { status: 'enabled' }),
+      );
+      return { json: userView(user), text: `The user ${user.username} is enabled.` };
     },
   },
   'user set-password': {

@@ -1,6 +1,7 @@
 // Users, clients and the rest as administrators see them: snake_case, without secrets.
 import type { ViewedEvent } from '../repositories/audit-view.ts';
 import type { Client } from '../repositories/clients.ts';
+import type { Grant } from '../repositories/grants.ts';
 import type { LogoutDeliverySummary } from '../repositories/logout-deliveries.ts';
 import type { SessionSummary } from '../repositories/sessions.ts';
 import type { User } from '../repositories/users.ts';
@@ -69,6 +70,16 @@ export function logoutDeliveryView(delivery: LogoutDeliverySummary): Record<stri
     created_at: delivery.createdAt.toISOString(),
     next_attempt_at: delivery.nextAttemptAt?.toISOString(),
     finished_at: delivery.finishedAt?.toISOString(),
+  };
+}
+
+export function grantView(grant: Grant): Record<string, unknown> {
+  return {
+    client_id: grant.clientId,
+    client_name: grant.clientName,
+    scope: grant.scope.join(' '),
+    claims: grant.claims,
+    created_at: grant.createdAt.toISOString(),
   };
 }
 

@@ -36,9 +36,13 @@ export function onlyJson(app: FastifyInstance): void {
   addJsonParser(app, { depth: 16, members: 256 });
 }
 
-/** Reads application/json beside what is read already. @param limits levels of nesting, members in one place */
+/**
+ * Reads application/json beside what is read already; an empty body is none, since many programs name the type of a body
+ * that they do not send. @param limits levels of nesting, members in one place
+ */
 export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
   app.addContentTypeParser(/^application\/json *(;.*)?$/i, { parseAs: 'string' }, (_request, body, done) => {
+    if (body === '') return done(null, undefined);
     try {
       const value: unknown = JSON.parse(body as string);
       check(value, 1, limits);

@@ -214,6 +214,7 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
     );
   const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
   const times = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' });
+  const minutes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' });
   return {
     locale,
     dir: direction(locale),
@@ -228,6 +229,8 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
     initial: (name: string): string => initial(name, locale),
     date: (value: Date): string => dates.format(value),
     time: (value: Date): string => times.format(value),
+    /** "2 minutes", rounded up. @param seconds until then */
+    minutes: (seconds: number): string => minutes.format(Math.max(1, Math.ceil(seconds / 60))),
   };
 }
 

@@ -1,4 +1,4 @@
-// The headers of every response (security requirements R57, R96), and what is refused before any route: long and malformed addresses, wrong methods.
+// The headers of every response (security requirements R57, R96), and what is refused before any route: requests to no host, long and malformed addresses, wrong methods.
 import type { FastifyInstance } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
 import { isPercentEncoded } from './parameters.ts';
@@ -25,7 +25,10 @@ export function securityHeaders(app: FastifyInstance, https: boolean, crossOrigi
     done();
   });
   app.addHook('onRequest', (request, _reply, done) => {
-    const { url } = request;
+    const { url, headers, raw } = request;
+    // RFC 9112 3.2: HTTP/1.1 names the host
+    if (headers.host === undefined && raw.httpVersion === '1.1')
+      return done(invalidRequest('the header Host is missing'));
     if (url.length > maxUrl)
       return done(new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414));
     const query = url.indexOf('?');

@@ -63,7 +63,7 @@ export type LoginProblem =
   | 'expired' // the form or the request behind it is too old
   | 'tampered' // the anti-forgery token or the origin did not match
   | 'busy' // too many sign-ins at once: try again in a moment
-  | 'throttled' // too many failures
+  | 'throttled' // too many tries from this network
   | 'client' // unknown or disabled client, or wrong redirect_uri: not the person's fault, no form
   | 'request' // the application sent a faulty request: not the person's fault, no form
   | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
@@ -76,6 +76,8 @@ export interface Pages {
     /** What the person typed before, or login_hint. */
     username?: string;
     problem?: LoginProblem;
+    /** With `throttled`: seconds until the next try. */
+    wait?: number;
     /** Fields that the problem is about: each gets its own sentence (`login.field.username`, `login.field.password`). */
     fields?: ('username' | 'password')[];
     /** Set when a person is signed in already and is asked again (prompt=login, max_age). */
@@ -93,10 +95,10 @@ export interface Pages {
     form: FormView;
     /** Where to switch the account: a path that signs in as somebody else and returns here. */
     switchAccountUri: string;
-    /** What is asked for, one entry a scope, with the values that would be released (name of the claim, its text). */
-    scopes: { scope: string; claims: { claim: string; value: string }[] }[];
+    /** What is asked for, one entry a scope, with the values that would be released (name of the claim, its text, and its day if it is one). */
+    scopes: { scope: string; claims: { claim: string; value: string; day?: Date }[] }[];
     /** Single claims beside those of the scopes, each with its text, which is empty where there is no value yet. */
-    claims?: { claim: string; value: string }[];
+    claims?: { claim: string; value: string; day?: Date }[];
     problem?: 'expired' | 'tampered';
   };
   /** "Continue to CLIENT as USER", one protected button (the /authenticate short form). */
@@ -161,6 +163,8 @@ export interface Pages {
     action: string;
     typed?: string;
     problem?: 'unknown' | 'throttled' | 'tampered';
+    /** With `throttled`: seconds until the next try. */
+    wait?: number;
   };
   /** What registers, and the decision about it. */
   'registration-review': RegistrationFacts & {
@@ -231,6 +235,7 @@ export const examples: { [N in PageName]: [least: Pages[N], most: Pages[N]] } = 
             { claim: 'name', value: 'Ada Lovelace' },
             { claim: 'birthdate', value: '1815-12-10' },
             { claim: 'zoneinfo', value: 'Europe/London' },
+            { claim: 'updated_at', value: '2026-03-14', day: new Date('2026-03-14T09:26:53Z') },
           ],
         },
         { scope: 'email', claims: [{ claim: 'email', value: 'ada@example.org' }] },

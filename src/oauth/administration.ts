@@ -50,6 +50,11 @@ export const claimsShape = z.strictObject(
   { error: `must hold standard claims only: ${storableClaims.join(', ')}` },
 );
 
+/** True for a claim whose value is text: one that looks like a number is text, too. */
+export function isTextClaim(claim: string): boolean {
+  return Object.hasOwn(claimRules, claim) && claimRules[claim as keyof typeof claimRules].def.type === 'string';
+}
+
 const longestPassword = 128;
 
 export const password = (minLength: number) =>

@@ -71,11 +71,14 @@ const displayText = z
 
 const webUri = z
   .string({ error: 'must be a string' })
-  .refine(isWebUri, 'must be an https URL (http on loopback only) without user information or a fragment');
+  .refine(isWebUri, 'must be an https URL (http on 127.0.0.1 or [::1] only) without user information or a fragment');
 
 const uriList = z
   .array(z.string({ error: 'must be an array of strings' }), { error: 'must be an array of strings' })
   .max(20, 'must have at most 20 entries');
+
+const allowedRedirects =
+  'https, http on 127.0.0.1 or [::1], and with application_type native also http on localhost or a reverse-domain scheme; normalised, without fragment or user information';
 
 const jsonWebKey = z
   .looseObject({ kty: z.string() })
@@ -200,14 +203,14 @@ export function parseClientMetadata(
   }
   for (const uri of metadata.redirect_uris) {
     if (!isRedirectUri(uri, metadata.application_type)) {
-      throw invalidRedirectUri(
-        'redirect_uris holds an address that is not allowed: https, http on a loopback address, or for native applications a reverse-domain scheme; normalised, without fragment or user information',
-      );
+      throw invalidRedirectUri(`redirect_uris holds an address that is not allowed: ${allowedRedirects}`);
     }
   }
   for (const uri of metadata.post_logout_redirect_uris ?? []) {
     if (!isRedirectUri(uri, metadata.application_type)) {
-      throw invalidClientMetadata('post_logout_redirect_uris holds an address that is not allowed');
+      throw invalidClientMetadata(
+        `post_logout_redirect_uris holds an address that is not allowed: ${allowedRedirects}`,
+      );
     }
   }
   const frontchannel = metadata.frontchannel_logout_uri;

@@ -1,29 +1,21 @@
 // Redirect URIs: which may be registered, and when a requested one is the registered one.
 
+type ApplicationType = 'web' | 'native';
+
 const loopbackLiteral = /^http:\/\/(127\.0\.0\.1|\[::1\])(:\d{1,5})?(?=[/?]|$)/;
 
-/** https anywhere or http on loopback, as it stands after parsing, without user information or fragment (RFC 9700 4.1). */
+/** https anywhere or http on a loopback literal, as it stands after parsing, without user information or fragment (RFC 9700 4.1). */
 export function isWebUri(uri: string): boolean {
-  const url = parse(uri);
-  if (
-    !url ||
-    url.hash ||
-    uri.includes('#') ||
-    !url.hostname ||
-    url.hostname.endsWith('.') ||
-    /[;,']/.test(url.hostname)
-  )
-    return false;
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname));
+  const url = parseHosted(uri);
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackLiteral(url.hostname));
 }
 
 /**
- * May this be registered as a redirect URI? Exact, normalised, https; http only on loopback; a reverse-domain
- * private-use scheme only for native clients (RFC 8252 section 7.1).
+ * May this be registered as a redirect URI? Exact, normalised, https, or http on a loopback literal; native clients
+ * may also have http on localhost (OpenID Connect Registration 2) and a reverse-domain private-use scheme (RFC 8252 7.1).
  */
-export function isRedirectUri(uri: string, applicationType: 'web' | 'native'): boolean {
-  if (isWebUri(uri)) return true;
-  return applicationType === 'native' && isPrivateUseUri(uri);
+export function isRedirectUri(uri: string, applicationType: ApplicationType): boolean {
+  return isWebUri(uri) || (applicationType === 'native' && (isLocalhostUri(uri) || isPrivateUseUri(uri)));
 }
 
 /** Where a request object may be fetched from; a fragment only tells its versions apart (OpenID Connect Core 6.2). */
@@ -49,12 +41,16 @@ export function isPrivateUseUri(uri: string): boolean {
 }
 
 /**
- * The requested redirect URI is a registered one: octet by octet, but for the port of a loopback literal
- * (RFC 8252 section 7.3).
+ * The requested redirect URI is a registered one: octet by octet, but for the port of a native client's loopback
+ * literal (RFC 8252 section 7.3). The name localhost is compared like any other.
  */
-export function matchesRedirectUri(registered: readonly string[], requested: string): boolean {
+export function matchesRedirectUri(
+  registered: readonly string[],
+  requested: string,
+  applicationType: ApplicationType,
+): boolean {
   if (registered.includes(requested)) return true;
-  if (!loopbackLiteral.test(requested)) return false;
+  if (applicationType !== 'native' || !loopbackLiteral.test(requested)) return false;
   const port = loopbackLiteral.exec(requested)?.[2];
   if (port !== undefined && Number(port.slice(1)) > 65_535) return false;
   const bare = withoutPort(requested);
@@ -72,8 +68,20 @@ function withoutPort(uri: string): string {
   return uri.replace(loopbackLiteral, 'http://$1');
 }
 
-function isLoopbackHost(hostname: string): boolean {
+function isLocalhostUri(uri: string): boolean {
+  const url = parseHosted(uri);
+  return url?.protocol === 'http:' && url.hostname === 'localhost';
+}
+
+function isLoopbackLiteral(hostname: string): boolean {
   return hostname === '127.0.0.1' || hostname === '[::1]';
+}
+
+/** A normalised URL with a host that needs no second look, and without a fragment. */
+function parseHosted(uri: string): URL | undefined {
+  const url = parse(uri);
+  const plain = url?.hostname && !uri.includes('#') && !url.hostname.endsWith('.') && !/[;,']/.test(url.hostname);
+  return plain ? url : undefined;
 }
 
 function parse(uri: string): URL | undefined {

@@ -92,6 +92,11 @@ export function createAdministration(store: Store, onEvent: (event: AuditEvent) 
         if (!(await repositories.users.delete(sub))) throw notFound('there is no such user');
         await keepAnAdministrator(repositories, before);
       }),
+    /** Withdraws what a user granted to a client, and ends all that was issued for it. @throws OAuthError not_found */
+    withdrawGrant: (by: Actor, sub: string, clientId: string): Promise<void> =>
+      act(by, { type: 'consent.withdrawn', sub, clientId }, async (repositories) => {
+        if (!(await repositories.grants.withdraw(sub, clientId))) throw notFound('there is no such grant');
+      }),
     createClient: (by: Actor, client: NewClient): Promise<Client> =>
       act(
         by,

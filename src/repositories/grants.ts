@@ -1,5 +1,6 @@
 // The table grants: consent that is remembered until it is withdrawn.
 import { type Sql, statement } from '../database/database.ts';
+import type { Page } from './clients.ts';
 
 export interface Grant {
   clientId: string;
@@ -27,7 +28,8 @@ const add = statement(
 const list = statement(
   'grants.list',
   `SELECT g.client_id, g.scope, g.claims, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name
-     FROM grants g JOIN clients c USING (client_id) WHERE g.sub = $1 ORDER BY g.created_at DESC LIMIT 200`,
+     FROM grants g JOIN clients c USING (client_id) WHERE g.sub = $1 AND ($2::timestamptz IS NULL OR (g.created_at, g.client_id) < ($2, $3))
+    ORDER BY g.created_at DESC, g.client_id DESC LIMIT $4`,
 );
 const withdraw = statement(
   'grants.withdraw',
@@ -47,7 +49,7 @@ export function grantsRepository(sql: Sql) {
     async add(sub: string, clientId: string, scope: string[], redirectUri: string, claims: string[]): Promise<void> {
       await sql.query(add, [sub, clientId, scope, redirectUri, claims]);
     },
-    async list(sub: string): Promise<Grant[]> {
+    async list(sub: string, page: Page = { limit: 200, after: undefined }): Promise<Grant[]> {
       const rows = await sql.query<{
         client_id: string;
         scope: string[];
@@ -55,7 +57,7 @@ export function grantsRepository(sql: Sql) {
         redirect_uris: string[];
         created_at: Date;
         client_name: string;
-      }>(list, [sub]);
+      }>(list, [sub, page.after?.at, page.after?.id, page.limit]);
       return rows.map((row) => ({
         clientId: row.client_id,
         scope: row.scope,

@@ -118,6 +118,18 @@ test.each([
   expect(answer.toLowerCase()).not.toContain('access-control-allow-origin');
 });
 
+test('what is no admin route names their version, too, and other addresses do not (decisions section 1)', async () => {
+  const version = async (path: string, method = 'GET') => {
+    const { status, headers } = await fetch(service.issuer + path, { method });
+    return [status, headers.get('api-version')];
+  };
+  const named = expect.stringMatching(/^\d+\.\d+$/);
+  expect(await version('/admin/api/nowhere')).toEqual([404, named]);
+  expect(await version('/admin/api/users', 'PUT')).toEqual([405, named]);
+  expect(await version('/admin/api/users')).toEqual([401, named]);
+  expect(await version('/admin/nowhere')).toEqual([404, null]);
+});
+
 /** A request as bytes on a socket, for addresses that fetch would tidy. */
 function raw(lines: string[]): Promise<string> {
   const { hostname, port } = new URL(service.issuer);

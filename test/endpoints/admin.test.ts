@@ -260,6 +260,28 @@ describe('clients', () => {
   });
 });
 
+describe('an empty body', () => {
+  const send = (path: string, method: string) =>
+    call(`${service.issuer}/admin/api${path}`, { method, token, headers: { 'content-type': 'application/json' } });
+
+  test('is none, whatever type it is said to have (RFC 9110 8.3)', async () => {
+    const { clientId } = await service.createClient();
+    expect((await send(`/clients/${clientId}/disable`, 'POST')).status).toBe(200);
+    expect((await send(`/clients/${clientId}`, 'PATCH')).status).toBe(200);
+    expect((await send(`/users/${(await service.createUser()).sub}`, 'DELETE')).status).toBe(204);
+  });
+
+  test('where one is needed is refused with what to send (decisions section 7)', async () => {
+    const { clientId } = await service.createClient();
+    for (const path of ['/users', `/clients/${clientId}/approve`]) {
+      expect(await send(path, 'POST')).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_request', error_description: 'the body is missing: send a JSON object' },
+      });
+    }
+  });
+});
+
 describe('sessions', () => {
   test('are listed without anything that could be replayed, and ended (security R54)', async () => {
     const user = await service.createUser();

@@ -230,6 +230,21 @@ test('a loopback redirect URI matches whatever the port, and in nothing else (RF
   }
 });
 
+test('a web client gets its loopback address only as it is registered, a native one localhost, too (decisions section 3)', async () => {
+  const web = await service.createClient({ redirect_uris: ['http://127.0.0.1:8081/cb'] });
+  const native = await service.createClient({
+    application_type: 'native',
+    redirect_uris: ['http://localhost:8080/cb'],
+  });
+  const location = async ({ clientId }: TestClient, redirectUri: string) =>
+    (await ask({ prompt: 'none' }, { clientId, redirectUri })).location;
+  expect(await location(web, 'http://127.0.0.1:8081/cb')).toMatch('http://127.0.0.1:8081/cb?');
+  expect(await location(native, 'http://localhost:8080/cb')).toMatch('http://localhost:8080/cb?');
+  const refused = `${service.issuer}/login?problem=client`;
+  expect(await location(web, 'http://127.0.0.1:51004/cb')).toBe(refused);
+  expect(await location(native, 'http://localhost:51004/cb')).toBe(refused);
+});
+
 test('a code is bound to the loopback port that was asked with (RFC 6749 4.1.3)', async () => {
   const native = await service.createClient({ application_type: 'native', redirect_uris: ['http://127.0.0.1/cb'] });
   const page = await agent.authorize({ clientId: native.clientId, redirectUri: 'http://127.0.0.1:5001/cb' }, undefined);

@@ -25,7 +25,7 @@ async function json<T = Record<string, unknown>>(args: string[], stdin?: string)
 }
 
 describe('users', () => {
-  test('are made with claims of every type, sign in at once, and are listed (decisions section 8)', async () => {
+  test('are made with claims of every type, text that looks like a number included, sign in at once, and are listed (decisions section 8)', async () => {
     const made = await json(
       [
         ...['user', 'create', '--username', 'alice', '--email', 'alice@example.com', '--password-stdin'],
@@ -38,6 +38,7 @@ describe('users', () => {
           '--claim',
           'given_name="A"',
         ],
+        ...['--claim', 'birthdate=1980', '--claim', 'middle_name=true', '--claim', 'website=https://42.example'],
         ...['--group', 'staff', '--group', 'crew', '--admin'],
       ],
       password,
@@ -54,6 +55,9 @@ describe('users', () => {
         phone_number_verified: false,
         given_name: '"A"',
         nickname: '[x]',
+        birthdate: '1980',
+        middle_name: 'true',
+        website: 'https://42.example',
       },
     });
     expect((await new UserAgent(service).signIn({ username: 'alice', password })).url).toMatch(/\/account$/);
@@ -76,6 +80,14 @@ describe('users', () => {
         expect(again.url).toMatch(/\/account$/);
       }
     }
+  });
+
+  test('that were disabled sign in again once they are enabled (decisions section 8)', async () => {
+    const user = await service.createUser();
+    await json(['user', 'disable', user.username]);
+    expect((await new UserAgent(service).signIn(user)).status).toBe(400);
+    expect(await json(['user', 'enable', user.username])).toMatchObject({ sub: user.sub, status: 'enabled' });
+    expect((await new UserAgent(service).signIn(user)).url).toMatch(/\/account$/);
   });
 
   test('never have their password on the command line, in an answer or in the database (security R99)', async () => {
@@ -207,7 +219,7 @@ describe('keys, tokens, audit and schema', () => {
     const { code, stdout } = await run(['help']);
     expect(code).toBe(0);
     for (const command of [
-      ...['user create', 'user list', 'user disable', 'user set-password', 'client list', 'client show'],
+      ...['user create', 'user list', 'user disable', 'user enable', 'user set-password', 'client list', 'client show'],
       ...['client approve', 'client disable', 'client create', 'registration-token create', 'keys list'],
       ...['keys rotate', 'audit list', 'migrate'],
     ])
@@ -229,10 +241,11 @@ describe('an error', () => {
     ['an unknown claim', ['user', 'create', '--username', 'x', '--claim', 'root=true', '--password-stdin'], password],
     [
       'a claim of another type',
-      ['user', 'create', '--username', 'x', '--claim', 'name=7', '--password-stdin'],
+      ['user', 'create', '--username', 'x', '--claim', 'phone_number_verified=7', '--password-stdin'],
       password,
     ],
     ['an unknown user', ['user', 'disable', 'nobody']],
+    ['an unknown user to enable', ['user', 'enable', 'nobody']],
     ['an unknown user for a password', ['user', 'set-password', 'nobody', '--password-stdin'], password],
     ['an unknown client', ['client', 'approve', 'nobody']],
     ['text that no database holds', ['client', 'show', 'a\u00e9']],
@@ -273,6 +286,20 @@ describe('an error', () => {
       }
     },
   );
+
+  test.each([
+    [
+      ['client', 'create', '--name', 'x', '--grant-type', 'foo'],
+      'grant_types.0 holds a grant type that is not supported',
+    ],
+    [
+      ['user', 'create', '--username', 'x', '--claim', 'birthdate=80', '--password-stdin'],
+      'claims.birthdate must be YYYY',
+    ],
+    [['client', 'show', 'nobody'], 'There is no client nobody.'],
+  ])('for %j leaves the names of members as they are (decisions section 7)', async (args, begin) => {
+    expect((await run(args, password)).stderr.slice(0, begin.length)).toBe(begin);
+  });
 
   test('for a name that is taken is one line, too (security A123)', async () => {
     const user = await service.createUser();

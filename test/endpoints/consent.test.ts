@@ -34,6 +34,13 @@ async function grantsOf(client: TestClient): Promise<{ sub: string; scope: strin
   return service.database.sql('SELECT sub, scope FROM grants WHERE client_id = $1', [client.clientId]);
 }
 
+test('the day of the last change is a date in the language of the page (security R11)', async () => {
+  const client = await service.createClient({ scope: 'openid profile' });
+  const page = await ask(await signedIn(), client, { scope: 'openid profile' });
+  const day = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }).format(user.updatedAt);
+  expect(page.body).toMatch(new RegExp(`Last changed</dt><dd><bdi>${day}</bdi>`));
+});
+
 test('the page names the client, where one goes on to, the account and what is asked, with the values (security R11)', async () => {
   const client = await service.createClient({
     client_name: 'Harbour <b>',

@@ -17,6 +17,20 @@ test.each(['/health/live', '/health/ready'])('%s says up, and may not be kept (d
   expect(answer.headers.get('cache-control')).toBe('no-store');
 });
 
+test('HEAD of what is public and changes nothing gets the headers of GET, and nothing else answers it (security R8)', async () => {
+  const head = (path: string) => fetch(service.issuer + path, { method: 'HEAD', redirect: 'manual' });
+  const style = /\/assets\/style\.\w+\.css/.exec(await (await fetch(`${service.issuer}/login`)).text())![0];
+  const wellKnown = ['openid-configuration', 'oauth-authorization-server'].map((name) => `/.well-known/${name}`);
+  for (const path of ['/health/live', '/health/ready', '/jwks', style, ...wellKnown]) {
+    const [get, answer] = [await fetch(service.issuer + path), await head(path)];
+    expect([answer.status, await answer.text()], path).toEqual([200, '']);
+    for (const name of ['content-type', 'content-length', 'cache-control', 'x-frame-options'])
+      expect(answer.headers.get(name), `${name} of ${path}`).toBe(get.headers.get(name));
+  }
+  for (const page of ['authorize', 'authenticate', 'login', 'consent', 'logout', 'end-session', 'account', 'metrics'])
+    expect((await head(`/${page}`)).status, page).toBe(405);
+});
+
 test.each(['/debug', '/documentation', '/swagger', '/.env', '/healthz', '/health', '/src/app.ts', '/package.json'])(
   'there is nothing at %s, and the answer tells nothing (security A115)',
   async (path) => {

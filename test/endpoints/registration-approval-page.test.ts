@@ -219,6 +219,7 @@ describe('a code', () => {
       const refused = await look(agents[0]!, deferred.code, '198.51.100.1');
       expect(refused.status).toBe(429);
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(60);
+      expect(refused.body).toMatch(/Please try again in 1[45] minutes\./);
       expect(refused.body).not.toContain(deferred.name);
       expect((await look(agents[1]!, deferred.code, '192.0.2.9')).status).toBe(429);
       expect((await look(agents[2]!, deferred.code, '203.0.113.1')).status).toBe(200);

@@ -33,6 +33,7 @@ const refusals: [string, Record<string, unknown>, string][] = [
   ['text instead of a list', { redirect_uris: redirect }, 'invalid_redirect_uri'],
   ...[
     'http://rp.example.com/cb',
+    'http://localhost:8080/cb',
     'http://localhost.evil.example/cb',
     'https://rp.example.com/cb#',
     'https://rp.example.com/cb#x',
@@ -139,12 +140,20 @@ test.each([
   ['https with a query', { redirect_uris: ['https://rp.example.com/cb?x=1'] }],
   ['http on a loopback literal', { redirect_uris: ['http://127.0.0.1:8080/cb', 'http://[::1]/cb'] }],
   [
+    'http on localhost of a native application',
+    {
+      redirect_uris: ['http://localhost:8080/cb'],
+      post_logout_redirect_uris: ['http://localhost:8080/'],
+      application_type: 'native',
+    },
+  ],
+  [
     'a reverse-domain scheme of a native application',
     { redirect_uris: ['com.example.app:/cb'], application_type: 'native' },
   ],
   ['a machine without a browser', { redirect_uris: undefined, grant_types: ['client_credentials'] }],
   ['a name in another script', { client_name: 'Ἀθήνα' }],
-])('%s may be registered (RFC 8252 7)', async (_what, metadata) => {
+])('%s may be registered (RFC 8252 7, OpenID Connect Registration 2)', async (_what, metadata) => {
   expect(await register({ redirect_uris: [redirect], ...metadata })).toMatchObject({ status: 201 });
 });
 

@@ -232,6 +232,18 @@ describe('reading, updating and deleting', () => {
     expect((await manage(two, 'GET')).status).toBe(200);
   });
 
+  test('the name of a type with no body is no body: deleting does without, registering and updating say what is missing (RFC 9110 8.3)', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const client = await registered();
+    const uri = client['registration_client_uri']!;
+    const token = client['registration_access_token']!;
+    for (const missing of [register(undefined, headers), call(uri, { method: 'PUT', token, headers })]) {
+      const { status, body } = await missing;
+      expect([status, body['error_description']]).toEqual([400, 'send the client metadata as a JSON object']);
+    }
+    expect((await call(uri, { method: 'DELETE', token, headers })).status).toBe(204);
+  });
+
   test('deletion ends everything at once, and the same metadata makes another client (security A67)', async () => {
     const { body: made } = await register({
       redirect_uris: [redirect],

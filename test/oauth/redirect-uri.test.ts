@@ -33,13 +33,27 @@ describe('what may be registered', () => {
     },
   );
 
+  test.each(['http://localhost', 'http://localhost/cb', 'http://localhost:8080/cb?x=1'])(
+    '%s by native clients only (OpenID Connect Registration 2)',
+    (uri) => {
+      expect(isRedirectUri(uri, 'native')).toBe(true);
+      expect(isRedirectUri(uri, 'web')).toBe(false);
+      expect(isWebUri(uri)).toBe(false);
+    },
+  );
+
   test.each([
     '',
     'rp.example.com/cb',
     '/cb',
     '//rp.example.com/cb',
     'http://rp.example.com/cb',
-    'http://localhost/cb',
+    'http://localhost./cb',
+    'http://localhost.evil.example/cb',
+    'http://LOCALHOST/cb',
+    'http://localhost:80/cb',
+    'http://localhost@evil.example/cb',
+    'http://localhost/cb#x',
     'http://127.0.0.1.evil.example/cb',
     'http://127.1/cb',
     'http://0x7f000001/cb',
@@ -93,18 +107,24 @@ describe('what matches', () => {
     'http://127.0.0.1/cb',
     'http://127.0.0.1:9000/fixed',
     'http://[::1]/cb?a=1',
+    'http://localhost:8080/cb',
     'com.example.app:/cb',
   ];
 
+  test.each(registered)('%s as it was registered (security R23)', (requested) => {
+    expect(matchesRedirectUri(registered, requested, 'native')).toBe(true);
+    expect(matchesRedirectUri(registered, requested, 'web')).toBe(true);
+  });
+
   test.each([
-    ...registered,
     'http://127.0.0.1:51004/cb',
     'http://127.0.0.1:65535/cb',
     'http://127.0.0.1/fixed',
     'http://127.0.0.1:1/fixed',
     'http://[::1]:8/cb?a=1',
-  ])('%s (RFC 8252 7.3)', (requested) => {
-    expect(matchesRedirectUri(registered, requested)).toBe(true);
+  ])('%s for native clients, and not for others (RFC 8252 7.3, decisions section 3)', (requested) => {
+    expect(matchesRedirectUri(registered, requested, 'native')).toBe(true);
+    expect(matchesRedirectUri(registered, requested, 'web')).toBe(false);
   });
 
   test.each([
@@ -121,7 +141,9 @@ describe('what matches', () => {
     'https://rp.example.com.evil.example/cb',
     'https://evil.example/https://rp.example.com/cb',
     'http://rp.example.com/cb',
+    'http://localhost/cb',
     'http://localhost:51004/cb',
+    'http://127.0.0.1:8080/cb2',
     'http://127.0.0.1.evil.example/cb',
     'http://127.0.0.1evil.example/cb',
     'http://127.0.0.1:51004.evil.example/cb',
@@ -147,12 +169,13 @@ describe('what matches', () => {
     'com.example.app:/CB',
     'com.example.app:/cb?x',
   ])('not %j (security R23, A42)', (requested) => {
-    expect(matchesRedirectUri(registered, requested)).toBe(false);
+    expect(matchesRedirectUri(registered, requested, 'native')).toBe(false);
+    expect(matchesRedirectUri(registered, requested, 'web')).toBe(false);
   });
 
   test('nothing matches where nothing is registered (security R23)', () => {
     for (const uri of ['', 'http://127.0.0.1/cb', 'https://rp.example.com/cb'])
-      expect(matchesRedirectUri([], uri)).toBe(false);
+      expect(matchesRedirectUri([], uri, 'native')).toBe(false);
   });
 });
 

@@ -132,8 +132,9 @@ test('7 every JSON error: error and error_description, 405 with Allow, and nothi
     call(`${second(service())}/register`, { body: [] }),
     call(`${second(service())}/admin/api/clients`),
     tokenRequest(second(service()), client, { grant_type: 'authorization_code', code: 'a\0b' }),
+    call(`${second(service())}/nowhere`, { headers: { 'x-padding': 'x'.repeat(17_000) } }),
   ]);
-  expect(answers.map(({ status }) => status)).toEqual([405, 404, 415, 400, 401, 400]);
+  expect(answers.map(({ status }) => status)).toEqual([405, 404, 415, 400, 401, 400, 431]);
   expect(answers[0]!.headers.get('allow')).toBe('POST');
   for (const { body } of answers) {
     expect(body).toEqual(wellFormed);

@@ -4,7 +4,14 @@ import { expect, test } from 'vitest';
 import { settings } from '../../src/config.ts';
 import { call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
 import { startTestService } from '../helpers/service.ts';
-import { authorizationUrl, hiddenFields, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+import {
+  authorizationUrl,
+  hiddenFields,
+  type Page,
+  responseParameters,
+  tokenRequest,
+  UserAgent,
+} from '../helpers/user-agent.ts';
 import { basic, form, isSignedIn, person, register, second, useService, visit, wholeClient } from './kit.ts';
 
 const service = useService({
@@ -79,9 +86,13 @@ test('8 size, request body: 64 KiB, and 413 beyond (decisions 7)', async () => {
 });
 
 test('8 size, header: 16 KiB, and 431 beyond (decisions 7)', async () => {
-  const send = async (length: number) =>
-    (await fetch(`${second(service())}/health/live`, { headers: { 'x-padding': 'x'.repeat(length) } })).status;
-  expect([await send(15_000), await send(17_000)]).toEqual([200, 431]);
+  const send = (length: number) =>
+    call(`${second(service())}/health/live`, { headers: { 'x-padding': 'x'.repeat(length) } });
+  expect((await send(15_000)).status).toBe(200);
+  expect(await send(17_000)).toMatchObject({
+    status: 431,
+    body: { error: 'invalid_request', error_description: 'the headers are too large' },
+  });
 });
 
 test('8 size, URL: 8 KiB, and 414 beyond (decisions 7)', async () => {
@@ -134,21 +145,24 @@ test('8 life times, session: 8 h idle and 24 h in all (decisions 4)', async () =
   expect(await isSignedIn(agent, second(service()))).toBe(false);
 });
 
-test('8 rate, sign-in per network: past the limit nobody signs in from there, and others do (decisions 7)', async () => {
+test('8 rate, sign-in per network: past the limit nobody signs in from there and the page says how long, and others do (decisions 7)', async () => {
   const limited = await startTestService({
     environment: { LIMIT_SIGN_IN_PER_NETWORK: '2', TRUST_PROXY: '127.0.0.0/8,::1' },
   });
   try {
     const user = await limited.createUser();
+    let last: Page | undefined;
     const signIn = async (network: number) => {
       const agent = new UserAgent(limited);
       const hidden = hiddenFields((await agent.get('/login')).body);
-      await agent.post('/login', { ...hidden, username: user.username, password: user.password }, from(network));
+      const { username, password } = user;
+      last = await agent.post('/login', { ...hidden, username, password }, from(network));
       return isSignedIn(agent, limited.issuer);
     };
     const outcomes = [];
-    for (const network of [1, 1, 1, 2]) outcomes.push(await signIn(network));
-    expect(outcomes).toEqual([true, true, false, true]);
+    for (const network of [2, 1, 1, 1]) outcomes.push(await signIn(network));
+    expect(outcomes).toEqual([true, true, true, false]);
+    expect([last?.status, last?.body]).toEqual([429, expect.stringContaining('Please try again in 1 minute.')]);
   } finally {
     await limited.stop();
   }

@@ -58,6 +58,13 @@ const session = z.object({
   address: z.string().optional(),
   user_agent: z.string().optional(),
 });
+const grant = z.object({
+  client_id: z.string(),
+  client_name: z.string(),
+  scope: z.string(),
+  claims: z.array(z.string()).describe('Single claims beside those of the scopes.'),
+  created_at: time,
+});
 const auditEvent = z.object({
   id: z.string(),
   at: time,
@@ -110,6 +117,8 @@ export const answers = {
   UserPage: page('users', user),
   Session: session,
   SessionPage: page('sessions', session),
+  Grant: grant,
+  GrantPage: page('grants', grant),
   AuditEvent: auditEvent,
   AuditEventPage: page('events', auditEvent),
   LogoutDelivery: logoutDelivery,

@@ -67,7 +67,8 @@ export function adminRoute<
 /** The body by its schema; none is an empty one. @throws OAuthError invalid_request */
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.infer<S> {
   const parsed = schema.safeParse(body ?? {});
-  if (!parsed.success) throw invalidRequest(firstProblem(parsed.error));
+  if (!parsed.success)
+    throw invalidRequest(body === undefined ? 'the body is missing: send a JSON object' : firstProblem(parsed.error));
   return parsed.data;
 }
 

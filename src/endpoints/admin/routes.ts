@@ -9,14 +9,23 @@ import type { ServerOptions } from '../../http/server-options.ts';
 import { type Actor, createAdministration } from '../../repositories/administration.ts';
 import { clientRoutes } from './clients.ts';
 import { apiVersion, openapiRoute } from './openapi.ts';
+import { grantRoutes } from './grants.ts';
 import { operationRoutes } from './operations.ts';
 import { type AdminRoute, readBody } from './route.ts';
 import { userRoutes } from './users.ts';
 
-const described: AdminRoute[] = [...clientRoutes, ...userRoutes, ...operationRoutes];
+const described: AdminRoute[] = [...clientRoutes, ...userRoutes, ...grantRoutes, ...operationRoutes];
 
 /** Every admin route, as registered and as documented. */
 export const adminRoutes: readonly AdminRoute[] = [...described, openapiRoute(described)];
+
+/** Names the version of the admin routes in every answer below them, also where no route is. */
+export function nameAdminVersion(app: FastifyInstance, basePath: string): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.url.startsWith(`${basePath}/admin/api/`)) reply.header('api-version', apiVersion);
+    done();
+  });
+}
 
 export async function adminEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { store, metrics } = options;
@@ -29,7 +38,7 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   });
 
   app.addHook('onRequest', async (request, reply) => {
-    noStore(reply).header('api-version', apiVersion);
+    noStore(reply);
     actors.set(request, { actor: await requireAdministrator(request, store), address: clientAddress(request) });
   });
   for (const route of adminRoutes) {

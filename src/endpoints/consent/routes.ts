@@ -131,7 +131,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
         },
       },
       switchAccountUri: `/login?transaction=${transaction}`,
-      claims: asked.claims.map((claim) => ({ claim, value: readable(namedClaims(session.user, [claim])[claim]) })),
+      claims: asked.claims.map((claim) => legible(claim, namedClaims(session.user, [claim])[claim])),
       scopes: asked.scopes.map((scope) => ({
         scope,
         claims: releasedValues(session.user, scope),
@@ -152,8 +152,14 @@ function shown({ scope, claims }: Pending): string {
 }
 
 /** The values that a scope would release, as a person reads them. */
-function releasedValues(user: User, scope: string): { claim: string; value: string }[] {
-  return Object.entries(releasedClaims(user, [scope])).map(([claim, value]) => ({ claim, value: readable(value) }));
+function releasedValues(user: User, scope: string): Pages['consent']['scopes'][number]['claims'] {
+  return Object.entries(releasedClaims(user, [scope])).map(([claim, value]) => legible(claim, value));
+}
+
+function legible(claim: string, value: unknown): { claim: string; value: string; day?: Date } {
+  if (claim !== 'updated_at' || typeof value !== 'number') return { claim, value: readable(value) };
+  const day = new Date(value * 1000);
+  return { claim, value: day.toISOString().slice(0, 10), day };
 }
 
 function readable(value: unknown): string {

@@ -44,7 +44,7 @@ export async function discoveryEndpoint(
     registration_modes_supported: capabilities.registrationModes,
   });
   const serve = (path: string, document: string) =>
-    app.get(path, (_request, reply) =>
+    app.get(path, { exposeHeadRoute: true }, (_request, reply) =>
       reply.header('cache-control', `public, max-age=${maxAge}`).type('application/json; charset=utf-8').send(document),
     );
   serve('/.well-known/openid-configuration', openid);

@@ -9,8 +9,8 @@ export async function healthEndpoint(
   { store, metrics, isClosing }: ServerOptions & { isClosing: () => boolean },
 ): Promise<void> {
   app.setErrorHandler(jsonErrors);
-  app.get('/health/live', (_request, reply) => noStore(reply).send({ status: 'up' }));
-  app.get('/health/ready', async (_request, reply) => {
+  app.get('/health/live', { exposeHeadRoute: true }, (_request, reply) => noStore(reply).send({ status: 'up' }));
+  app.get('/health/ready', { exposeHeadRoute: true }, async (_request, reply) => {
     if (isClosing()) return noStore(reply).code(503).send({ status: 'down' });
     // throws, and so answers 503, when the database cannot be asked
     await store.users.hasAdmin();

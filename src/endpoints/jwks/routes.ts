@@ -8,7 +8,7 @@ export const jwksMaxAge = 300;
 
 export async function jwksEndpoint(app: FastifyInstance, { tokens }: ServerOptions): Promise<void> {
   app.setErrorHandler(jsonErrors);
-  app.get('/jwks', async (_request, reply) => {
+  app.get('/jwks', { exposeHeadRoute: true }, async (_request, reply) => {
     reply.header('cache-control', `public, max-age=${jwksMaxAge}`).type('application/json');
     return tokens.jwks;
   });

@@ -77,7 +77,7 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     const wait = await limits.consume('signInPerNetwork', networkOf(clientAddress(request)));
     if (wait > 0) {
       reply.header('retry-after', String(wait));
-      return show(request, reply, transaction, pending, session, { problem: 'throttled', username, status: 429 });
+      return show(request, reply, transaction, pending, session, { problem: 'throttled', wait, username, status: 429 });
     }
     let found: Awaited<ReturnType<typeof checkPassword>>;
     try {
@@ -145,6 +145,8 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     session: Session | undefined,
     state: {
       problem?: LoginProblem;
+      /** Seconds. */
+      wait?: number;
       fields?: ('username' | 'password')[];
       username?: string | undefined;
       status?: number;
@@ -163,6 +165,7 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     if (pending?.client) data.client = pending.client;
     if (username !== undefined) data.username = username;
     if (state.problem) data.problem = state.problem;
+    if (state.wait !== undefined) data.wait = state.wait;
     if (state.fields) data.fields = state.fields;
     if (session) data.reauthentication = accountView(session.user);
     return pages.send(request, reply, 'login', data, {

@@ -13,7 +13,7 @@ export async function pagesEndpoint(
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   for (const asset of [renderer.stylesheet, renderer.script]) {
-    app.get(asset.path, (_request, reply) =>
+    app.get(asset.path, { exposeHeadRoute: true }, (_request, reply) =>
       reply.header('cache-control', 'public, max-age=31536000, immutable').type(asset.contentType).send(asset.body),
     );
   }

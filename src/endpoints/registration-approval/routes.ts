@@ -53,7 +53,7 @@ export async function registrationApprovalEndpoint(app: FastifyInstance, options
     const wait = await countTry(request, session);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
-      return ask(request, reply, session, { problem: 'throttled', typed, status: 429 });
+      return ask(request, reply, session, { problem: 'throttled', wait, typed, status: 429 });
     }
     const waiting = code === undefined ? undefined : await find(code);
     if (!waiting) return ask(request, reply, session, { problem: 'unknown', typed, status: 400 });
@@ -143,10 +143,16 @@ export async function registrationApprovalEndpoint(app: FastifyInstance, options
     request: FastifyRequest,
     reply: FastifyReply,
     session: Session,
-    state: { problem?: NonNullable<Pages['registration-code']['problem']>; typed?: string; status?: number },
+    state: {
+      problem?: NonNullable<Pages['registration-code']['problem']>;
+      wait?: number;
+      typed?: string;
+      status?: number;
+    },
   ): FastifyReply {
     const data: Pages['registration-code'] = { account: accountView(session.user), action };
     if (state.problem) data.problem = state.problem;
+    if (state.wait !== undefined) data.wait = state.wait;
     if (state.typed !== undefined) data.typed = state.typed.slice(0, 40);
     return pages.send(request, reply, 'registration-code', data, { status: state.status ?? 200 });
   }

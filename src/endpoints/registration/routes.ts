@@ -1,5 +1,4 @@
 // POST /register and GET|PUT|DELETE /register/{clientId}: dynamic registration (RFC 7591, RFC 7592), repeats included.
-import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest, equalDigests, randomId } from '../../crypto/secrets.ts';
@@ -7,14 +6,13 @@ import { bearerToken } from '../../http/bearer-token.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
 import { onlyJson } from '../../http/form-body.ts';
 import { clientAddress, networkOf } from '../../http/network.ts';
-import { readParameters, text } from '../../http/parameters.ts';
+import { createRegistrationProof, idempotencyKey } from '../../http/registration-proof.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { Client } from '../../repositories/clients.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
-import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 import { renewalOf, updateOf } from './change.ts';
 import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder } from './deferred.ts';
 import { refuseForeignMembers, registrationResponse, withoutAdministratorScopes } from './registration.ts';
@@ -28,10 +26,9 @@ interface Answer {
   answer?: Record<string, unknown>;
 }
 
-const clientPath = z.object({ clientId: text(255) });
-
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, clients, secretBox, audit, limits, checkSector, authenticateRegistrant } = options;
+  const { config, store, clients, secretBox, audit, limits, checkSector } = options;
+  const { prove, authorize } = createRegistrationProof(options);
   const deferred = createDeferredRegistration(options);
   const parse = (body: Record<string, unknown>): ClientMetadata =>
     parseClientMetadata(body, { unsigned: config.requestObjectUnsigned });
@@ -226,63 +223,6 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     await countRegistration(request);
     await checkSector(metadata);
   }
-
-  /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof. */
-  async function prove(
-    request: FastifyRequest,
-    body: Record<string, unknown>,
-  ): Promise<{ client: Client } | { initialAccessToken: true } | undefined> {
-    const header = request.headers.authorization;
-    if (header !== undefined && /^Basic /i.test(header)) return { client: await authenticateRegistrant(request) };
-    if (header !== undefined) {
-      const token = bearerToken(request);
-      const initial = opaqueTokenHash('initial_access_token', token);
-      if (initial && (await store.registrationTokens.isValid(initial))) {
-        // the answer to an earlier try may have been lost here, too
-        return (await findByKey(request, body)) ?? { initialAccessToken: true };
-      }
-      const client = await findByRegistrationToken(token, body['client_id']);
-      if (client) return { client };
-      throw invalidToken('the token is unknown or expired');
-    }
-    return findByKey(request, body);
-  }
-
-  /** The client that was registered under the same Idempotency-Key with the same body. */
-  async function findByKey(
-    request: FastifyRequest,
-    body: Record<string, unknown>,
-  ): Promise<{ client: Client } | undefined> {
-    const key = idempotencyKey(request, body);
-    const earlier = key && (await store.registrationTokens.findByKey(key.keyHash));
-    if (!key || !earlier) return undefined;
-    if (!equalDigests(earlier.bodyHash, key.bodyHash))
-      throw conflict('this Idempotency-Key was used with another body');
-    const client = await store.clients.find(earlier.clientId);
-    return client && { client };
-  }
-
-  async function findByRegistrationToken(token: string, clientId: unknown): Promise<Client | undefined> {
-    const hash = opaqueTokenHash('registration_access_token', token);
-    if (!hash) return undefined;
-    const client = await store.clients.findByRegistrationToken(hash);
-    return clientId === undefined || client?.clientId === clientId ? client : undefined;
-  }
-
-  /** The client of the address, proven by its registration access token; one answer for all that is wrong. */
-  async function authorize(request: FastifyRequest): Promise<Client> {
-    const { clientId } = readParameters(clientPath, request.params);
-    const token = bearerToken(request);
-    const hash =
-      opaqueTokenKind(token) === 'registration_access_token'
-        ? opaqueTokenHash('registration_access_token', token)
-        : undefined;
-    const client = hash && (await store.clients.find(clientId));
-    if (!client?.registrationTokenHash || !equalDigests(client.registrationTokenHash, hash!)) {
-      throw invalidToken('the registration access token is not that of this client');
-    }
-    return client;
-  }
 }
 
 /** Past a limit. @param wait in seconds */
@@ -299,16 +239,4 @@ function read(request: FastifyRequest): Record<string, unknown> {
 
 function matchesSecret(client: Client, secret: string): boolean {
   return client.secretHash !== undefined && equalDigests(digest('client_secret', secret), client.secretHash);
-}
-
-function idempotencyKey(request: FastifyRequest, body: unknown): { keyHash: Buffer; bodyHash: Buffer } | undefined {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined) return undefined;
-  if (typeof key !== 'string' || !/^[!-~]{22,256}$/.test(key)) {
-    throw invalidRequest('Idempotency-Key must have at least 128 bits: 22 to 256 printable characters');
-  }
-  return {
-    keyHash: digest('idempotency', key),
-    bodyHash: createHash('sha256').update(JSON.stringify(body)).digest(),
-  };
 }

@@ -68,7 +68,8 @@ export async function verifyRequest(
   const { client_id, redirect_uri } = readParameters(trusted, parameters);
   const client = client_id === undefined ? undefined : await rules.findClient(client_id);
   if (!client || client.status !== 'enabled') throw untrusted('unknown or disabled client');
-  if (redirect_uri === undefined || !matchesRedirectUri(client.metadata.redirect_uris, redirect_uri)) {
+  const { redirect_uris: registered, application_type: applicationType } = client.metadata;
+  if (redirect_uri === undefined || !matchesRedirectUri(registered, redirect_uri, applicationType)) {
     throw untrusted('the redirect URI is not registered');
   }
   const state = parameters['state'];
