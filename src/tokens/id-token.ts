@@ -35,6 +35,7 @@ export async function mintIdToken(ring: KeyRing, key: IdTokenKey, content: IdTok
     auth_time: Math.floor(content.authTime.getTime() / 1000),
     amr: content.amr,
     acr: passwordAcr,
+    azp: content.clientId,
   };
   if (content.nonce !== undefined) payload['nonce'] = content.nonce;
   if (content.accessToken !== undefined) payload['at_hash'] = leftHalf(content.accessToken, key.alg);
