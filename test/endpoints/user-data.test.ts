@@ -133,7 +133,9 @@ test('a code that was used as a handle first can still be redeemed, and lives on
 
 test('a handle in a query or a body is refused with 400 and ended (security R83, A101)', async () => {
   const { code } = await signedIn();
-  expect((await call(`/user/me/scope?session=${code}`, `Bearer ${code}`)).status).toBe(400);
+  const refused = await call(`/user/me/scope?session=${code}`, `Bearer ${code}`);
+  expect(refused.status).toBe(400);
+  expect(refused.body!['error_description']).toContain('has been ended');
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
   const other = await signedIn();
   const posted = await call('/user/me/info', `Bearer ${other.code}`, {
@@ -142,6 +144,15 @@ test('a handle in a query or a body is refused with 400 and ended (security R83,
   });
   expect(posted.status).toBe(400);
   expect((await call('/user/me/scope', `Bearer ${other.code}`)).status).toBe(401);
+});
+
+test('an access token in a query is refused, and lives on as the answer says (security R83)', async () => {
+  const { code } = await signedIn();
+  const token = (await redeem(code)).body['access_token'] as string;
+  const refused = await call(`/user/me/scope?access_token=${token}`, `Bearer ${token}`);
+  expect(refused.status).toBe(400);
+  expect(refused.body!['error_description']).toContain('still in force');
+  expect((await call('/user/me/scope', `Bearer ${token}`)).status).toBe(200);
 });
 
 const ends: [string, (context: Awaited<ReturnType<typeof signedIn>>) => Promise<unknown>][] = [
