@@ -68,7 +68,7 @@ export const operationRoutes = [
     path: '/admin/api/keys',
     tag: 'keys',
     summary:
-      'Makes a new signing key of each algorithm, which signs once everybody knows it, or at once with immediate',
+      'Makes a new signing key of each algorithm, which signs once everybody knows it, or after two seconds with immediate; until then its state is waiting',
     body: () => rotation,
     status: 201,
     answer: 'Keys',
