@@ -13,7 +13,12 @@ import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
 import { checkSessionEndpoint } from './endpoints/check-session/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
-import { type Capabilities, discoveryEndpoint } from './endpoints/discovery/routes.ts';
+import {
+  type Capabilities,
+  discoveryEndpoint,
+  originDiscoveryEndpoint,
+  originMetadataPath,
+} from './endpoints/discovery/routes.ts';
 import { endSessionEndpoint } from './endpoints/end-session/routes.ts';
 import { healthEndpoint } from './endpoints/health/routes.ts';
 import { jwksEndpoint } from './endpoints/jwks/routes.ts';
@@ -273,6 +278,12 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     },
     { prefix: basePath },
   );
+  if (basePath !== '') {
+    await app.register(async (origin) => {
+      await crossOrigin(origin, [originMetadataPath(basePath)]);
+      await origin.register(originDiscoveryEndpoint, { config, capabilities });
+    });
+  }
 
   app.setNotFoundHandler((request, reply) => {
     const error = notFound('there is nothing at this address: see the discovery document for the addresses');

@@ -5,10 +5,15 @@ import { routesOf } from './helpers/route-map.ts';
 import { startTestService, type TestService } from './helpers/service.ts';
 
 let service: TestService;
+let below: TestService;
 beforeAll(async () => {
   service = await startTestService();
+  below = await startTestService({ basePath: '/idp' });
 });
-afterAll(() => service?.stop());
+afterAll(async () => {
+  await service?.stop();
+  await below?.stop();
+});
 
 const expected = [
   'DELETE /admin/api/clients/:id',
@@ -90,6 +95,12 @@ const expected = [
 
 test('the route map is this list, and a new door is a visible difference (architecture, route map)', () => {
   expect(routesOf(service.apps[0]!)).toEqual(expected);
+});
+
+test('an issuer with a path has the same routes below it, and beside it only its metadata at the origin (RFC 8414 3.1)', () => {
+  const outside = ['GET /.well-known/oauth-authorization-server/idp', 'OPTIONS *'];
+  const inside = expected.map((route) => route.replace(' ', ' /idp'));
+  expect(routesOf(below.apps[0]!).filter((route) => route !== 'GET /idp')).toEqual([...inside, ...outside].sort());
 });
 
 test('a planted route that is not listed shows (architecture, route map)', () => {

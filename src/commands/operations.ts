@@ -39,7 +39,7 @@ export const operationCommands: Record<string, Command> = {
   'keys rotate': {
     usage: '[--alg A …] [--immediate]',
     summary:
-      'Makes a new signing key of each algorithm, or of those named; it is published at once and signs once everybody knows it (--immediate: at once).',
+      'Makes a new signing key of each algorithm, or of those named; it is published at once and signs once everybody knows it (--immediate: after two seconds).',
     async run(config, args) {
       const { values } = parse(args, {
         immediate: { type: 'boolean', default: false },

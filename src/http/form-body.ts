@@ -46,6 +46,7 @@ export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
     try {
       const value: unknown = JSON.parse(body as string);
       check(value, 1, limits);
+      checkNumbers(body as string);
       done(null, value);
     } catch (error) {
       done(error instanceof OAuthError ? error : new OAuthError('invalid_request', 'the body is not JSON'), undefined);
@@ -69,10 +70,35 @@ function check(value: unknown, depth: number, limits: JsonLimits): void {
   if (entries.length > limits.members)
     throw new OAuthError('invalid_request', `the body has more than ${limits.members} members in one place`);
   for (const [name, member] of entries) {
-    if (reserved.includes(name)) throw new OAuthError('invalid_request', 'the body has a member with a reserved name');
+    if (reserved.includes(name))
+      throw new OAuthError('invalid_request', `the body has a member named ${name}, which is a reserved name`);
     checkText(name);
     check(member, depth + 1, limits);
   }
+}
+
+/** Refuses what a number of JavaScript would not keep: one beyond its range, or digits beyond its precision. */
+function checkNumbers(body: string): void {
+  if (!/\d{16}|\de/i.test(body)) return;
+  JSON.parse(body, (_name, value: unknown, context?: { source?: string }) => {
+    if (typeof value === 'number' && !isKept(value, context!.source!)) {
+      throw new OAuthError(
+        'invalid_request',
+        `the body has a number that cannot be kept exactly: send whole numbers beyond ${Number.MAX_SAFE_INTEGER}, and any that is too large or too small, as strings`,
+      );
+    }
+    return value;
+  });
+}
+
+/** Any fifteen significant digits survive in a double; of fractions only so many are promised (RFC 8259 6). */
+function isKept(value: number, source: string): boolean {
+  const digits = source
+    .replace(/e.*$/i, '')
+    .replace(/\D/g, '')
+    .replace(/^0+|0+$/g, '');
+  if (value === 0) return digits === '';
+  return Number.isFinite(value) && (Math.abs(value) <= Number.MAX_SAFE_INTEGER || digits.length <= 15);
 }
 
 function checkText(value: string): void {

@@ -38,7 +38,8 @@ export function isPercentEncoded(encoded: string): boolean {
 const maxParameters = 64;
 
 /**
- * The parameters as a plain record of strings, without empty ones.
+ * The parameters as a plain record of strings, without empty ones. Only `resource` may be repeated (RFC 8707 2): its values
+ * are joined by spaces, which no URI has, and refused by those who read them.
  * @throws OAuthError invalid_request for a repeated parameter or too many
  */
 export function singleValued(input: unknown): Record<string, string> {
@@ -47,7 +48,8 @@ export function singleValued(input: unknown): Record<string, string> {
   const entries = Object.entries(input);
   if (entries.length > maxParameters) throw invalidRequest(`more than ${maxParameters} parameters`);
   for (const [name, value] of entries) {
-    if (Array.isArray(value))
+    if (Array.isArray(value) && name === 'resource') values[name] = value.join(' ');
+    else if (Array.isArray(value))
       throw invalidRequest(`the parameter ${/^[a-z_-]{1,40}$/.test(name) ? name : 'given'} is repeated`);
     if (typeof value !== 'string' || value === '' || name === '__proto__') continue;
     values[name] = value;

@@ -62,7 +62,7 @@ export async function umaAccess({ store }: Pick<Options, 'store'>, token: string
   return { variant: 'uma', clientId, user, subject, scopes: splitScope(found.scope) };
 }
 
-/** A handle in a URL or a body may have been seen by others: it is refused and ended (security requirement R83). */
+/** A token in a URL or a body may have been seen by others: it is refused, and a handle is ended (security requirement R83). */
 async function refuseTokensElsewhere({ store }: Options, request: FastifyRequest): Promise<void> {
   const values = [request.query, request.body].flatMap((part) =>
     typeof part === 'object' && part !== null ? Object.values(part).flat() : [],
@@ -72,7 +72,10 @@ async function refuseTokensElsewhere({ store }: Options, request: FastifyRequest
     if (kind === undefined) continue;
     if (kind === 'authorization_code' || kind === 'client_session_handle') {
       await store.revocation.end(kind, opaqueTokenHash(kind, value as string)!);
+      throw invalidRequest('send the code or handle in the Authorization header only: this one has been ended');
     }
-    throw invalidRequest('send the token in the Authorization header only: this one has been ended');
+    throw invalidRequest(
+      'send the token in the Authorization header only: this one is still in force, so revoke it if others may have seen it',
+    );
   }
 }

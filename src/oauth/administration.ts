@@ -109,10 +109,11 @@ export const clientChangeShape = z.looseObject({
   id_token_lifetime: lifetime,
 });
 
-/** The first thing wrong with what was sent, as one sentence. */
+/** The first thing wrong with what was sent, as one sentence. A parse with `reportInput` tells what is missing. */
 export function firstProblem(error: z.ZodError): string {
   const issue = error.issues[0]!;
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') return `${issue.keys[0]} is not known here`;
+  if (path !== '' && 'input' in issue && issue.input === undefined) return `${path} is missing`;
   return `${path || 'the body'} ${/^(must|is) /.test(issue.message) ? issue.message : 'is not valid'}`;
 }

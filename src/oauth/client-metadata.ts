@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { isPrivateUseUri, isRedirectUri, isRequestUri, isResourceUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
+import { canVerify, isKnownKey, isSoundKey } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
@@ -201,6 +202,11 @@ export function parseClientMetadata(
   if (needsRedirect && metadata.redirect_uris.length === 0) {
     throw invalidRedirectUri('redirect_uris is missing: register at least one address');
   }
+  if (needsRedirect && metadata.response_types.length === 0) {
+    throw invalidClientMetadata(
+      'response_types is missing: name those that you will use, with the grant type implicit for example id_token',
+    );
+  }
   for (const uri of metadata.redirect_uris) {
     if (!isRedirectUri(uri, metadata.application_type)) {
       throw invalidRedirectUri(`redirect_uris holds an address that is not allowed: ${allowedRedirects}`);
@@ -231,6 +237,7 @@ export function parseClientMetadata(
   const foreign = scopes.find((scope) => !allowed.includes(scope));
   if (foreign !== undefined) throw invalidClientMetadata(`scope may hold ${allowed.join(', ')} only`);
   if (metadata.jwks && metadata.jwks_uri) throw invalidClientMetadata('jwks and jwks_uri must not both be there');
+  verifyKeys(metadata);
   if (method === 'private_key_jwt' && !metadata.jwks && !metadata.jwks_uri) {
     throw invalidClientMetadata('private_key_jwt needs jwks or jwks_uri');
   }
@@ -256,6 +263,23 @@ export function parseClientMetadata(
     throw invalidClientMetadata('grant_types: refresh_token needs authorization_code');
   }
   return metadata;
+}
+
+/** What is known must be sound; what is not is left to other readers of the set, if there is something else for us. */
+function verifyKeys({ jwks, token_endpoint_auth_method, token_endpoint_auth_signing_alg }: ClientMetadata): void {
+  if (!jwks) return;
+  const keys = jwks.keys.filter(isKnownKey);
+  if (keys.length === 0) throw invalidClientMetadata('jwks has no key of a supported type and curve');
+  if (!keys.every(isSoundKey))
+    throw invalidClientMetadata('jwks holds a key that is not a valid one, or an RSA key of less than 2048 bits');
+  if (
+    token_endpoint_auth_method === 'private_key_jwt' &&
+    !keys.some((key) => canVerify(key, token_endpoint_auth_signing_alg))
+  ) {
+    throw invalidClientMetadata(
+      'private_key_jwt needs a key for signatures in jwks: RSA, EC with P-256 or OKP with Ed25519, and that of token_endpoint_auth_signing_alg if you name one',
+    );
+  }
 }
 
 /** Encryption needs a key to encrypt to; `enc` has a default where `alg` is there, and no sense without it (Registration 2). */

@@ -17,16 +17,22 @@ const find = statement(
 const write = statement(
   'user_settings.write',
   `INSERT INTO user_settings AS s (sub, client_id, settings)
-   SELECT $1, $2, $3::jsonb WHERE $5::bigint IS NULL OR $5 = 0
+   VALUES ($1, $2, $3::jsonb)
    ON CONFLICT (sub, client_id) DO UPDATE SET
      settings = (s.settings - $4::text[]) || excluded.settings, version = s.version + 1, updated_at = now()
-    WHERE $5 IS NULL
    RETURNING version`,
 );
+// where nothing was written yet, the version is 0
 const writeAt = statement(
   'user_settings.write_at',
-  `UPDATE user_settings SET settings = (settings - $4::text[]) || $3::jsonb, version = version + 1, updated_at = now()
-    WHERE sub = $1 AND client_id = $2 AND version = $5::bigint RETURNING version`,
+  `WITH updated AS (
+     UPDATE user_settings SET settings = (settings - $4::text[]) || $3::jsonb, version = version + 1, updated_at = now()
+      WHERE sub = $1 AND client_id = $2 AND version = ANY ($5::bigint[]) RETURNING version),
+   inserted AS (
+     INSERT INTO user_settings (sub, client_id, settings)
+     SELECT $1, $2, $3::jsonb WHERE 0 = ANY ($5) AND NOT EXISTS (SELECT FROM updated)
+     ON CONFLICT (sub, client_id) DO NOTHING RETURNING version)
+   SELECT version FROM updated UNION ALL SELECT version FROM inserted`,
 );
 
 export function userSettingsRepository(sql: Sql) {
@@ -38,18 +44,18 @@ export function userSettingsRepository(sql: Sql) {
     },
     /**
      * Sets keys and removes others, atomically.
-     * @param expected the version that must still hold, undefined for any
-     * @returns changed when it does not, too-large when the whole would pass the limits
+     * @param expected the versions of which one must still hold, undefined for any
+     * @returns changed when none does, too-large when the whole would pass the limits
      */
     async write(
       sub: string,
       clientId: string,
       change: { set: Record<string, unknown>; remove: string[] },
-      expected: string | undefined,
+      expected: string[] | undefined,
     ): Promise<WriteResult> {
-      const chosen = expected === undefined || expected === '0' ? write : writeAt;
+      const values = [sub, clientId, JSON.stringify(change.set), change.remove];
       try {
-        const rows = await sql.query(chosen, [sub, clientId, JSON.stringify(change.set), change.remove, expected]);
+        const rows = await (expected ? sql.query(writeAt, [...values, expected]) : sql.query(write, values));
         return rows.length > 0 ? 'written' : 'changed';
       } catch (error) {
         if (isCheckViolation(error, 'user_settings_limits')) return 'too-large';

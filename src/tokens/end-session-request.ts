@@ -1,10 +1,12 @@
 // The signed request of the non-standard end-session (decisions section 6, security requirements R70 to R72).
-import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
-
+import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
 
 /** The request is refused; the message is for the log. */
 export class EndSessionRefused extends Error {}
+
+/** The signature is right and something else is not: the message is for the client, which signed it. */
+export class EndSessionFault extends EndSessionRefused {}
 
 export interface EndSessionRequest {
   clientId: string;
@@ -36,7 +38,7 @@ export function endSessionIssuer(request: string): string | undefined {
 /**
  * Verifies an end-session request of a client. The caller marks its `jti` as used.
  * @param keys the client's shared secret as UTF-8, and its registered key set, if it has one
- * @throws EndSessionRefused
+ * @throws EndSessionFault once the signature is verified, EndSessionRefused before
  */
 export async function verifyEndSessionRequest(
   request: string,
@@ -47,22 +49,24 @@ export async function verifyEndSessionRequest(
   const payload = await verifySignature(request, clientId, issuer, keys);
   const now = Date.now() / 1000;
   const { exp, iat, jti } = payload;
-  if (typeof payload.aud !== 'string') throw new EndSessionRefused('aud must be one value');
-  if (Math.abs(now - iat!) > maxAge) throw new EndSessionRefused('iat is not within a minute of now');
-  if (exp! - iat! > maxLifetime || exp! <= iat!) throw new EndSessionRefused('exp is more than 300 s after iat');
-  if (typeof jti !== 'string' || jti === '' || jti.length > 512) throw new EndSessionRefused('jti is missing');
+  if (typeof payload.aud !== 'string') throw new EndSessionFault('aud must be one value, as text');
+  if (Math.abs(now - iat!) > maxAge) throw new EndSessionFault(`iat must lie within ${maxAge} s of now`);
+  if (exp! - iat! > maxLifetime || exp! <= iat!)
+    throw new EndSessionFault(`exp must be later than iat, by ${maxLifetime} s at most`);
+  if (typeof jti !== 'string' || jti === '' || jti.length > 512)
+    throw new EndSessionFault('jti must be a text of 1 to 512 characters');
   const text = (name: string): string | undefined => {
     const value = payload[name];
     if (value === undefined) return undefined;
     if (typeof value !== 'string' || value.length > 2048 || value.includes('\0') || !value.isWellFormed()) {
-      throw new EndSessionRefused(`${name} is not text`);
+      throw new EndSessionFault(`${name} must be well-formed text of at most 2048 characters`);
     }
     return value;
   };
   const redirectUri = text('redirect_uri');
-  if (redirectUri === undefined) throw new EndSessionRefused('redirect_uri is missing');
+  if (redirectUri === undefined) throw new EndSessionFault('redirect_uri is missing');
   if (payload['all'] !== undefined && typeof payload['all'] !== 'boolean')
-    throw new EndSessionRefused('all is not a boolean');
+    throw new EndSessionFault('all must be true or false');
   return {
     clientId,
     jti,
@@ -88,16 +92,30 @@ async function verifySignature(
     const header = decodeProtectedHeader(request);
     if (header.crit || header.jku || header.jwk || header.x5u || header.x5c)
       throw new EndSessionRefused('a header member that is not allowed');
-    if (header.typ !== undefined && header.typ.toLowerCase() !== 'end-session+jwt')
-      throw new EndSessionRefused('a wrong typ');
-    if (header.alg === 'HS256')
-      return (await jwtVerify(request, keys.sharedSecret, { ...options, algorithms: ['HS256'] })).payload;
-    if (!keys.jwks) throw new EndSessionRefused('the client has no registered keys');
-    const set = createLocalJWKSet(await keys.jwks());
-    return (await jwtVerify(request, set, { ...options, algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'] })).payload;
+    if (header.alg !== 'HS256' && !keys.jwks) throw new EndSessionRefused('the client has no registered keys');
+    const { payload } =
+      header.alg === 'HS256'
+        ? await jwtVerify(request, keys.sharedSecret, { ...options, algorithms: ['HS256'] })
+        : await jwtVerify(request, createLocalJWKSet(await keys.jwks!()), {
+            ...options,
+            algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+          });
+    if (header.typ !== undefined && String(header.typ).toLowerCase() !== 'end-session+jwt')
+      throw new EndSessionFault('the header typ must be end-session+jwt, or be left out');
+    return payload;
   } catch (error) {
     if (error instanceof EndSessionRefused || error instanceof FetchRefused) throw error;
+    // the claims are looked at once the signature is verified
+    if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
+      throw new EndSessionFault(claimFault(error, issuer), { cause: error });
     // whatever a client's own key or token makes the cryptography say
     throw new EndSessionRefused(error instanceof Error ? error.message : 'not verifiable', { cause: error });
   }
+}
+
+function claimFault({ claim, reason }: errors.JWTClaimValidationFailed | errors.JWTExpired, issuer: string): string {
+  if (reason === 'missing') return `${claim} is missing`;
+  if (claim === 'aud') return `aud must be ${issuer}`;
+  if (claim === 'exp' && reason === 'check_failed') return 'exp has passed';
+  return `${claim} is not valid`;
 }

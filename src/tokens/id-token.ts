@@ -33,6 +33,7 @@ export async function mintIdToken(ring: KeyRing, key: ResponseKey, content: IdTo
     auth_time: Math.floor(content.authTime.getTime() / 1000),
     amr: content.amr,
     acr: content.acr,
+    azp: content.clientId,
   };
   if (content.nonce !== undefined) payload['nonce'] = content.nonce;
   if (content.accessToken !== undefined) payload['at_hash'] = leftHalf(content.accessToken, key.alg);

@@ -313,6 +313,36 @@ describe('keys, audit and registration tokens', () => {
     expect(await admin('/keys', 'POST', { immediate: 'yes' })).toMatchObject({ status: 400 });
   });
 
+  test('an immediate rotation answers with keys that wait for two seconds, as its summary says (security R95)', async () => {
+    const { status, body } = await admin('/keys', 'POST', { immediate: true });
+    expect(status).toBe(201);
+    const waiting = (body['keys'] as Record<string, string>[]).filter(({ state }) => state === 'waiting');
+    expect(waiting.length).toBeGreaterThanOrEqual(4);
+    const [{ now }] = (await service.database.sql('SELECT now()')) as [{ now: Date }];
+    for (const key of waiting) expect(Date.parse(key['active_at']!) - now.getTime()).toBeLessThanOrEqual(2000);
+    const { paths } = (await admin('/openapi.json')).body as {
+      paths: Record<string, Record<string, { summary: string }>>;
+    };
+    expect(paths['/admin/api/keys']!['post']!.summary).toContain('after two seconds with immediate');
+  });
+
+  test('a member that is missing is called missing, and a wrong one wrong (decisions section 7)', async () => {
+    const { clientId } = await service.createClient({}, { status: 'disabled' });
+    const approve = `/clients/${clientId}/approve`;
+    for (const [path, body, description] of [
+      ['/users', {}, 'username is missing'],
+      ['/users', { username: 7 }, 'username is not valid'],
+      [approve, {}, 'version is missing'],
+      [approve, { version: '1' }, 'version is not valid'],
+      [`/clients/${clientId}/refuse`, { version: 1 }, 'reason is missing'],
+    ] as const) {
+      expect(await admin(path, 'POST', body)).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_request', error_description: description },
+      });
+    }
+  });
+
   test('the audit trail tells what happened, newest first, and can be filtered but not changed (decisions section 7)', async () => {
     const client = await service.createClient();
     await admin(`/clients/${client.clientId}/disable`, 'POST');

@@ -139,6 +139,34 @@ test('the addresses without a standard name stand in the OAuth document only (de
   expect(oauth!.body).toMatchObject(openid!.body);
 });
 
+test('the metadata of an issuer with a path also stands at the origin, before the path, for any origin (RFC 8414 3.1)', async () => {
+  const { origin } = new URL(below.issuer);
+  const path = '/.well-known/oauth-authorization-server/idp/one';
+  const answer = await call(origin + path, { headers: { origin: 'https://app.example' } });
+  const own = await read(below, '/.well-known/oauth-authorization-server');
+  expect(answer).toMatchObject({ status: 200, body: own.body });
+  expect(answer.body['issuer']).toBe(below.issuer);
+  for (const name of ['content-type', 'cache-control', 'access-control-allow-origin', 'x-content-type-options'])
+    expect(answer.headers.get(name), name).toBe(
+      (
+        await call(`${below.issuer}/.well-known/oauth-authorization-server`, {
+          headers: { origin: 'https://a.example' },
+        })
+      ).headers.get(name),
+    );
+  expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+  for (const other of [
+    `${origin}/.well-known/openid-configuration/idp/one`,
+    `${origin}${path}/`,
+    `${origin}/.well-known/oauth-authorization-server/idp`,
+    `${service.issuer}${path}`,
+  ]) {
+    const { status, headers } = await call(other, { headers: { origin: 'https://app.example' } });
+    expect(status, other).toBe(404);
+    expect(headers.get('access-control-allow-origin'), other).toBeNull();
+  }
+});
+
 test('below a base path nothing is served elsewhere, and a whole flow stays below it (decisions section 1)', async () => {
   const root = below.issuer.replace('/idp/one', '');
   for (const path of [

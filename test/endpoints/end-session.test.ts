@@ -90,6 +90,7 @@ test('a request is used once (security R72)', async () => {
   const again = await signedIn(agent, client, user);
   const refused = await ask(agent, request);
   expect(refused.status).toBe(401);
+  expect(JSON.parse(refused.body)).toMatchObject({ error_description: expect.stringContaining('jti was used before') });
   expect(await alive(again.tokens['access_token']!)).toBe(true);
 });
 
@@ -121,20 +122,14 @@ test('all ends the whole session for a first-party client only (decisions sectio
 });
 
 const hour = 3600;
+const header = (changes: Record<string, unknown>) => sign(claims(client), client.sharedSecret, changes);
+
 test.each<[string, () => Promise<string>]>([
-  ['no exp', async () => sign(claims(client, { exp: undefined }))],
-  ['exp in 100 years', async () => sign(claims(client, { exp: now() + 876_000 * hour }))],
-  ['exp more than 300 s after iat', async () => sign(claims(client, { exp: now() + 301 }))],
-  ['iat in an hour', async () => sign(claims(client, { iat: now() + hour, exp: now() + hour + 60 }))],
-  ['iat two minutes ago', async () => sign(claims(client, { iat: now() - 120 }))],
-  ['two audiences', async () => sign(claims(client, { aud: [service.issuer, 'https://other.example'] }))],
-  ['another audience', async () => sign(claims(client, { aud: 'https://other.example' }))],
-  ['no jti', async () => sign(claims(client, { jti: undefined }))],
-  ['no redirect_uri', async () => sign(claims(client, { redirect_uri: undefined }))],
-  ['a wrong typ', async () => sign(claims(client), client.sharedSecret, { typ: 'JWT' })],
-  ['a jwk in the header', async () => sign(claims(client), client.sharedSecret, { jwk: { kty: 'oct', k: 'AA' } })],
-  ['crit', async () => sign(claims(client), client.sharedSecret, { crit: ['b64'], b64: true })],
+  ['a jwk in the header', () => header({ jwk: { kty: 'oct', k: 'AA' } })],
+  ['crit', () => header({ crit: ['b64'], b64: true })],
   ['the client secret as key', async () => sign(claims(client), client.clientSecret)],
+  ['the client secret as key, and a wrong typ', () => sign(claims(client), client.clientSecret, { typ: 'JWT' })],
+  ['the client secret as key, and no exp', () => sign(claims(client, { exp: undefined }), client.clientSecret)],
   [
     'HS512',
     async () =>
@@ -148,15 +143,60 @@ test.each<[string, () => Promise<string>]>([
   ['a trailing =', async () => `${await sign(claims(client))}=`],
   ['a trailing space', async () => `${await sign(claims(client))} `],
   ['an unknown client', async () => sign({ ...claims(client), iss: 'nobody' })],
+  ['an unknown client without jti', async () => sign({ ...claims(client, { jti: undefined }), iss: 'nobody' })],
   ['nonsense', async () => 'nonsense'],
-])('%s is refused as JSON with 401 and no session is touched (decisions section 6, A86, A87)', async (_, make) => {
+])('%s is refused as JSON with one 401 and no session is touched (decisions section 6, R74, A86)', async (_, make) => {
   const { agent, tokens } = await signedIn();
   const page = await ask(agent, await make());
   expect(page.status).toBe(401);
   expect(page.location).toBeUndefined();
-  expect(JSON.parse(page.body)).toEqual({ error: 'invalid_client', error_description: expect.any(String) });
+  expect(JSON.parse(page.body)).toEqual({
+    error: 'invalid_client',
+    error_description:
+      'the end-session request is not one that an enabled client signed with its shared_secret or a registered key',
+  });
   expect(await alive(tokens['access_token']!)).toBe(true);
 });
+
+test.each<[string, string, () => Promise<string>]>([
+  ['no exp', 'exp is missing', () => sign(claims(client, { exp: undefined }))],
+  ['exp in 100 years', 'exp must be later than iat', () => sign(claims(client, { exp: now() + 876_000 * hour }))],
+  ['exp more than 300 s after iat', 'by 300 s at most', () => sign(claims(client, { exp: now() + 301 }))],
+  ['exp in the past', 'exp has passed', () => sign(claims(client, { exp: now() - 1 }))],
+  ['exp as text', 'exp is not valid', () => sign(claims(client, { exp: 'soon' }))],
+  ['no iat', 'iat is missing', () => sign(claims(client, { iat: undefined }))],
+  [
+    'iat in an hour',
+    'iat must lie within 60 s',
+    () => sign(claims(client, { iat: now() + hour, exp: now() + hour + 60 })),
+  ],
+  ['iat two minutes ago', 'iat must lie within 60 s', () => sign(claims(client, { iat: now() - 120 }))],
+  [
+    'two audiences',
+    'aud must be one value',
+    () => sign(claims(client, { aud: [service.issuer, 'https://o.example'] })),
+  ],
+  ['another audience', 'aud must be http', () => sign(claims(client, { aud: 'https://other.example' }))],
+  ['no jti', 'jti is missing', () => sign(claims(client, { jti: undefined }))],
+  ['an empty jti', 'jti must be a text', () => sign(claims(client, { jti: '' }))],
+  ['no redirect_uri', 'redirect_uri is missing', () => sign(claims(client, { redirect_uri: undefined }))],
+  ['state that is no text', 'state must be well-formed text', () => sign(claims(client, { state: 7 }))],
+  ['all that is no boolean', 'all must be true or false', () => sign(claims(client, { all: 'yes' }))],
+  ['the typ JWT', 'typ must be end-session+jwt, or be left out', () => header({ typ: 'JWT' })],
+])(
+  '%s in a request that is signed rightly is refused with 401 and named (decisions section 6, A87)',
+  async (_, fault, make) => {
+    const { agent, tokens } = await signedIn();
+    const page = await ask(agent, await make());
+    expect(page.status).toBe(401);
+    expect(page.location).toBeUndefined();
+    expect(JSON.parse(page.body)).toEqual({
+      error: 'invalid_client',
+      error_description: expect.stringContaining(fault),
+    });
+    expect(await alive(tokens['access_token']!)).toBe(true);
+  },
+);
 
 test('unknown, ended and another sid, another sub and no cookie answer alike, and an unregistered address is refused (security R73, R74, A90, A92)', async () => {
   const mine = await signedIn();

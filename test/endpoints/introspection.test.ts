@@ -81,6 +81,64 @@ test('an ID Token is introspected as pct and dies with its session (decisions se
   expect((await introspect(client, { token, token_type_hint: 'pct' }, 1)).text).toBe('{"active":false}');
 });
 
+/** A code that nobody has used yet. */
+async function freshCode(of: TestClient) {
+  const user = await service.createUser();
+  const code = responseParameters(await new UserAgent(service).authorize(of, user, { scope: 'openid profile' }))[
+    'code'
+  ]!;
+  return { user, code };
+}
+
+test("a fresh code is active until its own end, introspection does not activate it, and as a handle it has the session's end (decisions sections 4 and 5)", async () => {
+  const own = await service.createClient({ uma_profile: true, scope: 'openid profile' });
+  const { user, code } = await freshCode(own);
+  const before = service.statements.length;
+  const fresh = JSON.parse((await introspect(own, { token: code, token_type_hint: 'access_token' }, 1)).text);
+  expect(fresh).toMatchObject({ active: true, extension_field: 'authorization_code', sub: user.sub });
+  expect(fresh.exp - fresh.iat).toBe(60);
+  const sent = service.statements.slice(before).filter((name) => name !== 'clients.find');
+  expect(sent).toEqual(['client_session_handles.find_code']);
+  expect(
+    await service.database.sql(
+      `SELECT 1 FROM authorization_codes ac JOIN client_sessions cs ON cs.id = ac.client_session_id
+        WHERE cs.sub = $1 AND ac.activated_at IS NULL AND cs.expires_at = ac.expires_at`,
+      [user.sub],
+    ),
+  ).toHaveLength(1);
+  await fetch(`${service.issuer}/user/me/info`, { headers: { authorization: `Bearer ${code}` } });
+  const activated = JSON.parse((await introspect(own, { token: code }, 1)).text);
+  expect(activated.exp - activated.iat).toBeGreaterThan(3600);
+});
+
+test('a fresh code that nobody used is inactive after its minute (decisions sections 4 and 5)', async () => {
+  const own = await service.createClient({ uma_profile: true, scope: 'openid profile' });
+  const { user, code } = await freshCode(own);
+  await service.database.sql(
+    `UPDATE authorization_codes ac SET expires_at = now() FROM client_sessions cs
+      WHERE cs.id = ac.client_session_id AND cs.sub = $1`,
+    [user.sub],
+  );
+  expect((await introspect(own, { token: code })).text).toBe('{"active":false}');
+});
+
+test('a code without the UMA profile is active until it is redeemed, and known to its own client only (decisions sections 4 and 5)', async () => {
+  const own = await service.createClient({ scope: 'openid profile' });
+  const { code } = await freshCode(own);
+  expect(JSON.parse((await introspect(own, { token: code }, 1)).text)).toMatchObject({ active: true });
+  expect((await introspect(client, { token: code })).text).toBe('{"active":false}');
+  // good for its redemption, and never a handle
+  const used = await fetch(`${service.issuer}/user/me/info`, { headers: { authorization: `Bearer ${code}` } });
+  expect(used.status).toBe(401);
+  const { status } = await tokenRequest(service.issuer, own, {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: own.redirectUri,
+  });
+  expect(status).toBe(200);
+  expect((await introspect(own, { token: code }, 1)).text).toBe('{"active":false}');
+});
+
 test('every cause of being inactive has the same bytes (security R77, A95)', async () => {
   const stranger = await service.createClient();
   const revoked = await authorized(client);
@@ -159,6 +217,8 @@ test.each([
   ['the hint refresh_token', { token: 'x', token_type_hint: 'refresh_token' }, 'unsupported_token_type'],
   ['an unknown hint', { token: 'x', token_type_hint: 'cookie' }, 'unsupported_token_type'],
   ['nonsense', { token: 'nonsense' }, 'invalid_token'],
+  ['9,000 characters', { token: 'x'.repeat(9_000) }, 'invalid_token'],
+  ['NUL', { token: 'a\0b' }, 'invalid_token'],
   ['a foreign JWT', { token: 'eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL3gifQ.c2ln' }, 'invalid_token'],
 ])('%s gives 400 as JSON that is not stored (specification 7, decisions section 4)', async (_, form, error) => {
   const { status, headers, text } = await introspect(client, form as Record<string, string> | string);
@@ -203,17 +263,21 @@ test('10,000 malformed tokens get 400 or active false, never 500, and cost no qu
   expect([...new Set(service.statements.slice(before))].filter((name) => name !== 'clients.find')).toEqual([]);
 }, 120_000);
 
-test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive (decisions section 4)', async () => {
+test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive, however long, without a query (decisions section 4)', async () => {
   const lenient = await startTestService({ environment: { INTROSPECTION_MALFORMED: 'inactive' } });
   try {
     const caller = await lenient.createClient();
-    const response = await fetch(`${lenient.issuer}/introspect`, {
-      method: 'POST',
-      body: new URLSearchParams({ token: 'nonsense' }),
-      headers: { authorization: caller.basic },
-    });
-    expect(response.status).toBe(200);
-    expect(await response.text()).toBe('{"active":false}');
+    for (const token of ['nonsense', 'x'.repeat(9_000), 'a\0b']) {
+      const before = lenient.statements.length;
+      const response = await fetch(`${lenient.issuer}/introspect`, {
+        method: 'POST',
+        body: new URLSearchParams({ token }),
+        headers: { authorization: caller.basic },
+      });
+      expect(response.status).toBe(200);
+      expect(await response.text()).toBe('{"active":false}');
+      expect(lenient.statements.slice(before).filter((name) => name !== 'clients.find')).toEqual([]);
+    }
   } finally {
     await lenient.stop();
   }

@@ -1,4 +1,5 @@
 // What may be registered and what may not, field by field, at registration and in an update.
+import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -25,6 +26,15 @@ const keySet = {
     },
   ],
 };
+const [goodKey] = keySet.keys;
+const rsa = (modulusLength: number) =>
+  generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ format: 'jwk' });
+/** A client that proves itself by keys. */
+const byKeys = (keys: unknown[], more: Record<string, unknown> = {}) => ({
+  token_endpoint_auth_method: 'private_key_jwt',
+  jwks: { keys },
+  ...more,
+});
 
 /** What is refused, by field; the right answer of RFC 7591 3.2.2 for redirect_uris is a code of its own. */
 const refusals: [string, Record<string, unknown>, string][] = [
@@ -93,6 +103,33 @@ const refusals: [string, Record<string, unknown>, string][] = [
   ['private_key_jwt without keys', { token_endpoint_auth_method: 'private_key_jwt' }, 'invalid_client_metadata'],
   ['a private key', { jwks: { keys: [{ ...keySet.keys[0], d: 'x' }] } }, 'invalid_client_metadata'],
   ['a symmetric key', { jwks: { keys: [{ kty: 'oct', k: 'x' }] } }, 'invalid_client_metadata'],
+  ...[
+    ['only keys of an unknown type', [{ kty: 'foo' }]],
+    ['only keys of an unknown curve', [{ kty: 'EC', crv: 'P-1', x: 'AA', y: 'AA' }]],
+    ['a broken point', [{ ...goodKey, x: 'a' }]],
+    ['a point beside the curve', [{ ...goodKey, x: goodKey!.y }]],
+    ['a broken key beside a good one', [goodKey, { kty: 'OKP', crv: 'Ed25519', x: 'AA' }]],
+    ['RSA without a modulus', [{ kty: 'RSA', e: 'AQAB' }]],
+    ['RSA of 1024 bits', [goodKey, rsa(1024)]],
+    ['numbers for text', [{ ...goodKey, x: 1, y: 2 }]],
+  ].map(([what, keys]): [string, Record<string, unknown>, string] => [
+    `jwks with ${what as string}`,
+    { jwks: { keys } },
+    'invalid_client_metadata',
+  ]),
+  ['private_key_jwt with a key for encryption', byKeys([{ ...goodKey, use: 'enc' }]), 'invalid_client_metadata'],
+  [
+    'private_key_jwt with a key of another use',
+    byKeys([{ ...goodKey, key_ops: ['wrapKey'] }]),
+    'invalid_client_metadata',
+  ],
+  [
+    'private_key_jwt with a key of another algorithm',
+    byKeys([goodKey], { token_endpoint_auth_signing_alg: 'RS256' }),
+    'invalid_client_metadata',
+  ],
+  ['the grant type implicit without response types', { grant_types: ['implicit'] }, 'invalid_client_metadata'],
+  ['no response types', { response_types: [] }, 'invalid_client_metadata'],
   [
     'a public client with client credentials',
     { token_endpoint_auth_method: 'none', grant_types: ['client_credentials'] },
@@ -152,6 +189,13 @@ test.each([
     { redirect_uris: ['com.example.app:/cb'], application_type: 'native' },
   ],
   ['a machine without a browser', { redirect_uris: undefined, grant_types: ['client_credentials'] }],
+  ['the grant type implicit with its response type', { grant_types: ['implicit'], response_types: ['id_token'] }],
+  [
+    'a good key beside others of unknown types and curves',
+    byKeys([{ kty: 'foo' }, { kty: 'EC', crv: 'P-1' }, goodKey]),
+  ],
+  ['a key for encryption beside one for signatures', byKeys([goodKey, { ...rsa(2048), use: 'enc' }])],
+  ['RSA of 2048 bits', byKeys([rsa(2048)], { token_endpoint_auth_signing_alg: 'PS256' })],
   ['a name in another script', { client_name: 'Ἀθήνα' }],
 ])('%s may be registered (RFC 8252 7, OpenID Connect Registration 2)', async (_what, metadata) => {
   expect(await register({ redirect_uris: [redirect], ...metadata })).toMatchObject({ status: 201 });

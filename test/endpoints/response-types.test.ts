@@ -56,7 +56,7 @@ test.each(types)(
 
     if (response['id_token']) {
       const payload = await verify(response['id_token']);
-      expect(payload).toMatchObject({ sub: user.sub, nonce: 'n' });
+      expect(payload).toMatchObject({ sub: user.sub, nonce: 'n', azp: payload.aud });
       expect(payload['at_hash']).toBe(response['access_token'] && half(response['access_token']));
       expect(payload['c_hash']).toBe(response['code'] && half(response['code']));
       // alone it carries the claims; with an access token, or a code for one, they are at UserInfo

@@ -65,6 +65,7 @@ describe('what a code buys', () => {
     expect(payload).toMatchObject({
       sub: user.sub,
       aud: client.clientId,
+      azp: client.clientId,
       nonce: 'n-0S6_WzA2Mj',
       at_hash: digest.subarray(0, 16).toString('base64url'),
       amr: ['pwd'],

@@ -133,7 +133,9 @@ test('a code that was used as a handle first can still be redeemed, and lives on
 
 test('a handle in a query or a body is refused with 400 and ended (security R83, A101)', async () => {
   const { code } = await signedIn();
-  expect((await call(`/user/me/scope?session=${code}`, `Bearer ${code}`)).status).toBe(400);
+  const refused = await call(`/user/me/scope?session=${code}`, `Bearer ${code}`);
+  expect(refused.status).toBe(400);
+  expect(refused.body!['error_description']).toContain('has been ended');
   expect((await call('/user/me/scope', `Bearer ${code}`)).status).toBe(401);
   const other = await signedIn();
   const posted = await call('/user/me/info', `Bearer ${other.code}`, {
@@ -142,6 +144,15 @@ test('a handle in a query or a body is refused with 400 and ended (security R83,
   });
   expect(posted.status).toBe(400);
   expect((await call('/user/me/scope', `Bearer ${other.code}`)).status).toBe(401);
+});
+
+test('an access token in a query is refused, and lives on as the answer says (security R83)', async () => {
+  const { code } = await signedIn();
+  const token = (await redeem(code)).body['access_token'] as string;
+  const refused = await call(`/user/me/scope?access_token=${token}`, `Bearer ${token}`);
+  expect(refused.status).toBe(400);
+  expect(refused.body!['error_description']).toContain('still in force');
+  expect((await call('/user/me/scope', `Bearer ${token}`)).status).toBe(200);
 });
 
 const ends: [string, (context: Awaited<ReturnType<typeof signedIn>>) => Promise<unknown>][] = [
@@ -223,7 +234,40 @@ test('a write on a version that passed is refused (RFC 9110 13.1.1)', async () =
   expect((await put('/user/me/settings', bearer, { a: 2 }, { 'if-match': etag })).status).toBe(412);
   const next = (await call('/user/me/settings', bearer)).headers.get('etag')!;
   expect((await put('/user/me/settings', bearer, { a: 3 }, { 'if-match': next })).status).toBe(200);
-  expect((await put('/user/me/settings', bearer, { a: 3 }, { 'if-match': 'W/"x"' })).status).toBe(400);
+});
+
+test('If-Match compares strongly, takes lists and *, and one that is no ETag is refused (RFC 9110 13.1.1)', async () => {
+  const { code } = await signedIn();
+  const bearer = `Bearer ${code}`;
+  const write = (ifMatch: string) => put('/user/me/settings', bearer, { a: 1 }, { 'if-match': ifMatch });
+  // nothing was written yet: the version is 0
+  expect((await write('"1", "3"')).status).toBe(412);
+  expect((await write('"7","0"')).status).toBe(200);
+  expect((await write('"0"')).status).toBe(412);
+  expect((await write('"3" , "1", W/"9"')).status).toBe(200);
+  expect((await write('*')).status).toBe(200);
+  expect((await call('/user/me/settings', bearer)).headers.get('etag')).toBe('"3"');
+  for (const other of ['W/"3"', '"03"', '"of,another"', '"99999999999999999999"']) {
+    const refused = await write(other);
+    expect(refused.status, other).toBe(412);
+    expect(refused.body).toMatchObject({ error: 'conflict' });
+  }
+  for (const none of ['3', '"3', '', ', ', '*, "3"']) expect((await write(none)).status, none).toBe(400);
+  expect((await write('"3"')).status).toBe(200);
+});
+
+test('of parallel conditional writers one wins, and an answer to PUT has no ETag (RFC 9110 13.1.1, 9.3.4)', async () => {
+  const { code } = await signedIn();
+  for (const version of ['"0"', '"1", "0"']) {
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        put('/user/me/settings', `Bearer ${code}`, { [`k${index}`]: 1 }, { 'if-match': version }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 412)).toHaveLength(7);
+    expect(answers.some(({ headers }) => headers.has('etag'))).toBe(false);
+  }
 });
 
 test('100 concurrent writers of 100 keys lose none (decisions section 5)', async () => {
@@ -263,6 +307,114 @@ test.each<[string, unknown, number]>([
   expect(refused.body).toMatchObject({ error: 'invalid_request', error_description: expect.any(String) });
   expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({});
 });
+
+/** Writes a body as it is. */
+const putText = (code: string, body: string) =>
+  call('/user/me/settings', `Bearer ${code}`, {
+    method: 'PUT',
+    body,
+    headers: { 'content-type': 'application/json' },
+  });
+
+test.each([
+  ['1e400', 'beyond the range'],
+  ['-1e400', 'beyond the range'],
+  ['1e-400', 'too small'],
+  ['9007199254740993', 'an integer beyond 2^53'],
+  ['[{"deep": 12345678901234567890}]', 'a nested one'],
+  ['9007199254740993e0', 'in another notation'],
+])('the number %s is refused, since it would not be kept: %s (specification 2.7, A65)', async (number) => {
+  const { code } = await signedIn();
+  const refused = await putText(code, `{"settings":{"number":${number}}}`);
+  expect(refused.status).toBe(400);
+  expect(refused.body).toMatchObject({
+    error: 'invalid_request',
+    error_description: expect.stringContaining('number that cannot be kept exactly'),
+  });
+  expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual({});
+});
+
+test('any other JSON is kept as it was sent (specification 2.7, decisions section 5)', async () => {
+  const { code } = await signedIn();
+  const settings = {
+    numbers: [9007199254740991, -9007199254740991, 0.1, 1e300, 5e-324, 1e21, 0.30000000000000004, 0],
+    text: '9007199254740993 1e400 ", : \\ \u00e9 \u{1f40b} \u2028',
+    mixed: [null, true, { '': [], ' ': {} }],
+    wide: Array(10_001).fill(0),
+    object: Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, index])),
+  };
+  expect((await put('/user/me/settings', `Bearer ${code}`, settings)).status).toBe(200);
+  expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual(settings);
+});
+
+/** Settings of exactly so many bytes as compact JSON. */
+function ofBytes(bytes: number, settings: Record<string, unknown>): Record<string, unknown> {
+  const missing = bytes - Buffer.byteLength(JSON.stringify({ ...settings, pad: '' }));
+  return { ...settings, pad: ' '.repeat(missing) };
+}
+const limit = 64 * 1024;
+const many = { list: Array.from({ length: 2_000 }, (_, index) => ({ [` ,": ${index % 10}`]: [1, '\n \\" ,'] })) };
+
+test('64 KiB are counted as compact JSON, however they were written, and not a byte more (decisions section 5)', async () => {
+  for (const settings of [
+    ofBytes(limit, { list: Array(30_000).fill(0) }),
+    ofBytes(limit, many),
+    ofBytes(limit, { text: '\u00e9'.repeat(14_000) }),
+  ]) {
+    const { code } = await signedIn();
+    const escaped = JSON.stringify({ settings }).replace(
+      /[^\x20-\x7e]|[a-z](?=[^"]*"pad")/g,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+    expect((await putText(code, JSON.stringify({ settings }))).status).toBe(200);
+    expect((await putText(code, escaped)).status).toBe(200);
+    expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual(settings);
+    const longer = await put('/user/me/settings', `Bearer ${code}`, { pad: `${settings['pad'] as string} ` });
+    expect(longer.status).toBe(413);
+    expect(longer.body).toMatchObject({ error: 'invalid_request' });
+    expect((await call('/user/me/settings', `Bearer ${code}`)).body!['settings']).toEqual(settings);
+  }
+});
+
+test('64 KiB in escapes of six bytes each are taken, and more than that is 413 (decisions section 5)', async () => {
+  const { code } = await signedIn();
+  const text = limit - JSON.stringify({ t: '' }).length;
+  const body = (length: number) => `{"settings":{"t":"${'\\u0061'.repeat(length)}"}}`;
+  expect((await putText(code, body(text))).status).toBe(200);
+  expect((await putText(code, body(text + 1))).status).toBe(413);
+  expect((await putText(code, body(2 * text))).status).toBe(413);
+});
+
+test('parallel writers never pass 64 KiB or 256 keys together (security R87)', async () => {
+  const { code } = await signedIn();
+  const bearer = `Bearer ${code}`;
+  const large = await Promise.all(
+    Array.from({ length: 6 }, (_, index) => put('/user/me/settings', bearer, { [`k${index}`]: Array(10_000).fill(0) })),
+  );
+  expect(large.map(({ status }) => status).sort()).toEqual([200, 200, 200, 413, 413, 413]);
+  const keys = await Promise.all(
+    Array.from({ length: 6 }, (_, writer) =>
+      put(
+        '/user/me/settings',
+        bearer,
+        Object.fromEntries(Array.from({ length: 50 }, (__, key) => [`${writer} ${key}`, 0])),
+      ),
+    ),
+  );
+  expect(keys.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 413]);
+});
+
+test.each(['__proto__', 'constructor', 'prototype'])(
+  'the name %s is refused at any depth, and the answer says which it was (security R88)',
+  async (name) => {
+    const { code } = await signedIn();
+    for (const settings of [`{"${name}":1}`, `{"a":[{"${name}":1}]}`]) {
+      const refused = await putText(code, `{"settings":${settings}}`);
+      expect(refused.status).toBe(400);
+      expect(refused.body!['error_description']).toContain(`named ${name},`);
+    }
+  },
+);
 
 test('reserved names are refused at any depth (security R88)', async () => {
   const { code } = await signedIn();

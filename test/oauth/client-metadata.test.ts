@@ -12,7 +12,12 @@ import {
 import { OAuthError } from '../../src/oauth/errors.ts';
 
 const redirect_uris = ['https://rp.example.com/cb'];
-const publicKey = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' };
+const publicKey = {
+  kty: 'EC',
+  crv: 'P-256',
+  x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+  y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+};
 
 /** The code of the refusal, or undefined when it is accepted. */
 function refused(input: Record<string, unknown>, options = {}): string | undefined {

@@ -73,7 +73,7 @@ export const operationRoutes = [
     path: '/admin/api/keys',
     tag: 'keys',
     summary:
-      'Makes a new signing key of each algorithm, or of those in algorithms, which signs once everybody knows it, or at once with immediate',
+      'Makes a new signing key of each algorithm, or of those in algorithms, which signs once everybody knows it, or after two seconds with immediate; until then its state is waiting',
     body: () => rotation,
     status: 201,
     answer: 'Keys',

@@ -32,23 +32,37 @@ export interface Capabilities {
 
 const maxAge = 300;
 
-export async function discoveryEndpoint(
-  app: FastifyInstance,
-  { config, capabilities }: ServerOptions & { capabilities: Capabilities },
-): Promise<void> {
-  app.setErrorHandler(jsonErrors);
-  const openid = JSON.stringify(openidConfiguration(config, capabilities));
-  const oauth = JSON.stringify({
+type DiscoveryOptions = Pick<ServerOptions, 'config'> & { capabilities: Capabilities };
+
+export async function discoveryEndpoint(app: FastifyInstance, options: DiscoveryOptions): Promise<void> {
+  const { config, capabilities } = options;
+  serve(app, '/.well-known/openid-configuration', openidConfiguration(config, capabilities));
+  serve(app, oauthMetadata, oauthConfiguration(options));
+}
+
+const oauthMetadata = '/.well-known/oauth-authorization-server';
+
+/** Where clients look at the origin of an issuer with a path: the well-known part stands before it (RFC 8414 3.1). */
+export const originMetadataPath = (basePath: string): string => oauthMetadata + basePath;
+
+/** The OAuth server metadata of an issuer with a path, at its origin. */
+export async function originDiscoveryEndpoint(app: FastifyInstance, options: DiscoveryOptions): Promise<void> {
+  serve(app, originMetadataPath(options.config.basePath), oauthConfiguration(options));
+}
+
+function serve(app: FastifyInstance, path: string, document: Record<string, unknown>): void {
+  const body = JSON.stringify(document);
+  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true }, (_request, reply) =>
+    reply.header('cache-control', `public, max-age=${maxAge}`).type('application/json; charset=utf-8').send(body),
+  );
+}
+
+function oauthConfiguration({ config, capabilities }: DiscoveryOptions): Record<string, unknown> {
+  return {
     ...openidConfiguration(config, capabilities),
     ...addresses(config.issuer, capabilities.ownEndpoints),
     registration_modes_supported: capabilities.registrationModes,
-  });
-  const serve = (path: string, document: string) =>
-    app.get(path, { exposeHeadRoute: true }, (_request, reply) =>
-      reply.header('cache-control', `public, max-age=${maxAge}`).type('application/json; charset=utf-8').send(document),
-    );
-  serve('/.well-known/openid-configuration', openid);
-  serve('/.well-known/oauth-authorization-server', oauth);
+  };
 }
 
 function openidConfiguration(

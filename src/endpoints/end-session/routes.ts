@@ -11,6 +11,7 @@ import { matchesRedirectUri, withQuery } from '../../oauth/redirect-uri.ts';
 import { FetchRefused } from '../../outbound/guarded-fetch.ts';
 import type { Client } from '../../repositories/clients.ts';
 import {
+  EndSessionFault,
   EndSessionRefused,
   type EndSessionRequest,
   endSessionIssuer,
@@ -59,7 +60,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
       );
       return 'ended';
     });
-    if (ended === 'replayed') throw refused();
+    if (ended === 'replayed') throw faulty('jti was used before: each request needs a new one');
     if (ended === 'no-session') throw invalidRequest('there is no session of this client in this browser');
     if (ending.all) sessions.forget(reply);
     return noStore(reply).redirect(
@@ -68,7 +69,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
     );
   });
 
-  /** One answer for an unknown client, a disabled one and a wrong signature. */
+  /** One answer for an unknown client, a disabled one and a wrong signature; the client that signed is told its fault. */
   async function verify(jwt: string): Promise<{ client: Client; ending: EndSessionRequest }> {
     const issuer = endSessionIssuer(jwt);
     const client = issuer === undefined ? undefined : await clients.find(issuer);
@@ -81,6 +82,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
       });
       return { client, ending };
     } catch (error) {
+      if (error instanceof EndSessionFault) throw faulty(error.message);
       if (error instanceof EndSessionRefused || error instanceof FetchRefused) throw refused(error.message);
       throw error;
     }
@@ -90,8 +92,12 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
 function refused(cause?: string): OAuthError {
   return new OAuthError(
     'invalid_client',
-    'the end-session request is not a fresh one that a known client signed for this service',
+    'the end-session request is not one that an enabled client signed with its shared_secret or a registered key',
     401,
     { cause },
   );
+}
+
+function faulty(fault: string): OAuthError {
+  return new OAuthError('invalid_client', `the end-session request is signed rightly, but ${fault}`, 401);
 }

@@ -1,5 +1,6 @@
 // The grant type authorization_code (RFC 6749 4.1.3, RFC 7636, OpenID Connect Core 3.1.3).
 import { z } from 'zod';
+import { oneResource } from '../../http/audience.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { invalidGrant, invalidTarget } from '../../oauth/errors.ts';
@@ -60,7 +61,7 @@ export function authorizationCodeGrant({
         accessTokenHash: accessToken.hash,
         refreshTokenHash: refreshToken?.hash,
         handleHash: handle?.hash,
-        resource: parameters.resource,
+        resource: oneResource(parameters.resource),
         accessTokenLifetime: lifetimes.accessToken,
         refreshTokenLifetime: lifetimes.refreshToken,
         refreshTokenAbsoluteLifetime: lifetimes.refreshTokenAbsolute,

@@ -1,5 +1,6 @@
 // The grant type refresh_token (RFC 6749 6, RFC 9700 4.14.2, OpenID Connect Core 12).
 import { z } from 'zod';
+import { oneResource } from '../../http/audience.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { invalidGrant, invalidScope, invalidTarget } from '../../oauth/errors.ts';
@@ -41,7 +42,7 @@ export function refreshTokenGrant({
         tokenHash,
         clientId: client.clientId,
         scope: parameters.scope === undefined ? undefined : splitScope(parameters.scope),
-        resource: parameters.resource,
+        resource: oneResource(parameters.resource),
         rotate: tokens.rotates(client),
         accessTokenHash: accessToken.hash,
         refreshTokenHash: successor.hash,

@@ -8,11 +8,10 @@ import type { ServerOptions } from '../../http/server-options.ts';
 import { releasedClaims } from '../../oauth/claims.ts';
 import { insufficientScope, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { type Access, access } from '../../http/user-access.ts';
-import { readSettings } from './settings.ts';
+import { readSettings, settingsBodyLimit, tooLarge } from './settings.ts';
 
-// the settings' own limits lie within these, and are told apart
-const settingsLimits = { depth: 20, members: 10_000 };
-const settingsBody = 80 * 1024; // bytes
+// the settings' own limits are told apart
+const settingsLimits = { depth: 20, members: Infinity };
 const bySub = z.object({ sub: text(255) });
 
 export async function userDataEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
@@ -60,17 +59,18 @@ export async function userDataEndpoint(app: FastifyInstance, options: ServerOpti
     return { sub: subject, client_id: clientId, settings };
   });
 
-  app.put('/user/:sub/settings', { bodyLimit: settingsBody }, async (request, reply) => {
+  app.put('/user/:sub/settings', { bodyLimit: settingsBodyLimit }, async (request, reply) => {
     const { user, clientId } = await allow(request);
     const change = readSettings(request.body);
-    const result = await store.userSettings.write(user.sub, clientId, change, expectedVersion(request));
+    const result = await store.userSettings.write(user.sub, clientId, change, expectedVersions(request));
     switch (result) {
       case 'written':
+        // no ETag: what was sent is not what GET gives now (RFC 9110 9.3.4)
         return reply.code(200).send();
       case 'changed':
         throw new OAuthError('conflict', 'the settings changed since: read them again, then repeat the write', 412);
       case 'too-large':
-        throw new OAuthError('invalid_request', 'the settings may have 256 keys and 64 KiB in all', 413);
+        throw tooLarge();
     }
   });
 }
@@ -79,11 +79,15 @@ function isBasic(request: FastifyRequest): boolean {
   return /^Basic /i.test(request.headers.authorization ?? '');
 }
 
-/** The version that If-Match demands (RFC 9110 13.1.1); undefined for any. */
-function expectedVersion(request: FastifyRequest): string | undefined {
+/** The versions of which If-Match demands one (RFC 9110 13.1.1); undefined for any. */
+function expectedVersions(request: FastifyRequest): string[] | undefined {
   const header = request.headers['if-match'];
-  if (header === undefined || header === '*') return undefined;
-  const version = /^"(\d{1,18})"$/.exec(header)?.[1];
-  if (version === undefined) throw invalidRequest('If-Match must be the ETag of the settings');
-  return version;
+  if (header === undefined || header.trim() === '*') return undefined;
+  const tag = /(?:W\/)?"[!#-~\x80-\xff]*"/g;
+  const tags = header.match(tag) ?? [];
+  if (tags.length === 0 || /[^ \t,]/.test(header.replace(tag, ''))) {
+    throw invalidRequest('If-Match must hold ETags of the settings');
+  }
+  // the comparison is strong, and ours are numbers: a weak tag and a foreign one match nothing
+  return tags.filter((each) => /^"(?:0|[1-9]\d{0,17})"$/.test(each)).map((each) => each.slice(1, -1));
 }

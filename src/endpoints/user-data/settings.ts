@@ -2,19 +2,26 @@
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 
 const maxKey = 128;
+const maxKeys = 256;
 const maxDepth = 16;
-const reserved = ['__proto__', 'constructor', 'prototype'];
+const maxBytes = 64 * 1024; // of compact JSON
+
+/** In bytes: each byte of the settings may be sent as an escape of six, within an envelope. */
+export const settingsBodyLimit = 6 * maxBytes + 1024;
 
 /** @throws OAuthError invalid_request */
 export function readSettings(body: unknown): { set: Record<string, unknown>; remove: string[] } {
   const settings = isObject(body) ? body['settings'] : undefined;
   if (!isObject(settings))
     throw invalidRequest('send {"settings": {key: value}} as application/json'.replaceAll('"', "'"));
+  const entries = Object.entries(settings);
+  // as many as can be there are removed, and as many as there may be are set
+  if (entries.length > 2 * maxKeys) throw tooLarge();
   const set: Record<string, unknown> = {};
   const remove: string[] = [];
-  for (const [key, value] of Object.entries(settings)) {
-    if (key.length < 1 || [...key].length > maxKey || !/^[\P{C}]+$/u.test(key) || reserved.includes(key)) {
-      throw invalidRequest(`a key must have 1 to ${maxKey} printable characters and not be reserved`);
+  for (const [key, value] of entries) {
+    if (key.length < 1 || [...key].length > maxKey || !/^[\P{C}]+$/u.test(key)) {
+      throw invalidRequest(`a key must have 1 to ${maxKey} printable characters`);
     }
     if (value === null) remove.push(key);
     else {
@@ -22,10 +29,17 @@ export function readSettings(body: unknown): { set: Record<string, unknown>; rem
       set[key] = value;
     }
   }
-  if (Buffer.byteLength(JSON.stringify(set)) > 64 * 1024) {
-    throw new OAuthError('invalid_request', 'the settings may have 64 KiB in all', 413);
-  }
+  if (Buffer.byteLength(JSON.stringify(set)) > maxBytes) throw tooLarge();
   return { set, remove };
+}
+
+/** The whole would pass the limits. */
+export function tooLarge(): OAuthError {
+  return new OAuthError(
+    'invalid_request',
+    `the settings may have ${maxKeys} keys, and ${maxBytes / 1024} KiB of compact JSON in all`,
+    413,
+  );
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -34,5 +48,5 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function depth(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
-  return 1 + Math.max(0, ...Object.values(value).map(depth));
+  return 1 + Object.values(value).reduce<number>((deepest, member) => Math.max(deepest, depth(member)), 0);
 }

@@ -1,0 +1,96 @@
+// The parameter resource: whom a token is for, one resource server at a time (RFC 8707).
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { introspect } from '../spec/kit.ts';
+import { obtainCode, obtainTokens } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+const [first, second] = ['https://one.example.com/', 'https://two.example.com/'] as const;
+
+let service: TestService;
+let client: TestClient;
+let machine: TestClient;
+let server: TestClient;
+beforeAll(async () => {
+  service = await startTestService();
+  client = await service.createClient({ grant_types: ['authorization_code', 'refresh_token'] });
+  machine = await service.createClient({ redirect_uris: [], grant_types: ['client_credentials'] });
+  server = await service.createClient({ resource_uris: [first, second] });
+});
+afterAll(() => service?.stop());
+
+const token = async (of: TestClient, fields: [string, string][]) => {
+  const response = await fetch(`${service.issuer}/token`, {
+    method: 'POST',
+    headers: { authorization: of.basic },
+    body: new URLSearchParams(fields),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, string> };
+};
+const both: [string, string][] = [
+  ['resource', first],
+  ['resource', second],
+];
+const refusal = { error: 'invalid_target', error_description: 'name one resource: get a token of its own for each' };
+
+test('one resource is the audience of the tokens (RFC 8707 2.2)', async () => {
+  const { access_token } = await obtainTokens(service, client, await service.createUser(), { resource: first });
+  expect((await introspect(service.issuer, server, access_token)).body['aud']).toEqual([first, server.clientId]);
+});
+
+test.each(['GET', 'POST'])(
+  'several by %s are told to the client with its state (RFC 8707 2, RFC 6749 4.1.2.1)',
+  async (method) => {
+    const agent = new UserAgent(service);
+    await obtainCode(service, client, await service.createUser(), {}, agent);
+    const query = new URLSearchParams([
+      ['client_id', client.clientId],
+      ['redirect_uri', client.redirectUri],
+      ['response_type', 'code'],
+      ['scope', 'openid'],
+      ['state', 's'],
+      ['prompt', 'none'],
+      ...both,
+    ]);
+    const page =
+      method === 'GET'
+        ? await agent.get(`/authorize?${query}`)
+        : await agent.fetch('/authorize', { method, body: query });
+    expect(page.status).toBe(302);
+    expect(page.location).toMatch(new RegExp(`^${client.redirectUri}\\?`));
+    expect(responseParameters(page)).toEqual({ ...refusal, state: 's', iss: service.issuer });
+  },
+);
+
+test('several at the token endpoint are invalid_target, and use nothing up (RFC 8707 2)', async () => {
+  const user = await service.createUser();
+  const code = await obtainCode(service, client, user, { resource: first });
+  const redemption: [string, string][] = [
+    ['grant_type', 'authorization_code'],
+    ['code', code],
+    ['redirect_uri', client.redirectUri],
+  ];
+  expect(await token(client, [...redemption, ...both])).toEqual({ status: 400, body: refusal });
+  const bought = await token(client, [...redemption, both[0]!]);
+  expect(bought.status).toBe(200);
+  const refresh: [string, string][] = [
+    ['grant_type', 'refresh_token'],
+    ['refresh_token', bought.body['refresh_token']!],
+  ];
+  expect(await token(client, [...refresh, ...both])).toEqual({ status: 400, body: refusal });
+  expect((await token(client, [...refresh, both[0]!])).status).toBe(200);
+  expect(await token(machine, [['grant_type', 'client_credentials'], ...both])).toEqual({ status: 400, body: refusal });
+});
+
+test('any other parameter that is repeated stays invalid_request (security R5)', async () => {
+  expect(
+    await token(machine, [
+      ['grant_type', 'client_credentials'],
+      ['scope', 'a'],
+      ['scope', 'b'],
+    ]),
+  ).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+  const agent = new UserAgent(service);
+  const page = await agent.follow(await agent.get('/authorize?client_id=a&client_id=b'));
+  expect(page.status).toBe(400);
+});
