@@ -51,6 +51,7 @@ import { notFound } from './oauth/errors.ts';
 import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
 import { createGuardedFetch } from './outbound/guarded-fetch.ts';
+import { logEvent } from './repositories/audit-events.ts';
 import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
@@ -98,7 +99,15 @@ const crossOriginPaths = [
 const keyRingInterval = 30_000; // milliseconds
 
 export async function buildApp({ config, database, secretBox, logger }: AppOptions): Promise<FastifyInstance> {
-  const store = createStore(database);
+  const passwords = createPasswordHashing({
+    concurrency: config.passwordHashConcurrency,
+    queue: config.passwordHashQueue,
+  });
+  const metrics = createMetrics({ database, passwords });
+  const store = createStore(database, (event, log = logger) => {
+    metrics.event(event);
+    logEvent(log, event);
+  });
   const clients = createClientCache(store);
   const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
   const { issuer, basePath, lifetimes } = config;
@@ -112,12 +121,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
   const limits = createLimits(database, config.limits);
-  const passwords = createPasswordHashing({
-    concurrency: config.passwordHashConcurrency,
-    queue: config.passwordHashQueue,
-  });
-  const metrics = createMetrics({ database, passwords });
-  const audit = createAuditTrail(store, metrics);
+  const audit = createAuditTrail(store);
   const renderer = createPages(
     config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
   );

@@ -46,6 +46,7 @@ export interface UserRow {
 }
 
 const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
+const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
 // a user name wins over another account's address that reads the same
 const findByLogin = statement(
   'users.find_by_login',
@@ -112,6 +113,8 @@ export function usersRepository(sql: Sql) {
   };
   return {
     find: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(find, [sub])),
+    /** Finds and locks the row until the transaction ends. */
+    lock: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(lock, [sub])),
     /** By user name or email, however it is spelled. */
     findByLogin: (login: string): Promise<User | undefined> => one(sql.query<UserRow>(findByLogin, [login])),
     findByUsername: (username: string): Promise<User | undefined> =>

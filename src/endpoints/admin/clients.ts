@@ -7,7 +7,8 @@ import { text } from '../../http/parameters.ts';
 import { clientChangeShape } from '../../oauth/administration.ts';
 import { clientMetadataShape, parseClientMetadata, registrableFields } from '../../oauth/client-metadata.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
-import type { Client, ClientChange } from '../../repositories/clients.ts';
+import type { ClientDecision } from '../../repositories/administration.ts';
+import type { ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { adminRoute, byId } from './route.ts';
 
@@ -63,15 +64,18 @@ export const clientRoutes = [
       const metadata = parseClientMetadata(body, { admin: true });
       const clientId = randomId();
       const credentials = newCredentials(secretBox, clientId, metadata);
-      await administration.createClient(by, {
-        clientId,
-        metadata,
-        status: body.status ?? 'enabled',
-        approvedBy: body.status === 'disabled' ? undefined : 'administrator',
-        firstParty: body.first_party ?? false,
-        ...credentials.stored,
-      });
-      const client = await administration.changeClient(by, clientId, () => changeOf(body));
+      const client = await administration.createClient(
+        by,
+        {
+          clientId,
+          metadata,
+          status: body.status ?? 'enabled',
+          approvedBy: body.status === 'disabled' ? undefined : 'administrator',
+          firstParty: body.first_party ?? false,
+          ...credentials.stored,
+        },
+        settingsOf(body),
+      );
       return {
         ...clientView(client),
         client_secret: credentials.shown.clientSecret,
@@ -109,26 +113,24 @@ export const clientRoutes = [
         throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is not known here`);
       const fields = Object.entries(body).filter(([member]) => registrableFields.includes(member));
       let newSecret: string | undefined;
-      let changed: Client = await administration.changeClient(by, id, (client) => {
-        if (body.status === 'enabled' && client.status === 'disabled' && body.version !== client.version) {
+      const changed = await administration.changeClient(by, id, (client) => {
+        const { status, version } = body;
+        const decision: ClientDecision = { ...settingsOf(body), status, version };
+        if (status === 'enabled' && client.status === 'disabled' && version === undefined)
           throw conflict('to enable a client, name the version that you looked at as version');
-        }
-        const change = changeOf(body);
-        if (fields.length === 0) return change;
+        if (fields.length === 0) return decision;
+        if (status === 'enabled' && client.status === 'disabled' && client.pendingMetadata)
+          throw conflict('an update of the client waits: approve or refuse it first, then change the metadata');
         const merged = { ...client.metadata, ...Object.fromEntries(fields) };
         // null takes a member away, as in RFC 7396
-        change.metadata = parseClientMetadata(
+        decision.metadata = parseClientMetadata(
           Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)),
           { admin: true },
         );
-        const issued = secretFor(secretBox, client, change.metadata);
+        const issued = secretFor(secretBox, client, decision.metadata);
         newSecret = issued?.newSecret;
-        return { ...change, credentials: issued?.credentials };
+        return { ...decision, credentials: issued?.credentials };
       });
-      if (body.status === 'disabled' && changed.status === 'enabled')
-        changed = await administration.disableClient(by, id);
-      if (body.status === 'enabled' && changed.status === 'disabled')
-        changed = await administration.approveClient(by, id, changed.version);
       clients.forget(id);
       return { ...clientView(changed), client_secret: newSecret };
     },
@@ -180,7 +182,7 @@ export const clientRoutes = [
     params: byId,
     answer: 'Client',
     async handle({ administration, clients }, { params: { id }, by }) {
-      const client = await administration.disableClient(by, id);
+      const { client } = await administration.disableClient(by, id);
       clients.forget(id);
       return clientView(client);
     },
@@ -193,7 +195,7 @@ function withoutDefault(rule: z.ZodType): z.ZodType {
   return rule instanceof z.ZodDefault ? (rule.unwrap() as z.ZodType) : rule;
 }
 
-function changeOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
+function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
   return {
     firstParty: settings.first_party,
     selfManaged: settings.self_managed,
