@@ -38,16 +38,21 @@ export function isPrivateUseUri(uri: string): boolean {
 }
 
 /**
- * The requested redirect URI is a registered one: octet by octet, but for the port of a loopback literal
+ * The registered redirect URI that the requested one is: octet by octet, but for the port of a loopback literal
  * (RFC 8252 section 7.3).
  */
-export function matchesRedirectUri(registered: readonly string[], requested: string): boolean {
-  if (registered.includes(requested)) return true;
-  if (!loopbackLiteral.test(requested)) return false;
+export function registeredRedirectUri(registered: readonly string[], requested: string): string | undefined {
+  if (registered.includes(requested)) return requested;
+  if (!loopbackLiteral.test(requested)) return undefined;
   const port = loopbackLiteral.exec(requested)?.[2];
-  if (port !== undefined && Number(port.slice(1)) > 65_535) return false;
+  if (port !== undefined && Number(port.slice(1)) > 65_535) return undefined;
   const bare = withoutPort(requested);
-  return registered.some((uri) => loopbackLiteral.test(uri) && withoutPort(uri) === bare);
+  return registered.find((uri) => loopbackLiteral.test(uri) && withoutPort(uri) === bare);
+}
+
+/** Whether the requested redirect URI is a registered one. */
+export function matchesRedirectUri(registered: readonly string[], requested: string): boolean {
+  return registeredRedirectUri(registered, requested) !== undefined;
 }
 
 /** Adds parameters to a redirect URI's query, keeping what it has (RFC 6749 3.1.2). */

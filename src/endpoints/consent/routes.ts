@@ -10,6 +10,7 @@ import type { ServerOptions } from '../../http/server-options.ts';
 import type { Pages } from '../../http/views.ts';
 import { releasedClaims } from '../../oauth/claims.ts';
 import { OAuthError } from '../../oauth/errors.ts';
+import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { Session } from '../../repositories/sessions.ts';
@@ -24,6 +25,8 @@ const form = z.object({
 interface Pending {
   client: Client;
   redirectUri: string;
+  /** The registered one that it is: what the grant remembers. */
+  registeredUri: string;
   scope: string[];
   uiLocales: string | undefined;
 }
@@ -61,7 +64,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     const allowed = decision === 'allow';
     await store.transaction(async (repositories) => {
       if (!(await repositories.authorizationRequests.decide(digest('transaction', transaction), sub, allowed))) return;
-      if (allowed) await repositories.grants.add(sub, clientId, pending.scope, pending.redirectUri);
+      if (allowed) await repositories.grants.add(sub, clientId, pending.scope, pending.registeredUri);
       await audit(
         request,
         {
@@ -86,9 +89,11 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     if (!stored || !client || client.status !== 'enabled') return undefined;
     const registered = splitScope(client.metadata.scope);
     const refreshes = client.metadata.grant_types.includes('refresh_token');
+    const redirectUri = stored.parameters['redirect_uri'] ?? '';
     return {
       client,
-      redirectUri: stored.parameters['redirect_uri'] ?? '',
+      redirectUri,
+      registeredUri: registeredRedirectUri(client.metadata.redirect_uris, redirectUri) ?? redirectUri,
       scope: splitScope(stored.parameters['scope'] ?? '').filter(
         (scope) => registered.includes(scope) && (scope !== 'offline_access' || refreshes),
       ),

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
+import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
@@ -16,6 +17,10 @@ interface Transaction extends AuthorizationRequestRow {
   id: string;
   idHash: Buffer;
 }
+
+/** What a grant remembers: the registered redirect URI, since a native app comes with another port each time (RFC 8252 7.3). */
+const grantedUri = ({ client, target }: TrustedRequest): string =>
+  registeredRedirectUri(client.metadata.redirect_uris, target.redirectUri) ?? target.redirectUri;
 
 export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
@@ -42,7 +47,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       throw new AuthorizationError(target, step.code, step.description);
     }
     if (step.step !== 'issue' || !session) return false;
-    if (step.recordGrant) await store.grants.add(session.user.sub, client.clientId, scope, target.redirectUri);
+    if (step.recordGrant) await store.grants.add(session.user.sub, client.clientId, scope, grantedUri(authorization));
     const wanted = parts(authorization.responseType);
     const code = wanted.code ? newOpaqueToken('authorization_code') : undefined;
     const accessToken = wanted.token ? newOpaqueToken('access_token') : undefined;
@@ -111,7 +116,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     session: Session | undefined,
     transaction: Transaction | undefined,
   ): Promise<NextStep> {
-    const { client, target } = authorization;
+    const { client } = authorization;
     let hintedSub: string | undefined;
     if (authorization.idTokenHint !== undefined) {
       const hint = await tokens.readIdTokenHint(authorization.idTokenHint);
@@ -130,7 +135,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       maxAge: authorization.maxAge,
       hintedSub,
       scope: authorization.scope,
-      redirectUri: target.redirectUri,
+      redirectUri: grantedUri(authorization),
       session: session && { sub: session.user.sub, authTime: session.authTime, now: session.now },
       grant: session && (await store.grants.find(session.user.sub, client.clientId)),
       firstParty: client.firstParty,
