@@ -28,6 +28,7 @@ export const auditEventTypes = [
   'client.authentication_failed',
   'code.replayed',
   'code.misused',
+  'code.burned',
   'refresh_token.reused',
   'refresh_token.misused',
   'token.revoked',
