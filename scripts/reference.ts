@@ -19,6 +19,7 @@ const addresses: Record<string, string> = {
   'POST /authorize': 'The same by a form',
   'GET /authenticate': 'The short form of a sign-in: `client_id` and `redirect_uri`, with the client’s default scopes',
   'POST /authenticate': 'The answer to the page “Continue to …”, which a call from another site gets',
+  'POST /par': 'Takes an authorization request ahead of the browser (RFC 9126)',
   'GET /login': 'The sign-in page',
   'POST /login': 'Its form',
   'GET /consent': 'The consent page',
@@ -42,6 +43,8 @@ const addresses: Record<string, string> = {
   'GET /logout': 'Asks the End-User whether to sign out (OpenID Connect RP-Initiated Logout 1.0)',
   'POST /logout': 'The same by a form, and the answer',
   'GET /end-session': 'Ends the client’s own session by a signed request, without a page',
+  'GET /check-session':
+    'The page that relying parties frame to hear of a changed sign-in (OpenID Connect Session Management 1.0)',
   'POST /register': 'Registers a client, repeats its registration (RFC 7591), or asks what became of a deferred one',
   'GET /register/:clientId': 'Reads a registration (RFC 7592)',
   'PUT /register/:clientId': 'Replaces its metadata',
@@ -70,8 +73,13 @@ const errors: Record<ErrorCode, string> = {
   interaction_required: '`prompt=none`, but a page would have to be shown (OpenID Connect Core)',
   login_required: '`prompt=none`, but nobody is signed in (OpenID Connect Core)',
   consent_required: '`prompt=none`, but consent would have to be asked (OpenID Connect Core)',
-  request_not_supported: 'The parameter `request` is not supported (OpenID Connect Core)',
-  request_uri_not_supported: 'The parameter `request_uri` is not supported (OpenID Connect Core)',
+  unmet_authentication_requirements:
+    'No sign-in here reaches the `acr` that the request says is essential (OpenID Connect Core)',
+  request_not_supported:
+    'The request object is not signed, and the service takes only signed ones (OpenID Connect Core)',
+  request_uri_not_supported: 'The same of a request object by reference (OpenID Connect Core)',
+  invalid_request_uri: '`request_uri` is not registered, or no request object can be had there (RFC 9101)',
+  invalid_request_object: 'The request object cannot be verified, or does not fit the parameters beside it (RFC 9101)',
   registration_not_supported: 'The parameter `registration` is not supported (OpenID Connect Core)',
   invalid_redirect_uri: 'A redirect address cannot be registered (RFC 7591)',
   invalid_client_metadata: 'Another member of a registration is not valid (RFC 7591)',
@@ -119,7 +127,11 @@ const events: Record<AuditEventType, string> = {
   'token.revoked': 'A client revoked a token',
   'session.ended': 'An administrator ended a browser’s session, or somebody else signed in there',
   'client_session.ended': 'A client ended its session by a signed request',
-  'keys.rotated': 'New signing keys were made',
+  'logout_token.delivered': 'A client was told of a session’s end by back-channel logout, not at the first attempt',
+  'logout_token.refused': 'A client answered 400 to back-channel logout; it is not told again',
+  'logout_token.given_up': 'A client could not be told of a session’s end in `BACKCHANNEL_LOGOUT_RETENTION`',
+  'keys.rotated': 'New signing keys were made, by an administrator or the `schedule`',
+  'keys.withdrawn': 'A signing key was taken away at once',
   'registration_token.created': 'An initial access token was made',
 };
 

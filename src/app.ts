@@ -11,6 +11,7 @@ import { adminEndpoint } from './endpoints/admin/routes.ts';
 import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
+import { checkSessionEndpoint } from './endpoints/check-session/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
 import { type Capabilities, discoveryEndpoint } from './endpoints/discovery/routes.ts';
 import { endSessionEndpoint } from './endpoints/end-session/routes.ts';
@@ -19,6 +20,7 @@ import { jwksEndpoint } from './endpoints/jwks/routes.ts';
 import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
+import { pushedAuthorizationRequestEndpoint } from './endpoints/pushed-authorization-request/routes.ts';
 import { introspectionEndpoint } from './endpoints/introspection/routes.ts';
 import { registrationModes } from './endpoints/registration/deferred.ts';
 import { registrationEndpoint } from './endpoints/registration/routes.ts';
@@ -40,24 +42,30 @@ import { createMetrics } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
+import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
 import {
   assertionSigningAlgorithms,
   clientAuthenticationMethods,
   idTokenSigningAlgorithms,
+  requestObjectSigningAlgorithms,
 } from './oauth/client-metadata.ts';
+import { acrValues } from './oauth/acr.ts';
 import { supportedClaims } from './oauth/claims.ts';
 import { notFound } from './oauth/errors.ts';
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from './oauth/response-encryption.ts';
 import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
-import { createGuardedFetch } from './outbound/guarded-fetch.ts';
+import { subjectTypes } from './oauth/subject-type.ts';
+import { startLogoutDelivery } from './logout-delivery.ts';
+import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
 import { logEvent } from './repositories/audit-events.ts';
 import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
-import { passwordAcr } from './tokens/id-token.ts';
 import { openKeyRing } from './tokens/key-ring.ts';
+import { createRequestObjects } from './tokens/request-object.ts';
 import { createTokenService } from './tokens/token-service.ts';
 
 export interface AppOptions {
@@ -70,6 +78,7 @@ export interface AppOptions {
 /** Addresses with a standard name in the discovery documents. */
 export const standardEndpoints = {
   authorization_endpoint: '/authorize',
+  pushed_authorization_request_endpoint: '/par',
   token_endpoint: '/token',
   revocation_endpoint: '/revoke',
   introspection_endpoint: '/introspect',
@@ -77,6 +86,7 @@ export const standardEndpoints = {
   jwks_uri: '/jwks',
   registration_endpoint: '/register',
   end_session_endpoint: '/logout',
+  check_session_iframe: '/check-session',
 };
 /** Addresses of the service's own, named in the OAuth server metadata only. */
 export const ownEndpoints = {
@@ -92,6 +102,7 @@ const crossOriginPaths = [
   '/.well-known/openid-configuration',
   '/.well-known/oauth-authorization-server',
   '/jwks',
+  '/par',
   '/token',
   '/revoke',
   '/user/info',
@@ -111,15 +122,17 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   const clients = createClientCache(store);
   const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
   const { issuer, basePath, lifetimes } = config;
+  const fetchDocument = createGuardedFetch(config.outboundAllow);
+  const clientKeys = createClientKeys(fetchDocument);
   const tokens = createTokenService({
     issuer,
     keyRing,
     secretBox,
     findClient: clients.find,
+    clientKeys,
     lifetimes,
     rotateConfidential: config.rotateConfidential,
   });
-  const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
   const limits = createLimits(database, config.limits);
   const audit = createAuditTrail(store);
   const renderer = createPages(
@@ -152,12 +165,20 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       audit,
       clientKeys,
       issuer,
-      tokenPath: '/token',
+      // RFC 7523 3, RFC 9126 2
+      audiencePaths: ['/token', '/par'],
     }),
     audit,
     limits,
     metrics,
     clientKeys,
+    checkSector: createSectorCheck(fetchDocument),
+    requestObjects: createRequestObjects({
+      issuer,
+      clientKeys,
+      fetchDocument,
+      unsigned: config.requestObjectUnsigned,
+    }),
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
 
@@ -186,7 +207,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     closing = true;
   });
   metrics.measure(app);
-  securityHeaders(app, config.secureCookies);
+  const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
+  securityHeaders(app, config.secureCookies, crossOriginAddresses);
   await app.register(fastifyCookie);
 
   const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
@@ -201,23 +223,27 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     claims: supportedClaims,
     clientAuthenticationMethods,
     assertionAlgorithms: assertionSigningAlgorithms,
-    idTokenAlgorithms: idTokenSigningAlgorithms,
-    acrValues: [passwordAcr],
+    signingAlgorithms: idTokenSigningAlgorithms,
+    requestObjectAlgorithms: requestObjectSigningAlgorithms.filter(
+      (alg) => alg !== 'none' || config.requestObjectUnsigned,
+    ),
+    keyManagementAlgorithms,
+    contentEncryptionAlgorithms,
+    subjectTypes,
+    acrValues,
     locales: renderer.availableLocales,
     registrationModes,
   };
 
   await app.register(
     async (root) => {
-      await crossOrigin(
-        root,
-        crossOriginPaths.map((path) => basePath + path),
-      );
+      await crossOrigin(root, crossOriginAddresses);
       await root.register(discoveryEndpoint, { ...options, capabilities });
       await root.register(jwksEndpoint, options);
       await root.register(registrationEndpoint, options);
       await root.register(authorizationEndpoint, options);
       await root.register(authenticationEndpoint, options);
+      await root.register(pushedAuthorizationRequestEndpoint, options);
       await root.register(loginEndpoint, options);
       await root.register(consentEndpoint, options);
       await root.register(pagesEndpoint, { ...options, renderer });
@@ -228,6 +254,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       await root.register(userDataEndpoint, options);
       await root.register(logoutEndpoint, options);
       await root.register(endSessionEndpoint, options);
+      await root.register(checkSessionEndpoint);
       await root.register(accountEndpoint, options);
       await root.register(adminEndpoint, options);
       await root.register(registrationApprovalEndpoint, options);
@@ -245,17 +272,31 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
+  const logoutDelivery = startLogoutDelivery({
+    store,
+    tokens,
+    post: createGuardedPost(config.outboundAllow),
+    retention: lifetimes.backchannelLogoutRetention,
+    logger,
+  });
+  app.addHook('onClose', () => logoutDelivery.stop());
+
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
-    if (kind === undefined || kind === 'keys') refreshKeys();
+    if (kind === undefined || kind === 'keys') void tendKeys();
+    if (kind === undefined || kind === 'logout') logoutDelivery.wake();
   });
-  const refreshKeys = () =>
-    void keyRing.refresh().catch((error: unknown) => {
+  const tendKeys = async () => {
+    try {
+      await keyRing.refresh();
+      await keyRing.rotateDue({ interval: lifetimes.keyRotationInterval, lead: lifetimes.keyPublicationLead });
+    } catch (error) {
       // a start that failed, and a stop, close the database under it
-      if (!closing) logger.error({ err: error }, 'the keys could not be read');
-    });
-  const timer = setInterval(refreshKeys, keyRingInterval);
+      if (!closing) logger.error({ err: error }, 'the keys could not be read or rotated');
+    }
+  };
+  const timer = setInterval(() => void tendKeys(), keyRingInterval);
   app.addHook('onClose', async () => clearInterval(timer));
   return app;
 }

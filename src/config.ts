@@ -88,7 +88,10 @@ export const settings = {
   INTROSPECTION_MALFORMED: z.enum(['error', 'inactive']).default('error'),
   USERINFO_POST: flag,
   REQUIRE_PKCE: flag,
+  REQUEST_OBJECT_UNSIGNED: flag,
+  REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: flag,
   REFRESH_TOKEN_ROTATION: z.enum(['all', 'public']).default('all'),
+  PUSHED_REQUEST_LIFETIME: seconds(60, 600),
   AUTHORIZATION_CODE_LIFETIME: seconds(60, 600),
   ACCESS_TOKEN_LIFETIME: seconds(600),
   REFRESH_TOKEN_LIFETIME: seconds(30 * 86_400),
@@ -101,6 +104,11 @@ export const settings = {
   REGISTRATION_WAITING_LIFETIME: seconds(30 * 86_400),
   REGISTRATION_CODE_LIFETIME: seconds(1800, 86_400),
   KEY_PUBLICATION_LEAD: seconds(600),
+  KEY_ROTATION_INTERVAL: count(90 * 86_400, 3660 * 86_400).refine(
+    (interval) => interval === 0 || interval >= 3600,
+    'must be 0 or at least 3600 seconds',
+  ),
+  BACKCHANNEL_LOGOUT_RETENTION: seconds(86_400, 30 * 86_400),
   PASSWORD_MIN_LENGTH: count(12, 128),
   PASSWORD_HASH_CONCURRENCY: count(2, 64, 1),
   PASSWORD_HASH_QUEUE: count(64),
@@ -111,6 +119,7 @@ export const settings = {
   LIMIT_CLIENT_AUTH_FAILURES: count(30),
   LIMIT_VERIFICATION_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
+  LIMIT_PUSHED_REQUESTS: count(1000),
 } as const;
 
 const schema = z.object(settings);
@@ -140,9 +149,12 @@ export interface Config {
   readonly introspectionMalformed: Settings['INTROSPECTION_MALFORMED'];
   readonly userinfoPost: boolean;
   readonly requirePkce: boolean;
+  readonly requestObjectUnsigned: boolean;
+  readonly requirePushedRequests: boolean;
   readonly rotateConfidential: boolean;
   /** All in seconds. */
   readonly lifetimes: {
+    readonly pushedRequest: number;
     readonly authorizationCode: number;
     readonly accessToken: number;
     readonly refreshToken: number;
@@ -155,6 +167,9 @@ export interface Config {
     readonly registrationWaiting: number;
     readonly registrationCode: number;
     readonly keyPublicationLead: number;
+    /** 0: keys are not rotated by themselves. */
+    readonly keyRotationInterval: number;
+    readonly backchannelLogoutRetention: number;
   };
   readonly passwordMinLength: number;
   readonly passwordHashConcurrency: number;
@@ -167,6 +182,7 @@ export interface Config {
     readonly clientAuthFailures: number;
     readonly verificationCodes: number;
     readonly pendingSignIns: number;
+    readonly pushedRequests: number;
   };
 }
 
@@ -212,8 +228,11 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     introspectionMalformed: s.INTROSPECTION_MALFORMED,
     userinfoPost: s.USERINFO_POST === 'true',
     requirePkce: s.REQUIRE_PKCE === 'true',
+    requirePushedRequests: s.REQUIRE_PUSHED_AUTHORIZATION_REQUESTS === 'true',
+    requestObjectUnsigned: s.REQUEST_OBJECT_UNSIGNED === 'true',
     rotateConfidential: s.REFRESH_TOKEN_ROTATION === 'all',
     lifetimes: Object.freeze({
+      pushedRequest: s.PUSHED_REQUEST_LIFETIME,
       authorizationCode: s.AUTHORIZATION_CODE_LIFETIME,
       accessToken: s.ACCESS_TOKEN_LIFETIME,
       refreshToken: s.REFRESH_TOKEN_LIFETIME,
@@ -226,6 +245,8 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       registrationWaiting: s.REGISTRATION_WAITING_LIFETIME,
       registrationCode: s.REGISTRATION_CODE_LIFETIME,
       keyPublicationLead: s.KEY_PUBLICATION_LEAD,
+      keyRotationInterval: s.KEY_ROTATION_INTERVAL,
+      backchannelLogoutRetention: s.BACKCHANNEL_LOGOUT_RETENTION,
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
     passwordHashConcurrency: s.PASSWORD_HASH_CONCURRENCY,
@@ -238,6 +259,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
       verificationCodes: s.LIMIT_VERIFICATION_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
+      pushedRequests: s.LIMIT_PUSHED_REQUESTS,
     }),
   });
 }

@@ -12,6 +12,7 @@ afterAll(() => service?.stop());
 
 const expected = [
   'DELETE /admin/api/clients/:id',
+  'DELETE /admin/api/keys/:kid',
   'DELETE /admin/api/sessions/:id',
   'DELETE /admin/api/users/:sub',
   'DELETE /register/:clientId',
@@ -24,6 +25,7 @@ const expected = [
   'GET /admin/api/clients',
   'GET /admin/api/clients/:id',
   'GET /admin/api/keys',
+  'GET /admin/api/logout-deliveries',
   'GET /admin/api/openapi.json',
   'GET /admin/api/sessions',
   'GET /admin/api/users',
@@ -33,6 +35,7 @@ const expected = [
   'GET /assets/style.*.css',
   'GET /authenticate',
   'GET /authorize',
+  'GET /check-session',
   'GET /consent',
   'GET /end-session',
   'GET /error',
@@ -66,6 +69,7 @@ const expected = [
   'POST /introspect',
   'POST /login',
   'POST /logout',
+  'POST /par',
   'POST /register',
   'POST /revoke',
   'POST /token',

@@ -7,6 +7,7 @@ import type { Store } from '../repositories/index.ts';
 import type { Limits } from '../repositories/limits.ts';
 import type { ClientKeys } from '../tokens/client-keys.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
+import type { RequestObjects } from '../tokens/request-object.ts';
 import type { TokenService } from '../tokens/token-service.ts';
 import type { AuditTrail } from './audit.ts';
 import type { AuthorizationFlow } from './authorization/flow.ts';
@@ -14,6 +15,7 @@ import type { BrowserSessions } from './browser-session.ts';
 import type { AuthenticateClient, AuthenticateRegistrant } from './client-authentication.ts';
 import type { Metrics } from './metrics.ts';
 import type { PageResponses } from './page-response.ts';
+import type { CheckSector } from './sector-check.ts';
 
 export interface ServerOptions {
   config: Config;
@@ -29,6 +31,8 @@ export interface ServerOptions {
   authenticateBasic: AuthenticateClient;
   authenticateRegistrant: AuthenticateRegistrant;
   clientKeys: ClientKeys;
+  checkSector: CheckSector;
+  requestObjects: RequestObjects;
   audit: AuditTrail;
   limits: Limits;
   metrics: Metrics;

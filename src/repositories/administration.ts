@@ -171,9 +171,6 @@ export function createAdministration(store: Store) {
         { type: 'registration_token.created' },
       ]);
     },
-    /** Records that the keys were rotated. */
-    keysRotated: (by: Actor, kids: string[]): Promise<void> =>
-      act<undefined>(by, async () => [undefined, { type: 'keys.rotated', detail: { kids } }]),
   };
 }
 

@@ -34,7 +34,11 @@ export const auditEventTypes = [
   'token.revoked',
   'session.ended',
   'client_session.ended',
+  'logout_token.delivered',
+  'logout_token.refused',
+  'logout_token.given_up',
   'keys.rotated',
+  'keys.withdrawn',
   'registration_token.created',
 ] as const;
 export type AuditEventType = (typeof auditEventTypes)[number];
@@ -42,7 +46,7 @@ export type AuditEventType = (typeof auditEventTypes)[number];
 export interface AuditEvent {
   type: AuditEventType;
   outcome: 'success' | 'failure';
-  /** Who acted: a subject, a client id, "command line" or "service". */
+  /** Who acted: a subject, a client id, "command line", "schedule" or "service". */
   actor?: string | undefined;
   clientId?: string | undefined;
   sub?: string | undefined;

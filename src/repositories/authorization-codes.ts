@@ -1,6 +1,7 @@
 // The table authorization_codes: issued with their client session in one statement, redeemed exactly once in another.
 import { isForeignKeyViolation, type Sql, statement } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
+import type { RequestedClaims } from '../oauth/claims-request.ts';
 import { toUser, type UserRow } from './users.ts';
 
 export interface NewCode {
@@ -13,12 +14,17 @@ export interface NewCode {
   /** The version of the client that the request was validated against. */
   clientVersion: number;
   scope: string[];
+  /** Single claims that the grant must cover, beside those of the scopes. */
+  claims: string[];
+  requested: RequestedClaims | undefined;
   offline: boolean;
   redirectUri: string;
   nonce: string | undefined;
   codeChallenge: string | undefined;
   /** Whom the tokens will be for; undefined is the client itself. */
   audience: string[] | undefined;
+  /** By which the client knows the user; undefined where that is the user's own `sub`. */
+  subject: string | undefined;
   /** In seconds. */
   lifetime: number;
   accessTokenLifetime: number;
@@ -32,10 +38,13 @@ export interface NewCode {
 export interface Authorization {
   clientSessionId: string;
   sid: string;
+  /** By which the client knows the user. */
+  subject: string;
   scope: string;
   authTime: Date;
   amr: string[];
   nonce: string | undefined;
+  requested: RequestedClaims | undefined;
   user: Subject;
 }
 
@@ -85,21 +94,24 @@ export type RedemptionResult =
 const codesPerClientSession = 5;
 
 const issueText = (withRequest: boolean) => `
-  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $16 RETURNING 1),' : ''}
+  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $19 RETURNING 1),' : ''}
   client_session AS (
-    INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, expires_at)
-    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7, $12::text[],
+    INSERT INTO client_sessions
+      (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, requested, subject, expires_at)
+    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7,
+           $12::text[], $16::jsonb, $18::text,
            now() + make_interval(secs => $15)
       FROM sessions s
       JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
       JOIN clients c ON c.client_id = $3 AND c.status = 'enabled' AND c.version = $4
-      JOIN grants g ON g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[]
+      JOIN grants g ON g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[] AND g.claims @> $17::text[]
       ${withRequest ? 'JOIN request ON true' : ''}
      WHERE s.id = $2 AND s.idle_expires_at > now()
-    RETURNING id, session_id, client_id),
+    RETURNING id, session_id, client_id, subject),
   takes_part AS (
-    INSERT INTO session_clients (session_id, client_id) SELECT session_id, client_id FROM client_session
-    ON CONFLICT DO NOTHING),
+    INSERT INTO session_clients AS sc (session_id, client_id, subject) SELECT session_id, client_id, subject FROM client_session
+    ON CONFLICT (session_id, client_id) DO UPDATE SET subject = excluded.subject
+     WHERE sc.subject IS DISTINCT FROM excluded.subject),
   surplus AS (
     DELETE FROM authorization_codes WHERE redeemed_at IS NULL AND code_hash IN (
       SELECT ac.code_hash FROM client_sessions cs JOIN authorization_codes ac ON ac.client_session_id = cs.id
@@ -173,7 +185,8 @@ const redeem = statement(
    ended AS (
      DELETE FROM client_sessions cs USING attempt a WHERE cs.id = a.id AND (a.replayed OR a.failures >= 5))
    SELECT a.redemptions, a.failure, a.replayed, a.failures >= 5 AS burned, now() AS issued_at,
-          cs.id AS client_session_id, cs.sid, cs.scope, cs.auth_time, cs.amr, cs.nonce, cs.client_id, u.*
+          cs.id AS client_session_id, cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.scope, cs.auth_time, cs.amr, cs.nonce,
+          cs.requested, cs.client_id, u.*
      FROM attempt a JOIN client_sessions cs ON cs.id = a.id JOIN users u ON u.sub = cs.sub`,
 );
 
@@ -200,6 +213,9 @@ export function authorizationCodesRepository(sql: Sql) {
         code.accessTokenHash,
         code.accessTokenLifetime,
         code.clientSessionLifetime,
+        code.requested,
+        code.claims,
+        code.subject,
       ];
       try {
         const rows = code.requestHash
@@ -223,9 +239,11 @@ export function authorizationCodesRepository(sql: Sql) {
           issued_at: Date;
           client_session_id: string;
           sid: string;
+          subject: string;
           scope: string;
           auth_time: Date;
           nonce: string | null;
+          requested: RequestedClaims | null;
           amr: string[];
           client_id: string;
         }
@@ -249,10 +267,12 @@ export function authorizationCodesRepository(sql: Sql) {
           authorization: {
             clientSessionId: row.client_session_id,
             sid: row.sid,
+            subject: row.subject,
             scope: row.scope,
             authTime: row.auth_time,
             amr: row.amr,
             nonce: row.nonce ?? undefined,
+            requested: row.requested ?? undefined,
             user: toUser(row),
           },
         };

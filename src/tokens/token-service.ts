@@ -1,18 +1,23 @@
 // The token service: it mints everything that the service issues, and is the only door to keys.
 import type { SecretBox } from '../crypto/secret-box.ts';
-import { isPublicClient } from '../oauth/client-metadata.ts';
-import { releasedClaims } from '../oauth/claims.ts';
-import { splitScope } from '../oauth/scope.ts';
+import { acrOf } from '../oauth/acr.ts';
+import { type IdTokenSigningAlgorithm, isPublicClient } from '../oauth/client-metadata.ts';
+import { namedClaims, releasedClaims } from '../oauth/claims.ts';
+import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Authorization } from '../repositories/authorization-codes.ts';
 import type { Client } from '../repositories/clients.ts';
-import { type IdTokenKey, isOwnJwt, mintIdToken, readIdTokenHint, verifyIdToken } from './id-token.ts';
+import { encryptFor, findRecipient, type Recipient } from './client-encryption.ts';
+import type { ClientKeys } from './client-keys.ts';
+import { isOwnJwt, mintIdToken, mintUserinfo, readIdTokenHint, type ResponseKey, verifyIdToken } from './id-token.ts';
 import type { KeyRing } from './key-ring.ts';
+import { mintLogoutToken } from './logout-token.ts';
 
 export interface TokenServiceOptions {
   issuer: string;
   keyRing: KeyRing;
   secretBox: SecretBox;
   findClient: (clientId: string) => Promise<Client | undefined>;
+  clientKeys: ClientKeys;
   lifetimes: {
     authorizationCode: number;
     accessToken: number;
@@ -38,11 +43,10 @@ export function createTokenService(options: TokenServiceOptions) {
     return client && clientSecret(client);
   }
 
-  function idTokenKey(client: Client): IdTokenKey {
-    const alg = client.metadata.id_token_signed_response_alg;
+  function responseKey(client: Client, alg: IdTokenSigningAlgorithm): ResponseKey {
     if (alg !== 'HS256') return { alg };
     const secret = clientSecret(client);
-    if (!secret) throw new Error('a client with HS256 ID Tokens has no stored secret');
+    if (!secret) throw new Error('a client with HS256 signatures has no stored secret');
     return { alg, secret };
   }
 
@@ -66,31 +70,72 @@ export function createTokenService(options: TokenServiceOptions) {
     /** Public clients' refresh tokens rotate always (RFC 9700 4.14.2). */
     rotates: (client: Client): boolean => isPublicClient(client.metadata) || options.rotateConfidential,
     /**
-     * An ID Token for an authorization. With an access token at hand, or a code for one, the claims of the scopes stay at UserInfo, but for
-     * those of the scope `scope` (decisions section 5).
+     * Whom the client's ID Tokens are encrypted for; undefined where they are not. Asked before a code or a token is
+     * used up: the client's keys may be out of reach.
+     * @throws OAuthError temporarily_unavailable or invalid_request
      */
-    idToken(
+    idTokenRecipient: (client: Client): Promise<Recipient | undefined> =>
+      findRecipient(options.clientKeys, client.metadata, 'id_token'),
+    /**
+     * An ID Token for an authorization. With an access token at hand, or a code for one, the claims of the scopes stay at UserInfo, but for
+     * those of the scope `scope` (decisions section 5) and those that were asked for by name (Core 5.5).
+     */
+    async idToken(
       client: Client,
-      authorization: Pick<Authorization, 'sid' | 'scope' | 'authTime' | 'amr' | 'user'>,
-      issued: { at: Date; accessToken?: string | undefined; code?: string | undefined; nonce?: string | undefined },
+      authorization: Pick<Authorization, 'sid' | 'subject' | 'scope' | 'authTime' | 'amr' | 'requested' | 'user'>,
+      issued: {
+        at: Date;
+        recipient: Recipient | undefined;
+        accessToken?: string | undefined;
+        code?: string | undefined;
+        nonce?: string | undefined;
+      },
     ): Promise<string> {
       const scopes = splitScope(authorization.scope);
       const alone = issued.accessToken === undefined && issued.code === undefined;
       const carried = alone ? scopes : scopes.filter((scope) => scope === 'scope');
-      return mintIdToken(keyRing, idTokenKey(client), {
+      // as far as the client is still registered for them
+      const registered = claimsOfScopes(splitScope(client.metadata.scope));
+      const requested = authorization.requested?.id_token?.filter((claim) => registered.includes(claim)) ?? [];
+      const signed = await mintIdToken(keyRing, responseKey(client, client.metadata.id_token_signed_response_alg), {
         issuer,
         clientId: client.clientId,
-        sub: authorization.user.sub,
+        sub: authorization.subject,
         sid: authorization.sid,
         authTime: authorization.authTime,
         amr: authorization.amr,
+        acr: authorization.requested?.acr ?? acrOf(authorization.amr),
         nonce: issued.nonce,
         accessToken: issued.accessToken,
         code: issued.code,
         issuedAt: Math.floor(issued.at.getTime() / 1000),
         lifetime: this.lifetimes(client).idToken,
-        claims: releasedClaims(authorization.user, carried),
+        claims: {
+          ...releasedClaims(authorization.user, carried),
+          ...namedClaims(authorization.user, requested),
+        },
       });
+      return issued.recipient ? encryptFor(issued.recipient, signed, 'jwt') : signed;
+    },
+    /**
+     * A UserInfo response as a JWT: signed, encrypted, or signed and then encrypted, as the client registered it (Core 5.3.2).
+     * @throws OAuthError temporarily_unavailable or invalid_request
+     */
+    async userinfo(client: Client, claims: { sub: string } & Record<string, unknown>): Promise<string> {
+      const { metadata, clientId } = client;
+      const recipient = await findRecipient(options.clientKeys, metadata, 'userinfo');
+      const alg = metadata.userinfo_signed_response_alg;
+      const signed = alg && (await mintUserinfo(keyRing, responseKey(client, alg), issuer, clientId, claims));
+      if (!recipient) return signed!;
+      return signed
+        ? encryptFor(recipient, signed, 'jwt')
+        : encryptFor(recipient, JSON.stringify({ ...claims, iss: issuer, aud: clientId }), 'claims');
+    },
+    /** A Logout Token that tells the client of a session's end. @param at the database's time */
+    async logoutToken(client: Client, ended: { subject: string; sid: string }, at: Date): Promise<string> {
+      const { clientId, metadata } = client;
+      const key = responseKey(client, metadata.id_token_signed_response_alg);
+      return mintLogoutToken(keyRing, key, { issuer, clientId, sub: ended.subject, sid: ended.sid, issuedAt: at });
     },
     /** An ID Token of ours, expired or not; undefined for anything else. */
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),

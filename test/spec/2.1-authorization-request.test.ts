@@ -54,7 +54,12 @@ test('2.1 parameters: GET takes them in the query, POST as a form, with the same
 test('2.1 successful response: a 302 to redirect_uri with code and state, and with iss (decisions 3)', async () => {
   const page = await request({ state: 's' });
   expect(page.status).toBe(302);
-  expect(responseParameters(page)).toEqual({ code: expect.any(String), state: 's', iss: service().issuer });
+  expect(responseParameters(page)).toEqual({
+    code: expect.any(String),
+    state: 's',
+    session_state: expect.any(String),
+    iss: service().issuer,
+  });
 });
 
 const fullyPopulated = {
@@ -73,6 +78,12 @@ const fullyPopulated = {
   policy_uri: 'https://rp.example.com/policy',
   tos_uri: 'https://rp.example.com/tos',
   contacts: ['ops@rp.example.com'],
+  initiate_login_uri: 'https://rp.example.com/login',
+  request_uris: ['https://rp.example.com/request#1'],
+  request_object_signing_alg: 'HS256',
+  require_signed_request_object: false,
+  require_pushed_authorization_requests: true,
+  default_acr_values: ['urn:gatehouse:acr:password'],
   default_max_age: 3600,
   require_auth_time: true,
   software_id: 'harbour-rp',

@@ -5,10 +5,16 @@ import { clientView } from '../../http/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
 import { clientChangeShape } from '../../oauth/administration.ts';
-import { clientMetadataShape, parseClientMetadata, registrableFields } from '../../oauth/client-metadata.ts';
+import {
+  type ClientMetadata,
+  clientMetadataShape,
+  parseClientMetadata,
+  registrableFields,
+} from '../../oauth/client-metadata.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { ClientDecision } from '../../repositories/administration.ts';
-import type { ClientChange } from '../../repositories/clients.ts';
+import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { adminRoute, byId } from './route.ts';
 
@@ -60,8 +66,9 @@ export const clientRoutes = [
     documentedBody: clientMetadataShape.extend(clientChangeShape.shape),
     status: 201,
     answer: 'NewClient',
-    async handle({ administration, secretBox }, { body, by }) {
+    async handle({ administration, secretBox, checkSector }, { body, by }) {
       const metadata = parseClientMetadata(body, { admin: true });
+      await checkSector(metadata);
       const clientId = randomId();
       const credentials = newCredentials(secretBox, clientId, metadata);
       const client = await administration.createClient(
@@ -106,12 +113,24 @@ export const clientRoutes = [
     body: () => clientChangeShape,
     documentedBody: z.strictObject({ ...metadataChange, ...clientChangeShape.shape }),
     answer: 'ChangedClient',
-    async handle({ clients, administration, secretBox }, { params: { id }, body, by }) {
+    async handle({ store, clients, administration, secretBox, checkSector }, { params: { id }, body, by }) {
       const known = [...registrableFields, ...Object.keys(clientChangeShape.shape)];
       const unknown = Object.keys(body).find((member) => !known.includes(member));
       if (unknown !== undefined)
         throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is not known here`);
       const fields = Object.entries(body).filter(([member]) => registrableFields.includes(member));
+      // null takes a member away, as in RFC 7396
+      const metadataOf = (client: Client): ClientMetadata =>
+        parseClientMetadata(
+          Object.fromEntries(
+            Object.entries({ ...client.metadata, ...Object.fromEntries(fields) }).filter(([, value]) => value !== null),
+          ),
+          { admin: true },
+        );
+      // the document is fetched before the client is locked
+      const looked = fields.length > 0 ? await store.clients.find(id) : undefined;
+      const foreseen = looked && metadataOf(looked);
+      if (looked && foreseen && needsSectorCheck(foreseen, looked.metadata)) await checkSector(foreseen);
       let newSecret: string | undefined;
       const changed = await administration.changeClient(by, id, (client) => {
         const { status, version } = body;
@@ -121,15 +140,13 @@ export const clientRoutes = [
         if (fields.length === 0) return decision;
         if (status === 'enabled' && client.status === 'disabled' && client.pendingMetadata)
           throw conflict('an update of the client waits: approve or refuse it first, then change the metadata');
-        const merged = { ...client.metadata, ...Object.fromEntries(fields) };
-        // null takes a member away, as in RFC 7396
-        decision.metadata = parseClientMetadata(
-          Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)),
-          { admin: true },
-        );
-        const issued = secretFor(secretBox, client, decision.metadata);
+        const metadata = metadataOf(client);
+        if (needsSectorCheck(metadata, client.metadata) && needsSectorCheck(metadata, foreseen)) {
+          throw conflict('the client changed meanwhile: try again');
+        }
+        const issued = secretFor(secretBox, client, metadata);
         newSecret = issued?.newSecret;
-        return { ...decision, credentials: issued?.credentials };
+        return { ...decision, metadata, credentials: issued?.credentials };
       });
       clients.forget(id);
       return { ...clientView(changed), client_secret: newSecret };

@@ -5,12 +5,13 @@ import { jsonErrors, noStore } from '../../http/errors.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
+import { acrOf } from '../../oauth/acr.ts';
 import { releasedClaims } from '../../oauth/claims.ts';
+import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { User } from '../../repositories/users.ts';
-import { passwordAcr } from '../../tokens/id-token.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 
 const shape = z.object({ token: text(8192), token_type_hint: text(255).optional() });
@@ -24,10 +25,13 @@ interface Known {
   issuedAt: Date;
   expiresAt: Date;
   user: User | undefined;
+  /** By which the client of the token knows the user. */
+  subject: string | undefined;
   sid: string | undefined;
   authTime: Date | undefined;
   amr: string[] | undefined;
   nonce: string | undefined;
+  requested?: RequestedClaims | undefined;
 }
 
 const inactive = { active: false };
@@ -49,7 +53,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
       if (config.introspectionMalformed === 'inactive') return inactive;
       throw new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
     }
-    return found && mayKnow(caller, found) ? describe(found) : inactive;
+    return found && mayKnow(caller, found) ? describe(found, await subjectFor(caller, found)) : inactive;
   });
 
   /** The live token behind a text; `malformed`, without asking the database, for what we could never have issued. */
@@ -88,6 +92,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
       issuedAt: content.issuedAt,
       expiresAt: content.expiresAt,
       user: session.user,
+      subject: content.sub,
       sid: content.sid,
       authTime: content.authTime,
       amr: session.amr,
@@ -95,15 +100,23 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
     };
   }
 
-  function describe(token: Known): Record<string, unknown> {
+  /** Each client knows a user by its own subject only: a resource server by the one that it would be told itself. */
+  async function subjectFor(caller: Client, { clientId, user, subject }: Known): Promise<string> {
+    if (!user || subject === undefined) return clientId;
+    if (caller.clientId === clientId) return subject;
+    return (await store.pairwiseSubjects.obtain(caller.metadata, user.sub)) ?? user.sub;
+  }
+
+  function describe(token: Known, sub: string): Record<string, unknown> {
     const { user } = token;
-    const scopes = splitScope(token.scope);
+    const released = user ? releasedClaims(user, splitScope(token.scope)) : {};
     return {
       active: true,
       client_id: token.clientId,
-      username: user?.username,
+      // the name is everybody's for the user: a pairwise client gets it with the scopes that release it only
+      username: user && (sub === user.sub || released['preferred_username'] !== undefined) ? user.username : undefined,
       scope: token.scope,
-      sub: user?.sub ?? token.clientId,
+      sub,
       aud: token.audience,
       iss: config.issuer,
       exp: Math.floor(token.expiresAt.getTime() / 1000),
@@ -111,10 +124,10 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
       token_type: 'Bearer',
       extension_field: token.kind,
       extended_claims: {
-        ...(user && releasedClaims(user, scopes)),
+        ...released,
         ...(token.authTime && {
           auth_time: Math.floor(token.authTime.getTime() / 1000),
-          acr: passwordAcr,
+          acr: token.requested?.acr ?? acrOf(token.amr ?? []),
           amr: token.amr,
           sid: token.sid,
           nonce: token.nonce,

@@ -55,6 +55,7 @@ export function authorizationCodeGrant({
       const refreshToken = client.metadata.grant_types.includes('refresh_token')
         ? newOpaqueToken('refresh_token')
         : undefined;
+      const recipient = await tokens.idTokenRecipient(client);
       const handle = client.metadata.uma_profile ? newOpaqueToken('client_session_handle') : undefined;
       const result = await store.authorizationCodes.redeem({
         codeHash,
@@ -92,6 +93,7 @@ export function authorizationCodeGrant({
       if (splitScope(authorization.scope).includes('openid')) {
         response.id_token = await tokens.idToken(client, authorization, {
           at: issuedAt,
+          recipient,
           accessToken: accessToken.token,
           nonce: authorization.nonce,
         });

@@ -1,9 +1,8 @@
 // GET /user/{sub}/address, info, settings, scope: what a client may know and keep of a user (service specification 4.7).
-import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { bearerErrors, jsonErrors, noStore } from '../../http/errors.ts';
-import { addJsonParser } from '../../http/form-body.ts';
+import { addFormParser, addJsonParser } from '../../http/form-body.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { releasedClaims } from '../../oauth/claims.ts';
@@ -19,7 +18,7 @@ const bySub = z.object({ sub: text(255) });
 export async function userDataEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { store } = options;
   app.removeAllContentTypeParsers();
-  await app.register(formbody);
+  await addFormParser(app);
   addJsonParser(app, settingsLimits);
   app.setErrorHandler((error, request, reply) =>
     isBasic(request) ? jsonErrors(error, request, reply) : bearerErrors(error, request, reply),
@@ -37,8 +36,8 @@ export async function userDataEndpoint(app: FastifyInstance, options: ServerOpti
   });
 
   const info = async (request: FastifyRequest) => {
-    const { user, scopes } = await allow(request);
-    return { sub: user.sub, ...releasedClaims(user, scopes) };
+    const { user, subject, scopes } = await allow(request);
+    return { ...releasedClaims(user, scopes), sub: subject };
   };
   app.get('/user/:sub/info', info);
   app.post('/user/:sub/info', info);
@@ -49,16 +48,16 @@ export async function userDataEndpoint(app: FastifyInstance, options: ServerOpti
         headers: { 'www-authenticate': 'Bearer realm="gatehouse"' },
       });
     }
-    const { user, scopes } = await allow(request);
+    const { user, subject, scopes } = await allow(request);
     if (!scopes.includes('scope')) throw insufficientScope('this needs the scope scope');
-    return { sub: user.sub, username: user.username, scope: user.groups };
+    return { sub: subject, username: user.username, scope: user.groups };
   });
 
   app.get('/user/:sub/settings', async (request, reply) => {
-    const { user, clientId } = await allow(request);
+    const { user, subject, clientId } = await allow(request);
     const { settings, version } = await store.userSettings.find(user.sub, clientId);
     reply.header('etag', `"${version}"`);
-    return { sub: user.sub, client_id: clientId, settings };
+    return { sub: subject, client_id: clientId, settings };
   });
 
   app.put('/user/:sub/settings', { bodyLimit: settingsBody }, async (request, reply) => {

@@ -1,16 +1,21 @@
 // The course of a sign-in, shared by /authorize and its short form /authenticate: begun by a client, interrupted by pages, ended by a response.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
+import { preferredAcr } from '../../oauth/acr.ts';
+import { requestedClaims } from '../../oauth/claims-request.ts';
+import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
 import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
-import { audienceOf } from '../audience.ts';
 import type { ServerOptions } from '../server-options.ts';
+import { effectiveRequest } from './effective-request.ts';
 import { nextStep, type NextStep } from './next-step.ts';
+import { pushedTransaction } from './pushed-request.ts';
 import { type TrustedRequest, verifyRequest } from './request.ts';
+import { requestRules } from './rules.ts';
 import { errorParameters, sendAuthorizationResponse } from './response.ts';
 
 interface Transaction extends AuthorizationRequestRow {
@@ -19,18 +24,14 @@ interface Transaction extends AuthorizationRequestRow {
 }
 
 /** What a grant remembers: the registered redirect URI, since a native app comes with another port each time (RFC 8252 7.3). */
-const grantedUri = ({ client, target }: TrustedRequest): string =>
+export const grantedUri = ({ client, target }: TrustedRequest): string =>
   registeredRedirectUri(client.metadata.redirect_uris, target.redirectUri) ?? target.redirectUri;
 
 export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
 export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
   const { config, store, clients, tokens, sessions, pages } = options;
-  const rules = {
-    findClient: clients.find,
-    findAudience: (resource: string) => audienceOf(store, resource),
-    requirePkce: config.requirePkce,
-  };
+  const rules = requestRules(options);
 
   /** Answers the client if nothing is left to ask; false when a page has to come first. Not the reply: awaiting that yields nothing. */
   async function proceed(
@@ -47,13 +48,19 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       throw new AuthorizationError(target, step.code, step.description);
     }
     if (step.step !== 'issue' || !session) return false;
-    if (step.recordGrant) await store.grants.add(session.user.sub, client.clientId, scope, grantedUri(authorization));
+    if (step.recordGrant) {
+      const { beside } = authorization.claims;
+      await store.grants.add(session.user.sub, client.clientId, scope, grantedUri(authorization), beside);
+    }
     const wanted = parts(authorization.responseType);
     const code = wanted.code ? newOpaqueToken('authorization_code') : undefined;
     const accessToken = wanted.token ? newOpaqueToken('access_token') : undefined;
     const offline = code !== undefined && scope.includes('offline_access');
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
     const lives = tokens.lifetimes(client);
+    const requested = requestedClaims(authorization.claims, preferredAcr(authorization.acr.values, session.amr));
+    const recipient = wanted.idToken ? await recipientOf(request, authorization, transaction) : undefined;
+    const subject = await store.pairwiseSubjects.obtain(client.metadata, session.user.sub);
     const issuedAt = await store.authorizationCodes.issue({
       codeHash: code?.hash,
       accessTokenHash: accessToken?.hash,
@@ -61,11 +68,14 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       clientId: client.clientId,
       clientVersion: client.version,
       scope: granted,
+      claims: authorization.claims.beside,
+      requested,
       offline,
       redirectUri: target.redirectUri,
       nonce: authorization.nonce,
       codeChallenge: authorization.codeChallenge,
       audience: authorization.audience,
+      subject,
       lifetime: lives.authorizationCode,
       accessTokenLifetime: lives.accessToken,
       clientSessionLifetime: Math.max(
@@ -95,14 +105,17 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         client,
         {
           sid: session.sid,
+          subject: subject ?? session.user.sub,
           scope: granted.join(' '),
           authTime: session.authTime,
           amr: session.amr,
+          requested,
           user: session.user,
         },
-        { at: issuedAt, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
+        { at: issuedAt, recipient, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
       );
     }
+    response['session_state'] = sessions.sessionState(session, client.clientId, target.redirectUri);
     request.log.info(
       { client_id: client.clientId, sub: session.user.sub, response_type: authorization.responseType },
       'authorization response issued',
@@ -111,13 +124,39 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     return true;
   }
 
+  /** The key that the client's ID Token is encrypted to, before anything is issued; without it the client gets an error. */
+  async function recipientOf(
+    request: FastifyRequest,
+    { client, target }: TrustedRequest,
+    transaction: Transaction | undefined,
+  ) {
+    try {
+      return await tokens.idTokenRecipient(client);
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      request.log.info({ client_id: client.clientId, err: error.cause }, error.description);
+      if (transaction) await store.authorizationRequests.delete(transaction.idHash);
+      throw new AuthorizationError(target, error.code, error.description);
+    }
+  }
+
+  /** The user whom a client knows by a subject; undefined when its sector knows nobody by it. */
+  async function userOf(metadata: ClientMetadata | undefined, subject: string): Promise<string | undefined> {
+    if (metadata?.subject_type !== 'pairwise') return subject;
+    return (await store.pairwiseSubjects.findUser(metadata, subject))?.sub;
+  }
+
   async function stepOf(
     authorization: TrustedRequest,
     session: Session | undefined,
     transaction: Transaction | undefined,
   ): Promise<NextStep> {
-    const { client } = authorization;
-    let hintedSub: string | undefined;
+    const { client, acr } = authorization;
+    let expectedSubs =
+      authorization.subjects &&
+      (await Promise.all(
+        authorization.subjects.map(async (subject) => (await userOf(client.metadata, subject)) ?? ''),
+      ));
     if (authorization.idTokenHint !== undefined) {
       const hint = await tokens.readIdTokenHint(authorization.idTokenHint);
       if (!hint) {
@@ -128,15 +167,20 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
           description: 'id_token_hint is not an ID Token of this issuer',
         };
       }
-      hintedSub = hint.sub;
+      const hinted = await clients.find(hint.clientId);
+      // a hint from before its client's subjects became pairwise names the user itself
+      const hintedSub = (await userOf(hinted?.metadata, hint.sub)) ?? hint.sub;
+      expectedSubs = expectedSubs?.filter((sub) => sub === hintedSub) ?? [hintedSub];
     }
     return nextStep({
       prompts: authorization.prompts,
       maxAge: authorization.maxAge,
-      hintedSub,
+      expectedSubs,
       scope: authorization.scope,
+      claims: authorization.claims.beside,
       redirectUri: grantedUri(authorization),
       session: session && { sub: session.user.sub, authTime: session.authTime, now: session.now },
+      meetsAcr: !acr.essential || preferredAcr(acr.values, session?.amr ?? []) !== undefined,
       grant: session && (await store.grants.find(session.user.sub, client.clientId)),
       firstParty: client.firstParty,
       selfRegistered: client.approvedBy === 'automatic',
@@ -150,6 +194,41 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
 
   const toPage = (reply: FastifyReply, step: NextStep | undefined, transaction: string) =>
     pages.redirect(reply, `/${step?.step === 'consent' ? 'consent' : 'login'}?transaction=${transaction}`);
+
+  /** A stored request, after a page or a push: validated again, then answered or sent to the next page. Throws as begin() does. */
+  async function resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
+    const idHash = digest('transaction', id);
+    const browserHash = sessions.browserHash(request);
+    const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
+    if (!stored) return pages.refuse(reply, 'expired');
+    const transaction: Transaction = { ...stored, id, idHash };
+    const authorization = await verifyRequest(stored.parameters, rules, stored.problem);
+    const session = await sessions.find(request, reply);
+    if (authorization.error && mayTell(authorization, session)) {
+      await store.authorizationRequests.delete(idHash);
+      throw authorization.error;
+    }
+    const step = authorization.error ? undefined : await stepOf(authorization, session, transaction);
+    if (step && (await proceed(request, reply, authorization, session, step, transaction))) return reply;
+    return toPage(reply, step, id);
+  }
+
+  /** A pushed request belongs to the browser that brings its name first: there it can be loaded again until it is answered. */
+  async function take(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: string,
+    clientId: string | undefined,
+  ): Promise<FastifyReply> {
+    const taken = await store.authorizationRequests.take({
+      idHash: digest('transaction', id),
+      clientId: clientId ?? '',
+      browserHash: sessions.ensureBrowserHash(request, reply),
+      lifetime: config.lifetimes.form,
+      perBrowser: config.limits.pendingSignIns,
+    });
+    return taken ? resume(request, reply, id) : pages.refuse(reply, 'expired');
+  }
 
   return {
     /**
@@ -167,7 +246,11 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       // what waits for the End-User is stored, and PostgreSQL stores no NUL (security requirement R107)
       if (Object.entries(parameters).flat().join('').includes('\0'))
         throw invalidRequest('a parameter holds a NUL character');
-      const authorization = await verifyRequest(parameters, rules);
+      const pushed = pushedTransaction(parameters['request_uri']);
+      if (pushed !== undefined) return take(request, reply, pushed, parameters['client_id']);
+      const { reason, ...effective } = await effectiveRequest(parameters, rules, false);
+      if (reason !== undefined) request.log.info({ ...effective.problem, reason }, 'request object refused');
+      const authorization = await verifyRequest(effective.parameters, rules, effective.problem);
       const session = await sessions.find(request, reply);
       if (authorization.error && mayTell(authorization, session)) throw authorization.error;
       const step = authorization.error ? undefined : await stepOf(authorization, session, undefined);
@@ -181,31 +264,14 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         browserHash: sessions.ensureBrowserHash(request, reply),
         clientId: authorization.client.clientId,
         endpoint,
-        parameters,
+        ...effective,
         lifetime: config.lifetimes.form,
         perBrowser: config.limits.pendingSignIns,
       });
       return asks ? confirm(authorization, session, transaction) : toPage(reply, step, transaction);
     },
 
-    /** A stored request, after a page: validated again, then answered or sent to the next page. Throws as begin() does. */
-    async resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
-      const idHash = digest('transaction', id);
-      const browserHash = sessions.browserHash(request);
-      const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
-      if (!stored) return pages.refuse(reply, 'expired');
-      const transaction: Transaction = { ...stored, id, idHash };
-      const authorization = await verifyRequest(stored.parameters, rules);
-      const session = await sessions.find(request, reply);
-      if (!session) return toPage(reply, undefined, id);
-      if (authorization.error) {
-        await store.authorizationRequests.delete(idHash);
-        throw authorization.error;
-      }
-      const step = await stepOf(authorization, session, transaction);
-      if (await proceed(request, reply, authorization, session, step, transaction)) return reply;
-      return toPage(reply, step, id);
-    },
+    resume,
 
     /** The error dialect of both addresses: to the client if it is known and safe, else to the sign-in page. */
     errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
