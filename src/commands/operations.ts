@@ -93,7 +93,9 @@ export const operationCommands: Record<string, Command> = {
       if (!Number.isSafeInteger(limit) || limit < 1 || limit > 10_000)
         throw new UsageError('--limit takes a number from 1 to 10000.');
       if (type !== undefined && !viewedTypes.some((known) => known === type))
-        throw new UsageError(`--type takes one of ${viewedTypes.join(', ')}.`);
+        throw new UsageError(
+          '--type takes a type of event, such as user.signed_in or token.issued: docs/reference.md lists them.',
+        );
       if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
         throw new UsageError('--outcome takes success or failure.');
       if (before !== undefined && !isEventId(before))
