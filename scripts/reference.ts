@@ -109,10 +109,11 @@ const events: Record<AuditEventType, string> = {
   'consent.withdrawn': 'A person, or an administrator for them, withdrew what was allowed',
   'client.registered': 'A client registered itself',
   'client.collected': 'A client collected the credentials of a registration that was approved: it is enabled',
-  'client.updated': 'A registration was changed, by its client or an administrator',
+  'client.updated': 'A registration was changed, by its client or an administrator; the detail names the members',
   'client.credentials_renewed': 'A registration was repeated: new secrets, the old ones are dead',
   'client.created': 'An administrator made a client',
-  'client.approved': 'An administrator enabled a client, or what waited of it',
+  'client.approved':
+    'An administrator enabled a client, or what waited of it, perhaps with a change; the detail names the members',
   'client.refused': 'An administrator refused what waited; the detail has the reason',
   'client.expired': 'A registration that nobody approved was deleted',
   'client.disabled': 'A client was disabled, with all sessions and tokens',
@@ -120,10 +121,11 @@ const events: Record<AuditEventType, string> = {
   'client.authentication_failed': 'A client gave wrong credentials',
   'code.replayed': 'An authorization code came a second time; what came of it is revoked',
   'code.misused': 'An authorization code came from another client',
+  'code.burned': 'An authorization code failed for the fifth time and is dead; the detail says why it failed',
   'refresh_token.reused': 'A spent refresh token came back; its family is revoked',
   'refresh_token.misused': 'A refresh token came from another client',
   'token.revoked': 'A client revoked a token',
-  'session.ended': 'An administrator ended a browser’s session',
+  'session.ended': 'An administrator ended a browser’s session, or somebody else signed in there',
   'client_session.ended': 'A client ended its session by a signed request',
   'logout_token.delivered': 'A client was told of a session’s end by back-channel logout, not at the first attempt',
   'logout_token.refused': 'A client answered 400 to back-channel logout; it is not told again',
@@ -198,7 +200,9 @@ ${table(
 
 ## Events
 
-Each is a row of the audit trail and a line of the log, with time, outcome, actor, client, subject and address. The view of the trail has
+Each is a row of the audit trail and a line of the log, with time, outcome, actor, client, subject and address: \`event\`, \`outcome\`, \`actor\`,
+\`client_id\`, \`sub\`, \`address\` and \`detail\`. What is done on the command line (actor \`command line\`) or by SQL on clients, users and sessions
+(actor \`sql\`, with the \`database_role\` in the detail) has its row, but no line: no instance of the service did it. The view of the trail has
 \`${tokenIssued}\` beside them: a code, an access or refresh token or a handle that was issued and is still stored; \`detail.kind\` says which.
 
 ${table(

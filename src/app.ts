@@ -65,6 +65,7 @@ import { registrableScopes } from './oauth/scope.ts';
 import { subjectTypes } from './oauth/subject-type.ts';
 import { startLogoutDelivery } from './logout-delivery.ts';
 import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
+import { logEvent } from './repositories/audit-events.ts';
 import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
@@ -115,14 +116,17 @@ const crossOriginPaths = [
 const keyRingInterval = 30_000; // milliseconds
 
 export async function buildApp({ config, database, secretBox, logger }: AppOptions): Promise<FastifyInstance> {
-  const store = createStore(database);
-  const clients = createClientCache(store);
-  const keyRing = await openKeyRing({
-    store,
-    secretBox,
-    idTokenLifetime: config.lifetimes.idToken,
-    onEvent: (event) => logger.info({ event: event.type, ...event }, 'audit'),
+  const passwords = createPasswordHashing({
+    concurrency: config.passwordHashConcurrency,
+    queue: config.passwordHashQueue,
   });
+  const metrics = createMetrics({ database, passwords });
+  const store = createStore(database, (event, log = logger) => {
+    metrics.event(event);
+    logEvent(log, event);
+  });
+  const clients = createClientCache(store);
+  const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
   const { issuer, basePath, lifetimes } = config;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
   const clientKeys = createClientKeys(fetchDocument);
@@ -136,12 +140,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     rotateConfidential: config.rotateConfidential,
   });
   const limits = createLimits(database, config.limits);
-  const passwords = createPasswordHashing({
-    concurrency: config.passwordHashConcurrency,
-    queue: config.passwordHashQueue,
-  });
-  const metrics = createMetrics({ database, passwords });
-  const audit = createAuditTrail(store, metrics);
+  const audit = createAuditTrail(store);
   const renderer = createPages(
     config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
   );

@@ -11,6 +11,7 @@ import { createSecretBox } from './crypto/secret-box.ts';
 import { isUniqueViolation } from './database/database.ts';
 import { migrate, MigrationError } from './database/migrations.ts';
 import { openConnection } from './connection.ts';
+import { logEvent } from './repositories/audit-events.ts';
 import { createStore, type Store } from './repositories/index.ts';
 import { cleanUp } from './clean-up.ts';
 
@@ -45,7 +46,7 @@ export async function startService(config: Config): Promise<Service> {
       throw databaseError(connection.kind, error);
     });
     if (migrations.length > 0) logger.info({ migrations }, 'the database schema is up to date');
-    const store = createStore(database);
+    const store = createStore(database, (event) => logEvent(logger, event));
     const app = await buildApp({ config, database, secretBox: createSecretBox(connection.secretKey), logger });
     closeApp = () => app.close();
     await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {

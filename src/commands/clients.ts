@@ -78,12 +78,14 @@ export const clientCommands: Record<string, Command> = {
     summary: 'Disables a client and ends all sessions and tokens of it.',
     async run(config, args) {
       const { positionals } = parse(args, {}, ['ID']);
-      const client = await withDatabase(config, ({ administration }) =>
+      const { client, changed } = await withDatabase(config, ({ administration }) =>
         administration.disableClient(by, positionals[0]!),
       );
       return {
         json: clientView(client),
-        text: `The client ${client.clientId} is disabled; all sessions and tokens of it are dead.`,
+        text: changed
+          ? `The client ${client.clientId} is disabled; all sessions and tokens of it are dead.`
+          : `The client ${client.clientId} was disabled before: nothing changed.`,
       };
     },
   },

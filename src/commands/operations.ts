@@ -3,7 +3,7 @@ import pino from 'pino';
 import { openConnection } from '../connection.ts';
 import { migrate } from '../database/migrations.ts';
 import { auditEventView, keyView } from '../http/administrator-views.ts';
-import { isEventId } from '../repositories/audit-view.ts';
+import { isEventId, viewedTypes } from '../repositories/audit-view.ts';
 import { keyAlgorithms, openKeyRing } from '../tokens/key-ring.ts';
 import { newOpaqueToken } from '../tokens/opaque-token.ts';
 import { by, type Command, type Context, parse, table, UsageError, withDatabase } from './command.ts';
@@ -92,6 +92,10 @@ export const operationCommands: Record<string, Command> = {
       const limit = Number(values.limit);
       if (!Number.isSafeInteger(limit) || limit < 1 || limit > 10_000)
         throw new UsageError('--limit takes a number from 1 to 10000.');
+      if (type !== undefined && !viewedTypes.some((known) => known === type))
+        throw new UsageError(
+          '--type takes a type of event, such as user.signed_in or token.issued: docs/reference.md lists them.',
+        );
       if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
         throw new UsageError('--outcome takes success or failure.');
       if (before !== undefined && !isEventId(before))

@@ -106,12 +106,14 @@ export const userCommands: Record<string, Command> = {
     summary: 'Disables a user and ends all sessions and tokens of it.',
     async run(config, args) {
       const { positionals } = parse(args, {}, ['NAME']);
-      const user = await withDatabase(config, async ({ store, administration }) =>
+      const { user, changed } = await withDatabase(config, async ({ store, administration }) =>
         administration.changeUser(by, (await findUser(store, positionals[0]!)).sub, { status: 'disabled' }),
       );
       return {
         json: userView(user),
-        text: `The user ${user.username} is disabled; all sessions and tokens of it are dead.`,
+        text: changed
+          ? `The user ${user.username} is disabled; all sessions and tokens of it are dead.`
+          : `The user ${user.username} was disabled before: nothing changed.`,
       };
     },
   },
@@ -120,10 +122,15 @@ export const userCommands: Record<string, Command> = {
     summary: 'Lets a disabled user sign in again.',
     async run(config, args) {
       const { positionals } = parse(args, {}, ['NAME']);
-      const user = await withDatabase(config, async ({ store, administration }) =>
+      const { user, changed } = await withDatabase(config, async ({ store, administration }) =>
         administration.changeUser(by, (await findUser(store, positionals[0]!)).sub, { status: 'enabled' }),
       );
-      return { json: userView(user), text: `The user ${user.username} is enabled.` };
+      return {
+        json: userView(user),
+        text: changed
+          ? `The user ${user.username} is enabled.`
+          : `The user ${user.username} was enabled before: nothing changed.`,
+      };
     },
   },
   'user set-password': {
@@ -134,7 +141,7 @@ export const userCommands: Record<string, Command> = {
       if (!values['password-stdin'])
         throw new UsageError('Add --password-stdin and pipe the password in: it must not stand on a command line.');
       const passwordHash = await hashPassword(await readPassword(config));
-      const user = await withDatabase(config, async ({ store, administration }) =>
+      const { user } = await withDatabase(config, async ({ store, administration }) =>
         administration.changeUser(by, (await findUser(store, positionals[0]!)).sub, {}, passwordHash),
       );
       return { json: userView(user), text: `The password of ${user.username} is set; all sessions of it have ended.` };

@@ -1,8 +1,7 @@
-// The audit trail: one row and one log line for each security-relevant act.
+// The audit trail of what requests do: one row and one log line for each security-relevant act.
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../repositories/audit-events.ts';
 import type { Repositories } from '../repositories/index.ts';
-import type { Metrics } from './metrics.ts';
 import { clientAddress } from './network.ts';
 
 /**
@@ -14,20 +13,7 @@ export type AuditTrail = (
   repositories?: Pick<Repositories, 'auditEvents'>,
 ) => Promise<void>;
 
-export function createAuditTrail(store: Pick<Repositories, 'auditEvents'>, metrics: Metrics): AuditTrail {
-  return async (request, event, repositories = store) => {
-    await repositories.auditEvents.insert({ ...event, address: clientAddress(request) });
-    metrics.event(event);
-    request.log.info(
-      {
-        event: event.type,
-        outcome: event.outcome,
-        actor: event.actor,
-        client_id: event.clientId,
-        sub: event.sub,
-        ...event.detail,
-      },
-      'audit',
-    );
-  };
+export function createAuditTrail(store: Pick<Repositories, 'auditEvents'>): AuditTrail {
+  return (request, event, repositories = store) =>
+    repositories.auditEvents.insert({ ...event, address: clientAddress(request) }, request.log);
 }

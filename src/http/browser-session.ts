@@ -86,7 +86,14 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       const made = await store.transaction(async (repositories) => {
         // the same person again: a new cookie, but what other clients hold of the session lives on
         if (previous?.user.sub === user.sub) return repositories.sessions.renew(previous.id, session);
-        if (previous) await repositories.sessions.end(previous.id);
+        if (previous && (await repositories.sessions.end(previous.id))) {
+          const { address } = session;
+          const detail = { session: previous.sid };
+          await repositories.auditEvents.insert(
+            { type: 'session.ended', outcome: 'success', actor: user.sub, sub: previous.user.sub, address, detail },
+            request.log,
+          );
+        }
         return repositories.sessions.insert(session);
       });
       if (made === undefined) return false;

@@ -98,7 +98,7 @@ const lifetime = z
 /** What an administrator sets beside the registered metadata. */
 export const clientChangeShape = z.looseObject({
   status: z.enum(['enabled', 'disabled']).optional(),
-  /** The version that was looked at, where the status becomes enabled. */
+  /** The version that was looked at: needed where the status becomes enabled, and nothing happens if the client changed since. */
   version: z.int().optional(),
   first_party: z.boolean().optional(),
   self_managed: z.boolean().optional(),

@@ -41,20 +41,29 @@ export function isPrivateUseUri(uri: string): boolean {
 }
 
 /**
- * The requested redirect URI is a registered one: octet by octet, but for the port of a native client's loopback
+ * The registered redirect URI that the requested one is: octet by octet, but for the port of a native client's loopback
  * literal (RFC 8252 section 7.3). The name localhost is compared like any other.
  */
+export function registeredRedirectUri(
+  registered: readonly string[],
+  requested: string,
+  applicationType: ApplicationType,
+): string | undefined {
+  if (registered.includes(requested)) return requested;
+  if (applicationType !== 'native' || !loopbackLiteral.test(requested)) return undefined;
+  const port = loopbackLiteral.exec(requested)?.[2];
+  if (port !== undefined && Number(port.slice(1)) > 65_535) return undefined;
+  const bare = withoutPort(requested);
+  return registered.find((uri) => loopbackLiteral.test(uri) && withoutPort(uri) === bare);
+}
+
+/** Whether the requested redirect URI is a registered one. */
 export function matchesRedirectUri(
   registered: readonly string[],
   requested: string,
   applicationType: ApplicationType,
 ): boolean {
-  if (registered.includes(requested)) return true;
-  if (applicationType !== 'native' || !loopbackLiteral.test(requested)) return false;
-  const port = loopbackLiteral.exec(requested)?.[2];
-  if (port !== undefined && Number(port.slice(1)) > 65_535) return false;
-  const bare = withoutPort(requested);
-  return registered.some((uri) => loopbackLiteral.test(uri) && withoutPort(uri) === bare);
+  return registeredRedirectUri(registered, requested, applicationType) !== undefined;
 }
 
 /** Adds parameters to a redirect URI's query, keeping what it has (RFC 6749 3.1.2). */

@@ -1,8 +1,10 @@
 // What administrators do to users and clients, each act with its audit row in one transaction: for routes and command line alike.
+// An act that changed nothing is none, and has no row.
 import { conflict, invalidRequest, notFound } from '../oauth/errors.ts';
 import { isUniqueViolation } from '../database/database.ts';
 import type { AuditEvent } from './audit-events.ts';
-import type { Client, ClientChange, NewClient } from './clients.ts';
+import { clientEvent, userEvent } from './changes.ts';
+import type { Client, ClientChange, ClientStatus, NewClient } from './clients.ts';
 import type { Repositories, Store } from './index.ts';
 import type { NewUser, User, UserChange } from './users.ts';
 
@@ -12,155 +14,172 @@ export interface Actor {
   address?: string | undefined;
 }
 
+/** What is decided about a client; enabling it is an approval, and names the version that was looked at. */
+export interface ClientDecision extends ClientChange {
+  status?: ClientStatus | undefined;
+  /** If the client is not at this version, nothing happens. */
+  version?: number | undefined;
+}
+
+/** @throws OAuthError conflict */
+function lookedAt(client: Client, version: number | undefined): void {
+  if (version !== undefined && version !== client.version)
+    throw conflict('the client changed since you looked at it: look again, then decide about its present version');
+}
+
 export type Administration = ReturnType<typeof createAdministration>;
 
-export function createAdministration(store: Store, onEvent: (event: AuditEvent) => void = () => undefined) {
-  async function act<T>(
+export function createAdministration(store: Store) {
+  /** Does an act and records it, both or neither. */
+  function act<T>(
     by: Actor,
-    event: Omit<AuditEvent, 'actor' | 'address' | 'outcome'>,
-    work: (repositories: Repositories) => Promise<T>,
-    facts: (result: T) => Partial<AuditEvent> = () => ({}),
+    work: (repositories: Repositories) => Promise<[T, Omit<AuditEvent, 'actor' | 'address' | 'outcome'> | undefined]>,
   ): Promise<T> {
-    let recorded: AuditEvent | undefined;
-    const result = await store.transaction(async (repositories) => {
-      const done = await work(repositories);
-      recorded = { ...event, ...by, outcome: 'success', ...facts(done) };
-      await repositories.auditEvents.insert(recorded);
-      return done;
+    return store.transaction(async (repositories) => {
+      const [result, event] = await work(repositories);
+      if (event) await repositories.auditEvents.insert({ ...event, ...by, outcome: 'success' });
+      return result;
     });
-    if (recorded) onEvent(recorded);
-    return result;
   }
 
   const found = <T>(thing: T | undefined, what: string): T => {
     if (thing === undefined) throw notFound(`there is no such ${what}`);
     return thing;
   };
+  const lockClient = async ({ clients }: Repositories, clientId: string) =>
+    found(await clients.lock(clientId), 'client');
+
+  /** Enables a client that is locked. @throws OAuthError conflict */
+  async function approve({ clients }: Repositories, clientId: string): Promise<Client> {
+    const approved = await clients.approve(clientId);
+    if (!approved)
+      throw conflict('this registration was refused or its time is over: the client has to register again');
+    return approved;
+  }
 
   /** The last administrator cannot be lost: nobody could make another one. */
-  async function keepAnAdministrator(repositories: Repositories, before: User | undefined): Promise<void> {
-    if (!before?.admin || before.status !== 'enabled') return;
+  async function keepAnAdministrator(repositories: Repositories, before: User): Promise<void> {
+    if (!before.admin || before.status !== 'enabled') return;
     if (!(await repositories.users.hasAdmin()))
       throw conflict('this is the last enabled administrator: make another one first');
   }
 
+  const taken = (error: unknown): never => {
+    throw isUniqueViolation(error) ? conflict('the user name or the email is taken') : error;
+  };
+
   return {
     /** @throws OAuthError conflict when the user name or the email is taken */
     createUser: (by: Actor, user: NewUser): Promise<User> =>
-      act(
-        by,
-        { type: 'user.created' },
-        (repositories) => repositories.users.insert(user),
-        (made) => ({
-          sub: made.sub,
-          detail: { username: made.username, admin: made.admin },
-        }),
-      ).catch((error: unknown) => {
-        throw isUniqueViolation(error) ? conflict('the user name or the email is taken') : error;
-      }),
-    changeUser: (by: Actor, sub: string, change: UserChange, passwordHash?: string): Promise<User> =>
-      act(
-        by,
-        {
-          type:
-            change.status === 'disabled'
-              ? 'user.disabled'
-              : passwordHash === undefined
-                ? 'user.changed'
-                : 'user.password_changed',
-          sub,
-          detail: {
-            members: [
-              ...Object.keys(change).filter((key) => change[key as keyof UserChange] !== undefined),
-              ...(passwordHash === undefined ? [] : ['password']),
-            ],
-          },
-        },
-        async (repositories) => {
-          if (passwordHash !== undefined) await repositories.users.setPassword(sub, passwordHash);
-          const before = await repositories.users.find(sub);
-          const changed = found(await repositories.users.update(sub, change), 'user');
-          await keepAnAdministrator(repositories, before);
-          return changed;
-        },
-      ).catch((error: unknown) => {
-        throw isUniqueViolation(error) ? conflict('the user name or the email is taken') : error;
-      }),
-    deleteUser: (by: Actor, sub: string): Promise<void> =>
-      act(by, { type: 'user.deleted', sub }, async (repositories) => {
-        const before = await repositories.users.find(sub);
-        if (!(await repositories.users.delete(sub))) throw notFound('there is no such user');
+      act<User>(by, async ({ users }) => {
+        const made = await users.insert(user);
+        const detail = { username: made.username, admin: made.admin };
+        return [made, { type: 'user.created', sub: made.sub, detail }];
+      }).catch(taken),
+    /**
+     * Changes a user; what others change meanwhile is kept.
+     * @param change its claims are merged into those that there are, and null takes one away
+     * @returns changed: false when all was so before
+     */
+    changeUser: (
+      by: Actor,
+      sub: string,
+      change: UserChange,
+      passwordHash?: string,
+    ): Promise<{ user: User; changed: boolean }> =>
+      act<{ user: User; changed: boolean }>(by, async (repositories) => {
+        const { users } = repositories;
+        const before = found(await users.lock(sub), 'user');
+        if (passwordHash !== undefined) await users.setPassword(sub, passwordHash);
+        const claims = change.claims && withoutNulls({ ...before.claims, ...change.claims });
+        const user = found(await users.update(sub, { ...change, claims }), 'user');
         await keepAnAdministrator(repositories, before);
+        const event = userEvent(before, user);
+        return [{ user, changed: event !== undefined }, event];
+      }).catch(taken),
+    deleteUser: (by: Actor, sub: string): Promise<void> =>
+      act<undefined>(by, async (repositories) => {
+        const before = found(await repositories.users.lock(sub), 'user');
+        await repositories.users.delete(sub);
+        await keepAnAdministrator(repositories, before);
+        return [undefined, { type: 'user.deleted', sub, detail: { username: before.username, admin: before.admin } }];
       }),
     /** Withdraws what a user granted to a client, and ends all that was issued for it. @throws OAuthError not_found */
     withdrawGrant: (by: Actor, sub: string, clientId: string): Promise<void> =>
-      act(by, { type: 'consent.withdrawn', sub, clientId }, async (repositories) => {
-        if (!(await repositories.grants.withdraw(sub, clientId))) throw notFound('there is no such grant');
+      act<undefined>(by, async ({ grants }) => {
+        if (!(await grants.withdraw(sub, clientId))) throw notFound('there is no such grant');
+        return [undefined, { type: 'consent.withdrawn', sub, clientId }];
       }),
-    createClient: (by: Actor, client: NewClient): Promise<Client> =>
-      act(
-        by,
-        {
-          type: 'client.created',
-          clientId: client.clientId,
-          detail: { name: client.metadata.client_name, scope: client.metadata.scope },
-        },
-        (repositories) => repositories.clients.insert(client),
-      ),
-    /** Changes a client. @param decide makes the change of what the client is, which nobody else changes meanwhile; it may run again */
-    changeClient: (by: Actor, clientId: string, decide: (current: Client) => ClientChange): Promise<Client> => {
-      let change: ClientChange = {};
-      return act(
-        by,
-        { type: 'client.updated', clientId },
-        async (repositories) => {
-          change = decide(found(await repositories.clients.lock(clientId), 'client'));
-          return found(await repositories.clients.update(clientId, change), 'client');
-        },
-        () => ({ detail: { members: Object.keys(change) } }),
-      );
-    },
-    /** Approves what was looked at. @throws OAuthError conflict when it changed since */
+    /** @param settings what an administrator sets beside the metadata */
+    createClient: (by: Actor, client: NewClient, settings: ClientChange = {}): Promise<Client> =>
+      act<Client>(by, async ({ clients }) => {
+        const { clientId, metadata, status } = client;
+        await clients.insert(client);
+        const made = found(await clients.update(clientId, settings), 'client');
+        const detail = { name: metadata.client_name, scope: metadata.scope, status };
+        return [made, { type: 'client.created', clientId, detail }];
+      }),
+    /**
+     * Changes a client and its state, both or neither.
+     * @param decide makes the decision of what the client is, which nobody else changes meanwhile; it may run again
+     * @throws OAuthError conflict when the client is not at the version that the decision names
+     */
+    changeClient: (by: Actor, clientId: string, decide: (current: Client) => ClientDecision): Promise<Client> =>
+      act<Client>(by, async (repositories) => {
+        const before = await lockClient(repositories, clientId);
+        const { status, version, ...change } = decide(before);
+        lookedAt(before, version);
+        let after = found(await repositories.clients.update(clientId, change), 'client');
+        if (status === 'disabled' && before.status === 'enabled')
+          after = found(await repositories.clients.disable(clientId), 'client');
+        else if (status === 'enabled' && before.status === 'disabled') after = await approve(repositories, clientId);
+        return [after, clientEvent(before, after)];
+      }),
+    /** Approves what was looked at, and what waits with it. @throws OAuthError conflict when it changed since */
     approveClient: (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
-      act(
-        by,
-        { type: 'client.approved', clientId },
-        async (repositories) => {
-          const approved = await repositories.clients.approve(clientId, version);
-          if (approved) return approved;
-          const client = found(await repositories.clients.find(clientId), 'client');
-          if (client.uncollected && (version ?? client.version) === client.version)
-            throw conflict('this registration was refused or its time is over: the client has to register again');
-          throw conflict('the client changed since you looked at it: look again, then approve its present version');
-        },
-        (client) => ({ detail: { version: client.version } }),
-      ),
+      act<Client>(by, async (repositories) => {
+        const before = await lockClient(repositories, clientId);
+        lookedAt(before, version);
+        const after = await approve(repositories, clientId);
+        return [after, clientEvent(before, after)];
+      }),
     /** Refuses what waits for a decision, with a reason that the registrant can read. @throws OAuthError conflict */
     refuseClient: (by: Actor, clientId: string, version: number | undefined, reason: string): Promise<Client> =>
-      act(by, { type: 'client.refused', clientId, detail: { reason } }, async (repositories) => {
-        const refused = await repositories.clients.refuse(clientId, version, reason);
-        if (refused) return refused;
-        found(await repositories.clients.find(clientId), 'client');
-        throw conflict('nothing of this client waits for a decision, or it changed since you looked at it');
+      act<Client>(by, async (repositories) => {
+        lookedAt(await lockClient(repositories, clientId), version);
+        const refused = await repositories.clients.refuse(clientId, reason);
+        if (!refused) throw conflict('nothing of this client waits for a decision');
+        return [refused, { type: 'client.refused', clientId, detail: { version: refused.version, reason } }];
       }),
-    disableClient: (by: Actor, clientId: string): Promise<Client> =>
-      act(by, { type: 'client.disabled', clientId }, async (repositories) =>
-        found(await repositories.clients.disable(clientId), 'client'),
-      ),
+    /** @returns changed: false when it was disabled before */
+    disableClient: (by: Actor, clientId: string): Promise<{ client: Client; changed: boolean }> =>
+      act<{ client: Client; changed: boolean }>(by, async (repositories) => {
+        const before = await lockClient(repositories, clientId);
+        const client = found(await repositories.clients.disable(clientId), 'client');
+        const event = clientEvent(before, client);
+        return [{ client, changed: event !== undefined }, event];
+      }),
     deleteClient: (by: Actor, clientId: string): Promise<void> =>
-      act(by, { type: 'client.deleted', clientId }, async (repositories) => {
-        if (!(await repositories.clients.delete(clientId))) throw notFound('there is no such client');
+      act<undefined>(by, async ({ clients }) => {
+        if (!(await clients.delete(clientId))) throw notFound('there is no such client');
+        return [undefined, { type: 'client.deleted', clientId }];
       }),
     endSession: (by: Actor, sid: string): Promise<void> =>
-      act(by, { type: 'session.ended', detail: { session: sid } }, async (repositories) => {
-        if (!(await repositories.sessions.endBySid(sid))) throw notFound('there is no such session');
+      act<undefined>(by, async ({ sessions }) => {
+        const sub = found(await sessions.endBySid(sid), 'session');
+        return [undefined, { type: 'session.ended', sub, detail: { session: sid } }];
       }),
     /** Stores an initial access token. @param lifetime in seconds */
     createRegistrationToken: (by: Actor, tokenHash: Buffer, lifetime: number): Promise<Date> => {
       if (lifetime < 1) throw invalidRequest('the lifetime must be at least a second');
-      return act(by, { type: 'registration_token.created' }, (repositories) =>
-        repositories.registrationTokens.insert(tokenHash, lifetime),
-      );
+      return act<Date>(by, async ({ registrationTokens }) => [
+        await registrationTokens.insert(tokenHash, lifetime),
+        { type: 'registration_token.created' },
+      ]);
     },
   };
+}
+
+function withoutNulls(claims: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined));
 }

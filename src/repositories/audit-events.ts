@@ -28,6 +28,7 @@ export const auditEventTypes = [
   'client.authentication_failed',
   'code.replayed',
   'code.misused',
+  'code.burned',
   'refresh_token.reused',
   'refresh_token.misused',
   'token.revoked',
@@ -54,14 +55,23 @@ export interface AuditEvent {
   detail?: Record<string, string | number | boolean | string[] | undefined> | undefined;
 }
 
+/** Where the line of an event is written. */
+export interface AuditLog {
+  info(line: Record<string, unknown>, message: string): void;
+}
+
+/** Called once for each event that is stored: after its transaction. */
+export type EventListener = (event: AuditEvent, log: AuditLog | undefined) => void;
+
 const insert = statement(
   'audit_events.insert',
   `INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 );
 
-export function auditEventsRepository(sql: Sql) {
+export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
   return {
-    async insert(event: AuditEvent): Promise<void> {
+    /** @param log where the event's line is written, if not where all lines are */
+    async insert(event: AuditEvent, log?: AuditLog): Promise<void> {
       await sql.query(insert, [
         event.type,
         event.outcome,
@@ -71,6 +81,13 @@ export function auditEventsRepository(sql: Sql) {
         event.address,
         event.detail ?? {},
       ]);
+      onEvent(event, log);
     },
   };
+}
+
+/** Writes the one line that an event is in the log: the same members in the same places for all of them. */
+export function logEvent(log: AuditLog, event: AuditEvent): void {
+  const { type, outcome, actor, clientId, sub, address, detail = {} } = event;
+  log.info({ event: type, outcome, actor, client_id: clientId, sub, address, detail }, 'audit');
 }

@@ -1,9 +1,12 @@
 // What administrators read of the past, newest first: the audit trail, and the issues of the tokens that are still stored (decisions section 7).
 import { type Sql, statement } from '../database/database.ts';
-import type { AuditEvent, AuditEventType } from './audit-events.ts';
+import { type AuditEvent, type AuditEventType, auditEventTypes } from './audit-events.ts';
 
 /** A token's issue is its own row in its table, and stands in the view under this type for as long as it is stored. */
 export const tokenIssued = 'token.issued';
+
+/** Every type that the view can show. */
+export const viewedTypes = [...auditEventTypes, tokenIssued] as const;
 
 export interface ViewedEvent extends Omit<AuditEvent, 'type'> {
   type: AuditEventType | typeof tokenIssued;

@@ -82,7 +82,13 @@ export type RedemptionFailure =
 
 export type RedemptionResult =
   | { authorization: Authorization; issuedAt: Date }
-  | { failure: RedemptionFailure; sub: string | undefined; clientId: string | undefined };
+  | {
+      failure: RedemptionFailure;
+      sub: string | undefined;
+      clientId: string | undefined;
+      /** It was the fifth failure: the code is dead. */
+      burned: boolean;
+    };
 
 // at most this many unredeemed codes of one session and client live; the oldest go
 const codesPerClientSession = 5;
@@ -178,7 +184,7 @@ const redeem = statement(
        FROM attempt a WHERE cs.id = a.id AND a.redemptions = 1 AND a.failure IS NULL),
    ended AS (
      DELETE FROM client_sessions cs USING attempt a WHERE cs.id = a.id AND (a.replayed OR a.failures >= 5))
-   SELECT a.redemptions, a.failure, a.replayed, now() AS issued_at,
+   SELECT a.redemptions, a.failure, a.replayed, a.failures >= 5 AS burned, now() AS issued_at,
           cs.id AS client_session_id, cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.scope, cs.auth_time, cs.amr, cs.nonce,
           cs.requested, cs.client_id, u.*
      FROM attempt a JOIN client_sessions cs ON cs.id = a.id JOIN users u ON u.sub = cs.sub`,
@@ -229,6 +235,7 @@ export function authorizationCodesRepository(sql: Sql) {
           redemptions: number;
           failure: RedemptionFailure | null;
           replayed: boolean;
+          burned: boolean;
           issued_at: Date;
           client_session_id: string;
           sid: string;
@@ -253,7 +260,7 @@ export function authorizationCodesRepository(sql: Sql) {
         redemption.handleHash,
         redemption.resource,
       ]);
-      if (!row) return { failure: 'unknown', sub: undefined, clientId: undefined };
+      if (!row) return { failure: 'unknown', sub: undefined, clientId: undefined, burned: false };
       if (row.redemptions === 1 && row.failure === null) {
         return {
           issuedAt: row.issued_at,
@@ -271,7 +278,7 @@ export function authorizationCodesRepository(sql: Sql) {
         };
       }
       const failure = row.replayed ? 'replayed' : (row.failure ?? 'retried');
-      return { failure, sub: row.sub, clientId: row.client_id };
+      return { failure, sub: row.sub, clientId: row.client_id, burned: row.burned };
     },
   };
 }

@@ -22,7 +22,7 @@ export interface Client {
   /** Registered in approval mode, and nobody collected its credentials yet: it stays disabled, approved or not. */
   uncollected: boolean;
   approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
-  /** Why an administrator refused the registration, if one did. */
+  /** Why an administrator refused the registration or its latest change, if one did. */
   refusalReason: string | undefined;
   /** In seconds; undefined means the service's setting. */
   lifetimes: {
@@ -128,6 +128,8 @@ const update = statement(
   `UPDATE clients SET
      metadata = coalesce($2, metadata),
      pending_metadata = CASE WHEN $3 THEN $4::jsonb ELSE pending_metadata END,
+     refused_at = CASE WHEN $3 AND status = 'enabled' THEN NULL ELSE refused_at END,
+     refusal_reason = CASE WHEN $3 AND status = 'enabled' THEN NULL ELSE refusal_reason END,
      first_party = coalesce($5, first_party),
      self_managed = coalesce($6, self_managed),
      introspect = coalesce($7, introspect),
@@ -144,7 +146,7 @@ const update = statement(
 // what nobody can collect any more is not approved
 const approve = statement(
   'clients.approve',
-  `UPDATE clients SET status = 'enabled' WHERE client_id = $1 AND ($2::int IS NULL OR version = $2)
+  `UPDATE clients SET status = 'enabled' WHERE client_id = $1
      AND (NOT uncollected OR refused_at IS NULL AND EXISTS (
        SELECT FROM deferred_registrations d WHERE d.client_id = clients.client_id AND d.expires_at > now()))
    RETURNING *`,
@@ -155,13 +157,13 @@ const collect = statement(
      shared_secret_encrypted = $4, registration_access_token_hash = $5
    WHERE client_id = $1 AND uncollected AND approved_by IS NOT NULL RETURNING *`,
 );
-// a refused registration stays disabled; a refused change goes, and what is in force stays
+// a refused registration stays disabled; a refused change goes, and what is in force stays; the reason stays until the next try
 const refuse = statement(
   'clients.refuse',
   `UPDATE clients SET pending_metadata = NULL,
-     refused_at = CASE WHEN status = 'disabled' THEN now() ELSE refused_at END,
-     refusal_reason = CASE WHEN status = 'disabled' THEN $3 ELSE refusal_reason END
-   WHERE client_id = $1 AND ($2::int IS NULL OR version = $2)
+     refused_at = now(),
+     refusal_reason = $2
+   WHERE client_id = $1
      AND (pending_metadata IS NOT NULL OR (status = 'disabled' AND approved_by IS NULL))
    RETURNING *`,
 );
@@ -259,9 +261,8 @@ export function clientsRepository(sql: Sql) {
         ]),
       );
     },
-    /** Enables a client with what waits for approval; undefined when it is gone or no longer at `version`. */
-    approve: (clientId: string, version: number | undefined): Promise<Client | undefined> =>
-      one(sql.query<Row>(approve, [clientId, version])),
+    /** Enables a client with what waits for approval; undefined when it is gone, or nobody can collect it any more. */
+    approve: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(approve, [clientId])),
     /** Enables an approved client under the credentials that its registrant gets; undefined when it is not approved, or collected. */
     collect: (clientId: string, credentials: ClientCredentials): Promise<Client | undefined> =>
       one(
@@ -273,9 +274,9 @@ export function clientsRepository(sql: Sql) {
           credentials.registrationTokenHash,
         ]),
       ),
-    /** Refuses a registration or a change that waits; undefined when nothing waits or it is no longer at `version`. */
-    refuse: (clientId: string, version: number | undefined, reason: string): Promise<Client | undefined> =>
-      one(sql.query<Row>(refuse, [clientId, version, reason])),
+    /** Refuses a registration or a change that waits; undefined when nothing waits. */
+    refuse: (clientId: string, reason: string): Promise<Client | undefined> =>
+      one(sql.query<Row>(refuse, [clientId, reason])),
     /** Deletes registrations that nobody approved for so many seconds. Returns their ids. */
     async deleteAbandoned(lifetime: number): Promise<string[]> {
       return (await sql.query<{ client_id: string }>(deleteAbandoned, [lifetime])).map((row) => row.client_id);

@@ -1,7 +1,7 @@
 // The Store: every repository on one connection, and transactions over all of them.
 import type { Database, Sql } from '../database/database.ts';
 import { accessTokensRepository } from './access-tokens.ts';
-import { auditEventsRepository } from './audit-events.ts';
+import { auditEventsRepository, type EventListener } from './audit-events.ts';
 import { auditViewRepository } from './audit-view.ts';
 import { authorizationCodesRepository } from './authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests.ts';
@@ -21,10 +21,10 @@ import { signingKeysRepository } from './signing-keys.ts';
 import { userSettingsRepository } from './user-settings.ts';
 import { usersRepository } from './users.ts';
 
-function repositories(sql: Sql) {
+function repositories(sql: Sql, onEvent: EventListener) {
   return {
     accessTokens: accessTokensRepository(sql),
-    auditEvents: auditEventsRepository(sql),
+    auditEvents: auditEventsRepository(sql, onEvent),
     auditView: auditViewRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
@@ -53,9 +53,18 @@ export interface Store extends Repositories {
   transaction<T>(work: (store: Repositories) => Promise<T>): Promise<T>;
 }
 
-export function createStore(database: Database): Store {
+/** @param onEvent hears of every event of the audit trail that this store records, once it is stored */
+export function createStore(database: Database, onEvent: EventListener = () => undefined): Store {
   return {
-    ...repositories(database),
-    transaction: (work) => database.transaction((sql) => work(repositories(sql))),
+    ...repositories(database, onEvent),
+    async transaction(work) {
+      let events: Parameters<EventListener>[] = [];
+      const result = await database.transaction((sql) => {
+        events = []; // of a try that was taken back nobody hears
+        return work(repositories(sql, (...event) => void events.push(event)));
+      });
+      for (const event of events) onEvent(...event);
+      return result;
+    },
   };
 }

@@ -83,7 +83,7 @@ const renew = statement(
 );
 // what hangs on the session goes with it; a trigger keeps what was granted offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
-const endBySid = statement('sessions.end_by_sid', 'DELETE FROM sessions WHERE sid = $1 RETURNING id');
+const endBySid = statement('sessions.end_by_sid', 'DELETE FROM sessions WHERE sid = $1 RETURNING sub');
 const list = statement(
   'sessions.list',
   `SELECT s.id, s.sid, s.sub, u.username, s.created_at, s.used_at, s.expires_at, host(s.address) AS address, s.user_agent
@@ -141,8 +141,10 @@ export function sessionsRepository(sql: Sql) {
     async end(id: string): Promise<boolean> {
       return (await sql.query(end, [id])).length > 0;
     },
-    async endBySid(sid: string): Promise<boolean> {
-      return (await sql.query(endBySid, [sid])).length > 0;
+    /** Ends a session by the name under which clients know it; returns whose it was. */
+    async endBySid(sid: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ sub: string }>(endBySid, [sid]);
+      return row?.sub;
     },
     async list(filter: { sub: string | undefined }, page: Page): Promise<SessionSummary[]> {
       const rows = await sql.query<{

@@ -46,6 +46,7 @@ export interface UserRow {
 }
 
 const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
+const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
 // a user name wins over another account's address that reads the same
 const findByLogin = statement(
   'users.find_by_login',
@@ -102,7 +103,12 @@ const endFamilies = statement(
   'users.end_families',
   'DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)',
 );
-const rehash = statement('users.rehash', 'UPDATE users SET password_hash = $3 WHERE sub = $1 AND password_hash = $2');
+// a stronger hash of the same password is no act for the audit trail: its trigger hears so (migration 0016)
+const rehash = statement(
+  'users.rehash',
+  `UPDATE users SET password_hash = $3
+    WHERE sub = $1 AND password_hash = $2 AND set_config('gatehouse.rehash', 'on', true) = 'on'`,
+);
 const remove = statement('users.delete', 'DELETE FROM users WHERE sub = $1 RETURNING sub');
 
 export function usersRepository(sql: Sql) {
@@ -112,6 +118,8 @@ export function usersRepository(sql: Sql) {
   };
   return {
     find: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(find, [sub])),
+    /** Finds and locks the row until the transaction ends. */
+    lock: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(lock, [sub])),
     /** By user name or email, however it is spelled. */
     findByLogin: (login: string): Promise<User | undefined> => one(sql.query<UserRow>(findByLogin, [login])),
     findByUsername: (username: string): Promise<User | undefined> =>

@@ -58,8 +58,6 @@ export interface KeyRingOptions {
   secretBox: SecretBox;
   /** The service's life of an ID Token, in seconds; clients' own are looked up. */
   idTokenLifetime: number;
-  /** Is told each event of the audit trail once it is stored. */
-  onEvent?: (event: AuditEvent) => void;
 }
 
 /** Who rotates by the schedule, in the audit trail. */
@@ -69,7 +67,7 @@ const schedule: Actor = { actor: 'schedule' };
 const retirementMargin = 3600;
 
 /** Opens the ring; the first of several instances makes the first keys, the others read them. */
-export async function openKeyRing({ store, secretBox, idTokenLifetime, onEvent }: KeyRingOptions): Promise<KeyRing> {
+export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRingOptions): Promise<KeyRing> {
   let rows: SigningKeyRow[] = [];
   let clockOffset = 0;
   let turns = 0;
@@ -132,17 +130,13 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime, onEvent }
     by: Actor,
     work: (repositories: Repositories) => Promise<Pick<AuditEvent, 'type' | 'detail'> | undefined>,
   ): Promise<void> {
-    const event = await store.transaction(async (repositories) => {
+    await store.transaction(async (repositories) => {
       await repositories.signingKeys.lock();
       await repositories.signingKeys.deleteExpired();
       const done = await work(repositories);
-      if (!done) return undefined;
-      const recorded: AuditEvent = { ...done, ...by, outcome: 'success' };
-      await repositories.auditEvents.insert(recorded);
-      return recorded;
+      if (done) await repositories.auditEvents.insert({ ...done, ...by, outcome: 'success' });
     });
     await read();
-    if (event) onEvent?.(event);
   }
 
   async function addAll(

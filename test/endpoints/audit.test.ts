@@ -126,6 +126,7 @@ test.each([
   'since=yesterday',
   'until=2026-13-01T00:00:00Z',
   'outcome=maybe',
+  'type=foo',
   'since=999999-01-01T00:00:00Z',
   'type=%00',
 ])('a filter that is none is refused: %s (security A123)', async (query) => {

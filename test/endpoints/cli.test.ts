@@ -257,6 +257,7 @@ describe('an error', () => {
     ['a limit that is none', ['audit', 'list', '--limit', 'many']],
     ['an event that is none', ['audit', 'list', '--before', 'yesterday']],
     ['a time that is none', ['audit', 'list', '--since', 'yesterday']],
+    ['a type that is none', ['audit', 'list', '--type', 'nope']],
     ['an outcome that is none', ['audit', 'list', '--outcome', 'maybe']],
     ['a lifetime that is none', ['registration-token', 'create', '--lifetime', '0']],
     ['a lifetime beyond all time', ['registration-token', 'create', '--lifetime', '9007199254740991']],

@@ -1,5 +1,6 @@
 // GET and POST /consent: what is asked, what is remembered, what a refusal does, and that no other form is believed.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { call } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -130,6 +131,29 @@ test('a first-party client is not asked about (decisions section 3)', async () =
   const client = await service.createClient({}, { firstParty: true });
   expect(isIssued(await ask(await signedIn(), client, { scope: 'openid profile' }))).toBe(true);
   expect(isIssued(await ask(await signedIn(), client, { prompt: 'none', scope: 'openid profile email' }))).toBe(true);
+});
+
+test('of a native app that comes with another port each time, one address is remembered, and no consent asked again (RFC 8252 7.3, security A25)', async () => {
+  const automatic = await startTestService({ environment: { REGISTRATION_APPROVAL: 'automatic' } });
+  try {
+    const { body } = await call(`${automatic.issuer}/register`, {
+      body: { application_type: 'native', redirect_uris: ['http://127.0.0.1/cb', 'http://127.0.0.1/other'] },
+    });
+    const clientId = body['client_id'] as string;
+    const agent = new UserAgent(automatic);
+    await agent.signIn(await automatic.createUser());
+    const ask = async (redirectUri: string) =>
+      agent.follow(await agent.get(authorizationUrl(automatic.issuer, { clientId, redirectUri })));
+    await agent.submit(await ask('http://127.0.0.1:5001/cb'), { decision: 'allow' });
+    for (const port of [5001, 5002, 5003])
+      expect((await ask(`http://127.0.0.1:${port}/cb`)).location).toMatch(`http://127.0.0.1:${port}/cb?code=`);
+    expect((await ask('http://127.0.0.1:5001/other')).url).toContain('/consent');
+    expect(await automatic.database.sql('SELECT redirect_uris FROM grants')).toEqual([
+      { redirect_uris: ['http://127.0.0.1/cb'] },
+    ]);
+  } finally {
+    await automatic.stop();
+  }
 });
 
 test('with automatic approval the page says that nobody looked at the client, and each redirect URI is asked about (security A25, R11)', async () => {

@@ -84,6 +84,27 @@ test('a refused change goes and what is in force stays (security R45)', async ()
   expect(refused.body['pending_changes']).toBeUndefined();
 });
 
+test('the registrant reads why a change was refused, until it sends the next one or the client is approved (decisions section 2)', async () => {
+  const client = await service.createClient();
+  const headers = { authorization: `Bearer ${client.registrationAccessToken}` };
+  const path = `/register/${client.clientId}`;
+  const put = (...redirect_uris: string[]) =>
+    call(path, { method: 'PUT', headers, body: JSON.stringify({ client_id: client.clientId, redirect_uris }) });
+  const refuseChange = async () => {
+    await put(client.redirectUri, 'https://other.example/cb');
+    const { version } = (await call(`/admin/api/clients/${client.clientId}`)).body;
+    expect((await refuse(client.clientId, { version, reason: 'Unknown host.' })).status).toBe(200);
+    const read = await call(path, { headers });
+    expect(read.body).toMatchObject({ status: 'enabled', refusal_reason: 'Unknown host.' });
+    expect(read.body).not.toHaveProperty('pending_changes');
+  };
+  await refuseChange();
+  expect((await put(client.redirectUri, 'https://third.example/cb')).body).not.toHaveProperty('refusal_reason');
+  await refuseChange();
+  await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [client.clientId]);
+  expect((await call(path, { headers })).body).not.toHaveProperty('refusal_reason');
+});
+
 test('a refusal names the version that was looked at, and needs something that waits (security R90)', async () => {
   const made = await register();
   expect((await refuse(made['client_id'], { version: 7, reason: 'x' })).status).toBe(409);

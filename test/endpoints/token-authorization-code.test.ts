@@ -161,10 +161,28 @@ describe('what refuses a code', () => {
       expect(await attempt(four, 'https://rp.example.com/x')).toMatchObject(invalidGrant);
     expect(await attempt(four, client.redirectUri)).toMatchObject({ status: 200 });
 
-    const five = await newCode();
-    for (let count = 0; count < 5; count++)
-      expect(await attempt(five, 'https://rp.example.com/x')).toMatchObject(invalidGrant);
-    expect(await attempt(five, client.redirectUri)).toMatchObject(invalidGrant);
+    const own = await service.createClient();
+    const five = await newCode({}, own);
+    const try5 = (redirect_uri: string) => redeem(service.issuer, own, five, { redirect_uri });
+    for (let count = 0; count < 5; count++) {
+      expect(await events('code.burned', own.clientId)).toEqual([]);
+      expect(await try5('https://rp.example.com/x')).toMatchObject(invalidGrant);
+    }
+    for (let count = 0; count < 2; count++) expect(await try5(own.redirectUri)).toMatchObject(invalidGrant);
+    expect(await events('code.burned', own.clientId)).toMatchObject([
+      { outcome: 'failure', actor: own.clientId, sub: user.sub, detail: { failure: 'redirect_uri' } },
+    ]);
+  });
+
+  test('another client that burns it is told of once, with the code’s own client (decisions section 7)', async () => {
+    const [own, thief] = [await service.createClient(), await service.createClient()];
+    const code = await newCode({}, own);
+    for (let count = 0; count < 6; count++)
+      expect(await redeem(service.issuer, thief, code)).toMatchObject(invalidGrant);
+    expect(await events('code.misused', own.clientId)).toHaveLength(4);
+    expect(await events('code.burned', own.clientId)).toMatchObject([
+      { actor: thief.clientId, sub: user.sub, detail: { failure: 'client' } },
+    ]);
   });
 
   test('it lives for 60 seconds by the clock of the database (security A30)', async () => {

@@ -192,6 +192,10 @@ test('instances that start at once on an empty database make one schema, one key
   await Promise.all(servers.map((server) => server.ready()));
   expect(servers.filter((server) => server.stderr.includes('"migrations":["0001')).length).toBe(1);
   expect(servers.filter((server) => /password {3}\S{24}\n/.test(server.stdout)).length).toBe(1);
+  const made = servers.flatMap((server) => server.stderr.split('\n')).filter((line) => line.includes('"user.created"'));
+  expect(made.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { event: 'user.created', outcome: 'success', actor: 'service', detail: { username: 'admin', admin: true } },
+  ]);
   expect(await database.query('SELECT name FROM migrations GROUP BY name HAVING count(*) > 1')).toEqual([]);
   expect(await database.query('SELECT username FROM users')).toEqual([{ username: 'admin' }]);
   expect(await database.query(`SELECT count(*)::int FROM audit_events WHERE type = 'user.created'`)).toEqual([

@@ -33,7 +33,7 @@ test('a password change that waits for a sign-in under way ends the session that
     expect(made).toBeDefined();
     change = administration.changeUser(by, user.sub, {}, 'another hash');
     const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE users SET password_hash%'`;
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'SELECT * FROM users WHERE sub = %'`;
     await expect.poll(async () => (await service.database.sql<{ count: number }>(waiting))[0]!.count).toBe(1);
   });
   await change;

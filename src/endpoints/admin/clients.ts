@@ -13,6 +13,7 @@ import {
 } from '../../oauth/client-metadata.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
+import type { ClientDecision } from '../../repositories/administration.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { adminRoute, byId } from './route.ts';
@@ -70,15 +71,18 @@ export const clientRoutes = [
       await checkSector(metadata);
       const clientId = randomId();
       const credentials = newCredentials(secretBox, clientId, metadata);
-      await administration.createClient(by, {
-        clientId,
-        metadata,
-        status: body.status ?? 'enabled',
-        approvedBy: body.status === 'disabled' ? undefined : 'administrator',
-        firstParty: body.first_party ?? false,
-        ...credentials.stored,
-      });
-      const client = await administration.changeClient(by, clientId, () => changeOf(body));
+      const client = await administration.createClient(
+        by,
+        {
+          clientId,
+          metadata,
+          status: body.status ?? 'enabled',
+          approvedBy: body.status === 'disabled' ? undefined : 'administrator',
+          firstParty: body.first_party ?? false,
+          ...credentials.stored,
+        },
+        settingsOf(body),
+      );
       return {
         ...clientView(client),
         client_secret: credentials.shown.clientSecret,
@@ -128,24 +132,22 @@ export const clientRoutes = [
       const foreseen = looked && metadataOf(looked);
       if (looked && foreseen && needsSectorCheck(foreseen, looked.metadata)) await checkSector(foreseen);
       let newSecret: string | undefined;
-      let changed: Client = await administration.changeClient(by, id, (client) => {
-        if (body.status === 'enabled' && client.status === 'disabled' && body.version !== client.version) {
+      const changed = await administration.changeClient(by, id, (client) => {
+        const { status, version } = body;
+        const decision: ClientDecision = { ...settingsOf(body), status, version };
+        if (status === 'enabled' && client.status === 'disabled' && version === undefined)
           throw conflict('to enable a client, name the version that you looked at as version');
-        }
-        const change = changeOf(body);
-        if (fields.length === 0) return change;
+        if (fields.length === 0) return decision;
+        if (status === 'enabled' && client.status === 'disabled' && client.pendingMetadata)
+          throw conflict('an update of the client waits: approve or refuse it first, then change the metadata');
         const metadata = metadataOf(client);
         if (needsSectorCheck(metadata, client.metadata) && needsSectorCheck(metadata, foreseen)) {
           throw conflict('the client changed meanwhile: try again');
         }
         const issued = secretFor(secretBox, client, metadata);
         newSecret = issued?.newSecret;
-        return { ...change, metadata, credentials: issued?.credentials };
+        return { ...decision, metadata, credentials: issued?.credentials };
       });
-      if (body.status === 'disabled' && changed.status === 'enabled')
-        changed = await administration.disableClient(by, id);
-      if (body.status === 'enabled' && changed.status === 'disabled')
-        changed = await administration.approveClient(by, id, changed.version);
       clients.forget(id);
       return { ...clientView(changed), client_secret: newSecret };
     },
@@ -197,7 +199,7 @@ export const clientRoutes = [
     params: byId,
     answer: 'Client',
     async handle({ administration, clients }, { params: { id }, by }) {
-      const client = await administration.disableClient(by, id);
+      const { client } = await administration.disableClient(by, id);
       clients.forget(id);
       return clientView(client);
     },
@@ -210,7 +212,7 @@ function withoutDefault(rule: z.ZodType): z.ZodType {
   return rule instanceof z.ZodDefault ? (rule.unwrap() as z.ZodType) : rule;
 }
 
-function changeOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
+function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
   return {
     firstParty: settings.first_party,
     selfManaged: settings.self_managed,

@@ -3,14 +3,14 @@ import { z } from 'zod';
 import { auditEventView, keyView } from '../../http/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
-import { isEventId } from '../../repositories/audit-view.ts';
+import { isEventId, viewedTypes } from '../../repositories/audit-view.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import { keyAlgorithms } from '../../tokens/key-ring.ts';
 import { adminRoute } from './route.ts';
 
 const moment = z.iso.datetime({ offset: true });
 const auditFilter = pageShape.extend({
-  type: text(64).optional(),
+  type: z.enum(viewedTypes, { error: `must be one of ${viewedTypes.join(', ')}` }).optional(),
   outcome: z.enum(['success', 'failure']).optional(),
   client_id: text(255).optional(),
   sub: text(255).optional(),

@@ -28,14 +28,11 @@ export function nameAdminVersion(app: FastifyInstance, basePath: string): void {
 }
 
 export async function adminEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store, metrics } = options;
+  const { store } = options;
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
   const actors = new WeakMap<FastifyRequest, Actor>();
-  const administration = createAdministration(store, (event) => {
-    metrics.event(event);
-    app.log.info({ event: event.type, ...event }, 'audit');
-  });
+  const administration = createAdministration(store);
 
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply);

@@ -70,10 +70,8 @@ export const userRoutes = [
     params: bySub,
     body: (config) => userChangeShape(config.passwordMinLength),
     answer: 'User',
-    async handle({ store, administration, passwords }, { params: { sub }, body, by }) {
-      const current = await store.users.find(sub);
-      if (!current) throw notFound('there is no such user');
-      const user = await administration.changeUser(
+    async handle({ administration, passwords }, { params: { sub }, body, by }) {
+      const { user } = await administration.changeUser(
         by,
         sub,
         {
@@ -83,7 +81,7 @@ export const userRoutes = [
           groups: body.groups,
           admin: body.admin,
           status: body.status,
-          claims: body.claims && withoutNulls({ ...current.claims, ...body.claims }),
+          claims: body.claims,
         },
         body.password === undefined ? undefined : await passwords.hash(body.password),
       );

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
+import { grantedUri } from '../../http/authorization/flow.ts';
 import { verifyRequest } from '../../http/authorization/request.ts';
 import { requestRules } from '../../http/authorization/rules.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
@@ -26,6 +27,8 @@ const form = z.object({
 interface Pending {
   client: Client;
   redirectUri: string;
+  /** The registered one that it is: what the grant remembers. */
+  registeredUri: string;
   scope: string[];
   /** Single claims beside those of the scopes. */
   claims: string[];
@@ -64,7 +67,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     const allowed = decision === 'allow';
     await store.transaction(async (repositories) => {
       if (!(await repositories.authorizationRequests.decide(digest('transaction', transaction), sub, allowed))) return;
-      if (allowed) await repositories.grants.add(sub, clientId, pending.scope, pending.redirectUri, pending.claims);
+      if (allowed) await repositories.grants.add(sub, clientId, pending.scope, pending.registeredUri, pending.claims);
       await audit(
         request,
         {
@@ -94,6 +97,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     return {
       client: authorization.client,
       redirectUri: authorization.target.redirectUri,
+      registeredUri: grantedUri(authorization),
       scope: authorization.scope,
       claims: authorization.claims.beside,
       uiLocales: authorization.uiLocales,

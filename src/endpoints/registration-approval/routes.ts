@@ -39,7 +39,7 @@ interface Waiting {
 
 export async function registrationApprovalEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { store, clients, sessions, pages, limits, secretBox } = options;
-  const administration = createAdministration(store, (event) => app.log.info({ event: event.type, ...event }, 'audit'));
+  const administration = createAdministration(store);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 

@@ -11,6 +11,7 @@ import type { ServerOptions } from '../../http/server-options.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
+import { clientEvent } from '../../repositories/changes.ts';
 import type { Client } from '../../repositories/clients.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { renewalOf, updateOf } from './change.ts';
@@ -64,19 +65,17 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
       const current = await repositories.clients.lock(held.clientId);
       if (!current) throw invalidToken('the registration is gone');
       const change = updateOf(options, current, metadata, typeof secret === 'string' ? secret : undefined);
-      const updated = await repositories.clients.update(current.clientId, change.change);
-      await audit(
-        request,
-        {
-          type: 'client.updated',
-          outcome: 'success',
-          actor: current.clientId,
-          clientId: current.clientId,
-          detail: { waits_for_approval: updated!.pendingMetadata !== undefined },
-        },
-        repositories,
-      );
-      return { client: updated!, newSecret: change.newSecret };
+      const updated = (await repositories.clients.update(current.clientId, change.change))!;
+      const event = clientEvent(current, updated);
+      if (event) {
+        const detail = { ...event.detail, waits_for_approval: updated.pendingMetadata !== undefined };
+        await audit(
+          request,
+          { ...event, type: 'client.updated', outcome: 'success', actor: current.clientId, detail },
+          repositories,
+        );
+      }
+      return { client: updated, newSecret: change.newSecret };
     });
     clients.forget(client.clientId);
     noStore(reply);
@@ -195,13 +194,19 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');
       const renewal = renewalOf(options, current, metadata);
-      const updated = await repositories.clients.update(current.clientId, renewal.change);
+      const updated = (await repositories.clients.update(current.clientId, renewal.change))!;
       await audit(
         request,
-        { type: 'client.credentials_renewed', outcome: 'success', actor: current.clientId, clientId: current.clientId },
+        {
+          ...clientEvent(current, updated),
+          type: 'client.credentials_renewed',
+          outcome: 'success',
+          actor: current.clientId,
+          clientId: current.clientId,
+        },
         repositories,
       );
-      return { client: updated!, shown: renewal.shown };
+      return { client: updated, shown: renewal.shown };
     });
     clients.forget(client.clientId);
     return registrationResponse(config, client, shown);

@@ -6,6 +6,7 @@ import type { ServerOptions } from '../../http/server-options.ts';
 import { invalidGrant, invalidTarget } from '../../oauth/errors.ts';
 import { codeChallenge, isCodeVerifier } from '../../oauth/pkce.ts';
 import { splitScope } from '../../oauth/scope.ts';
+import type { AuditEventType } from '../../repositories/audit-events.ts';
 import type { RedemptionFailure } from '../../repositories/authorization-codes.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../../tokens/opaque-token.ts';
 import type { GrantType, TokenResponse } from './grant-type.ts';
@@ -29,6 +30,12 @@ const descriptions: Record<RedemptionFailure, string> = {
   resource: 'the authorization is not for this resource',
   replayed: 'the code was redeemed before',
   retried: 'the code was redeemed before',
+};
+
+/** The failures that stand in the audit trail, beside the one that burns a code. */
+const events: Partial<Record<RedemptionFailure, AuditEventType>> = {
+  replayed: 'code.replayed',
+  client: 'code.misused',
 };
 
 export function authorizationCodeGrant({
@@ -67,23 +74,11 @@ export function authorizationCodeGrant({
         refreshTokenAbsoluteLifetime: lifetimes.refreshTokenAbsolute,
       });
       if ('failure' in result) {
-        const { failure, sub } = result;
-        if (failure === 'replayed') {
-          await audit(request, {
-            type: 'code.replayed',
-            outcome: 'failure',
-            actor: client.clientId,
-            clientId: result.clientId,
-            sub,
-          });
-        } else if (failure === 'client') {
-          await audit(request, {
-            type: 'code.misused',
-            outcome: 'failure',
-            actor: client.clientId,
-            clientId: result.clientId,
-            sub,
-          });
+        const { failure, sub, clientId, burned } = result;
+        const type = burned ? 'code.burned' : events[failure];
+        if (type) {
+          const detail = { failure: burned ? failure : undefined };
+          await audit(request, { type, outcome: 'failure', actor: client.clientId, clientId, sub, detail });
         }
         throw failure === 'resource' ? invalidTarget(descriptions.resource) : invalidGrant(descriptions[failure]);
       }

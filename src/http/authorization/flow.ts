@@ -6,6 +6,7 @@ import { requestedClaims } from '../../oauth/claims-request.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
+import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
@@ -20,6 +21,12 @@ import { errorParameters, sendAuthorizationResponse } from './response.ts';
 interface Transaction extends AuthorizationRequestRow {
   id: string;
   idHash: Buffer;
+}
+
+/** What a grant remembers: the registered redirect URI, since a native app comes with another port each time (RFC 8252 7.3). */
+export function grantedUri({ client: { metadata }, target }: TrustedRequest): string {
+  const { redirect_uris: registered, application_type: applicationType } = metadata;
+  return registeredRedirectUri(registered, target.redirectUri, applicationType) ?? target.redirectUri;
 }
 
 export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
@@ -45,7 +52,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     if (step.step !== 'issue' || !session) return false;
     if (step.recordGrant) {
       const { beside } = authorization.claims;
-      await store.grants.add(session.user.sub, client.clientId, scope, target.redirectUri, beside);
+      await store.grants.add(session.user.sub, client.clientId, scope, grantedUri(authorization), beside);
     }
     const wanted = parts(authorization.responseType);
     const code = wanted.code ? newOpaqueToken('authorization_code') : undefined;
@@ -146,7 +153,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     session: Session | undefined,
     transaction: Transaction | undefined,
   ): Promise<NextStep> {
-    const { client, target, acr } = authorization;
+    const { client, acr } = authorization;
     let expectedSubs =
       authorization.subjects &&
       (await Promise.all(
@@ -173,7 +180,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       expectedSubs,
       scope: authorization.scope,
       claims: authorization.claims.beside,
-      redirectUri: target.redirectUri,
+      redirectUri: grantedUri(authorization),
       session: session && { sub: session.user.sub, authTime: session.authTime, now: session.now },
       meetsAcr: !acr.essential || preferredAcr(acr.values, session?.amr ?? []) !== undefined,
       grant: session && (await store.grants.find(session.user.sub, client.clientId)),
