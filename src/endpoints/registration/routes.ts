@@ -25,6 +25,7 @@ import {
   invalidToken,
   OAuthError,
 } from '../../oauth/errors.ts';
+import { standardScopes } from '../../oauth/scope.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
@@ -36,6 +37,9 @@ const clientPath = z.object({ clientId: text(255) });
 
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { config, store, clients, secretBox, audit, limits } = options;
+  // OpenID Connect clients name no scope as they register: one that nobody looks at may have all standard ones
+  const defaults = config.automaticApproval ? { scope: standardScopes.join(' ') } : {};
+  const parse = (body: Record<string, unknown>) => parseClientMetadata({ ...defaults, ...body });
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
 
@@ -65,7 +69,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
       throw invalidRequest('client_secret differs from the current one');
     }
     refuseForeignMembers(body);
-    const metadata = parseClientMetadata(body);
+    const metadata = parse(body);
     const { client, newSecret } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(held.clientId);
       if (!current) throw invalidToken('the registration is gone');
@@ -112,7 +116,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     body: Record<string, unknown>,
     trusted: boolean,
   ): Promise<Record<string, unknown>> {
-    const metadata = parseClientMetadata(withoutAdministratorScope(body));
+    const metadata = parse(withoutAdministratorScope(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
     if (!trusted) {
       const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
@@ -182,7 +186,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     known: Client,
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const metadata = parseClientMetadata(withoutAdministratorScope(body));
+    const metadata = parse(withoutAdministratorScope(body));
     const { client, shown } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');
