@@ -152,7 +152,7 @@ export function checkTokenResponse(answer: HttpAnswer): Record<string, unknown> 
   expect(answer.status, answer.body).toBe(200);
   const tokens = json(answer);
   checkAccessToken(tokens);
-  expect(answer.headers.get('cache-control'), 'Cache-Control of the token response').toContain('no-store');
+  expect(answer.headers.get('cache-control') ?? '', 'Cache-Control of the token response').toContain('no-store');
   return tokens;
 }
 

@@ -63,6 +63,15 @@ export class Browser {
     return this.#submit(page, form, { ...fields, ...(pressed && { [pressed.name]: pressed.value }) });
   }
 
+  /** document.cookie of a page of the service in another site's frame. */
+  cookiesOfFrame(address: string): string {
+    const { origin } = new URL(address);
+    const seen = [...this.cookies].filter(
+      ([, cookie]) => cookie.origin === origin && cookie.sameSite === 'none' && !cookie.httpOnly,
+    );
+    return seen.map(([name, { value }]) => `${name}=${value}`).join('; ');
+  }
+
   #submit(page: Page, form: Form, fields: Record<string, string>): Promise<Visit> {
     expect(form.method, 'method of the form').toBe('post');
     expect(form.enctype ?? 'application/x-www-form-urlencoded').toBe('application/x-www-form-urlencoded');

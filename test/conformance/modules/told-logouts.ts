@@ -1,7 +1,8 @@
-// Relying parties that hear of a sign-out: in frames of the browser, or from the service itself.
+// Relying parties that hear of a sign-out: by a frame that they ask, in frames of the browser, or from the service itself.
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose';
 import { expect } from 'vitest';
 import { eventually } from '../../helpers/grants.ts';
+import { openFrame } from '../bed/frame.ts';
 import { signingKey } from '../checks/id-token.ts';
 import type { Modules } from './definition.ts';
 import { expectBack, logoutState, logOut, signedIn } from './rp-initiated-logout.ts';
@@ -10,6 +11,26 @@ import { expectSignedOut } from './sessions.ts';
 const backChannelEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
 export const toldLogoutModules: Modules = {
+  'oidcc-session-management-rp-initiated-logout': {
+    clause: 'Session Management 2, 3.2, 3.3',
+    async run(rp) {
+      const { client, grant, hint, back } = await signedIn(rp);
+      const sessionState = grant.parameters['session_state'];
+      expect(sessionState, 'session_state of the authorization response').toMatch(/^\S+$/);
+      const { origin } = new URL(client.redirectUri);
+      const frame = await openFrame(
+        rp.bed.network,
+        rp.browser,
+        rp.discovery['check_session_iframe'] as string,
+        client.redirectUri,
+      );
+      const ask = () => frame.ask(`${client.clientId} ${sessionState}`, origin);
+      expect(await ask()).toEqual({ answer: 'unchanged', target: origin });
+      const state = logoutState();
+      expectBack(await logOut(rp, { id_token_hint: hint, post_logout_redirect_uri: back, state }), back, state);
+      expect(await ask()).toEqual({ answer: 'changed', target: origin });
+    },
+  },
   'oidcc-frontchannel-rp-initiated-logout': {
     clause: 'Front-Channel Logout 2, 3',
     async run(rp) {
