@@ -27,7 +27,7 @@ export interface TestClient {
 }
 
 export interface TestService {
-  /** The issuer; the first instance listens there, unless the test gave it a name of its own. */
+  /** The issuer; the first instance listens there. */
   issuer: string;
   /** Base addresses of all instances. */
   instances: string[];
@@ -52,17 +52,16 @@ export const testRedirectUri = 'https://rp.example.com/callback';
 
 /**
  * Starts `instances` instances over one fresh database.
- * @param options.environment settings by name, as in the environment
- * @param options.baseUrl the issuer of a service behind a proxy; the instances listen on the loopback all the same
+ * @param environment settings by name, as in the environment
  */
 export async function startTestService(
-  options: { instances?: number; environment?: Record<string, string>; basePath?: string; baseUrl?: string } = {},
+  options: { instances?: number; environment?: Record<string, string>; basePath?: string } = {},
 ): Promise<TestService> {
   const database = await createTestDatabase();
   const secretKey = randomSecret();
   const count = options.instances ?? 1;
   const ports = await freePorts(count);
-  const issuer = options.baseUrl ?? `http://localhost:${ports[0]}${options.basePath ?? ''}`;
+  const issuer = `http://localhost:${ports[0]}${options.basePath ?? ''}`;
   const logs: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },

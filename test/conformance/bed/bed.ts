@@ -58,8 +58,8 @@ const settings = { USERINFO_POST: 'true', REGISTRATION_APPROVAL: 'automatic' };
 export async function startBed(environment: Record<string, string> = {}): Promise<Bed> {
   const suite = await startSuiteServer();
   const service = await startTestService({
-    baseUrl: issuer,
-    environment: { ...withoutLimits, ...settings, OUTBOUND_ALLOW: suite.host, ...environment },
+    // behind a proxy that ends TLS, which is the network below
+    environment: { ...withoutLimits, ...settings, BASE_URL: issuer, OUTBOUND_ALLOW: suite.host, ...environment },
   });
   const network = createNetwork({ [issuer]: Number(new URL(service.instances[0]!).port) });
   const user = await service.createUser({ email: 'demo@example.com', emailVerified: true, claims });
