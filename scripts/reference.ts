@@ -8,6 +8,7 @@ import { settings } from '../src/config.ts';
 import { adminRoutes } from '../src/endpoints/admin/routes.ts';
 import { errorCodes, type ErrorCode } from '../src/oauth/errors.ts';
 import { auditEventTypes, type AuditEventType } from '../src/repositories/audit-events.ts';
+import { tokenIssued } from '../src/repositories/audit-view.ts';
 
 /** What each address does; the admin routes describe themselves. A test compares this with the routes of a running service. */
 const addresses: Record<string, string> = {
@@ -41,12 +42,15 @@ const addresses: Record<string, string> = {
   'GET /logout': 'Asks the End-User whether to sign out (OpenID Connect RP-Initiated Logout 1.0)',
   'POST /logout': 'The same by a form, and the answer',
   'GET /end-session': 'Ends the client’s own session by a signed request, without a page',
-  'POST /register': 'Registers a client, or repeats its registration (RFC 7591)',
+  'POST /register': 'Registers a client, repeats its registration (RFC 7591), or asks what became of a deferred one',
   'GET /register/:clientId': 'Reads a registration (RFC 7592)',
   'PUT /register/:clientId': 'Replaces its metadata',
   'DELETE /register/:clientId': 'Ends it',
+  'GET /admin/registration': 'Where an administrator enters a verification code and reviews the registration behind it',
+  'POST /admin/registration': 'The decision about it',
   'GET /health/live': 'Whether the process answers',
   'GET /health/ready': 'Whether it can work: the database answers, and it is not stopping',
+  'GET /metrics': 'What an instance measures of itself, in Prometheus’ format; needs the scope `metrics`',
 };
 
 const errors: Record<ErrorCode, string> = {
@@ -71,6 +75,11 @@ const errors: Record<ErrorCode, string> = {
   registration_not_supported: 'The parameter `registration` is not supported (OpenID Connect Core)',
   invalid_redirect_uri: 'A redirect address cannot be registered (RFC 7591)',
   invalid_client_metadata: 'Another member of a registration is not valid (RFC 7591)',
+  slow_down:
+    'The registration still waits, and the poll came too soon: wait for `Retry-After` seconds from now on (RFC 8628)',
+  expired_token: 'Nobody decided about the registration in time, or it was not collected: register again (RFC 8628)',
+  invalid_registration:
+    'The registration code is unknown or used: register again (draft-dellaert-oauth-approval-based-dcr)',
   unsupported_token_type: 'There is no such `token_type_hint`, or not for this (RFC 7009)',
   invalid_target: 'The parameter `resource` names no resource server that is known (RFC 8707)',
   not_found: 'There is nothing at this address, or nothing of this name',
@@ -91,6 +100,7 @@ const events: Record<AuditEventType, string> = {
   'consent.denied': 'A person refused them',
   'consent.withdrawn': 'A person withdrew what was allowed',
   'client.registered': 'A client registered itself',
+  'client.collected': 'A client collected the credentials of a registration that was approved: it is enabled',
   'client.updated': 'A registration was changed, by its client or an administrator',
   'client.credentials_renewed': 'A registration was repeated: new secrets, the old ones are dead',
   'client.created': 'An administrator made a client',
@@ -175,7 +185,8 @@ ${table(
 
 ## Events
 
-Each is a row of the audit trail and a line of the log, with time, outcome, actor, client, subject and address.
+Each is a row of the audit trail and a line of the log, with time, outcome, actor, client, subject and address. The view of the trail has
+\`${tokenIssued}\` beside them: a code, an access or refresh token or a handle that was issued and is still stored; \`detail.kind\` says which.
 
 ${table(
   ['Event', 'What happened'],

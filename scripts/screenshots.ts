@@ -177,6 +177,8 @@ const signIn: Pages['login'] = {
 };
 const consent: Pages['consent'] = { ...most('consent'), problem: undefined };
 
+const review = most('registration-review');
+
 const shots: Shot[] = [
   { name: 'login', page: 'login', data: signIn },
   { name: 'login-noscript', page: 'login', data: signIn, script: false },
@@ -242,6 +244,30 @@ const shots: Shot[] = [
     data: { ...most('account'), account: longAccount, done: undefined },
     locale: 'de',
   },
+  { name: 'login-registration', page: 'login', data: { form: signIn.form, destination: 'registration' } },
+  { name: 'registration-code', page: 'registration-code', data: least('registration-code') },
+  { name: 'registration-code-wrong', page: 'registration-code', data: most('registration-code') },
+  { name: 'registration-review', page: 'registration-review', data: { ...review, problem: undefined } },
+  { name: 'registration-review-changed', page: 'registration-review', data: review },
+  {
+    name: 'registration-review-long',
+    page: 'registration-review',
+    data: { ...review, name: longName, hosts: [longClient.host], account: longAccount, problem: undefined },
+  },
+  { name: 'registration-review-empty', page: 'registration-review', data: least('registration-review') },
+  {
+    name: 'registration-review-arabic',
+    page: 'registration-review',
+    data: { ...review, problem: undefined },
+    locale: 'ar',
+  },
+  {
+    name: 'registration-decided',
+    page: 'registration-decided',
+    data: { ...most('registration-decided'), approved: true, reason: undefined },
+  },
+  { name: 'registration-decided-refused', page: 'registration-decided', data: most('registration-decided') },
+  { name: 'error-administrators', page: 'error', data: { kind: 'administrators', reference: '' } },
   { name: 'account-arabic', page: 'account', data: { ...most('account'), done: undefined }, locale: 'ar' },
 ];
 

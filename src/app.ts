@@ -20,7 +20,9 @@ import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
 import { introspectionEndpoint } from './endpoints/introspection/routes.ts';
+import { registrationModes } from './endpoints/registration/deferred.ts';
 import { registrationEndpoint } from './endpoints/registration/routes.ts';
+import { registrationApprovalEndpoint } from './endpoints/registration-approval/routes.ts';
 import { revocationEndpoint } from './endpoints/revocation/routes.ts';
 import { authorizationCodeGrant } from './endpoints/token/authorization-code.ts';
 import { clientCredentialsGrant } from './endpoints/token/client-credentials.ts';
@@ -34,6 +36,7 @@ import { createBrowserSessions } from './http/browser-session.ts';
 import { createClientAuthentication } from './http/client-authentication.ts';
 import { crossOrigin } from './http/cross-origin.ts';
 import { jsonErrors } from './http/errors.ts';
+import { createMetrics } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
@@ -109,7 +112,12 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
   const limits = createLimits(database, config.limits);
-  const audit = createAuditTrail(store);
+  const passwords = createPasswordHashing({
+    concurrency: config.passwordHashConcurrency,
+    queue: config.passwordHashQueue,
+  });
+  const metrics = createMetrics({ database, passwords });
+  const audit = createAuditTrail(store, metrics);
   const renderer = createPages(
     config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
   );
@@ -122,7 +130,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     keyRing,
     secretBox,
     pages,
-    passwords: createPasswordHashing({ concurrency: config.passwordHashConcurrency, queue: config.passwordHashQueue }),
+    passwords,
     sessions: createBrowserSessions({
       store,
       secretBox,
@@ -144,6 +152,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     }),
     audit,
     limits,
+    metrics,
     clientKeys,
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
@@ -172,6 +181,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   app.addHook('preClose', async () => {
     closing = true;
   });
+  metrics.measure(app);
   securityHeaders(app, config.secureCookies);
   await app.register(fastifyCookie);
 
@@ -190,6 +200,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     idTokenAlgorithms: idTokenSigningAlgorithms,
     acrValues: [passwordAcr],
     locales: renderer.availableLocales,
+    registrationModes,
   };
 
   await app.register(
@@ -215,6 +226,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       await root.register(endSessionEndpoint, options);
       await root.register(accountEndpoint, options);
       await root.register(adminEndpoint, options);
+      await root.register(registrationApprovalEndpoint, options);
       await root.register(healthEndpoint, { ...options, isClosing: () => closing });
       root.get('/', (_request, reply) => pages.redirect(reply, '/account'));
     },

@@ -5,6 +5,19 @@ import type { Store } from './repositories/index.ts';
 const interval = 15_000; // milliseconds between rounds, but a full batch is followed by the next at once
 
 /**
+ * Deletes registrations that nobody approved, or whose credentials nobody collected, and records each; on one instance at a time.
+ * @param waiting seconds after which a registration that nobody approved goes
+ */
+export async function deleteUncompleted(store: Store, waiting: number): Promise<void> {
+  await store.transaction(async ({ expired, clients, auditEvents }) => {
+    if (!(await expired.claim())) return;
+    for (const clientId of [...(await clients.deleteUncollected()), ...(await clients.deleteAbandoned(waiting))]) {
+      await auditEvents.insert({ type: 'client.expired', outcome: 'success', actor: 'service', clientId });
+    }
+  });
+}
+
+/**
  * Starts the job; stop() waits for the batch under way.
  * @param registrationWaiting seconds after which a registration that nobody approved is deleted
  */
@@ -23,12 +36,7 @@ export function cleanUp(store: Store, registrationWaiting: number, logger: Logge
         );
       } while (gone >= store.expired.batch);
     }
-    await store.transaction(async ({ expired, clients, auditEvents }) => {
-      if (!(await expired.claim())) return;
-      for (const clientId of await clients.deleteAbandoned(registrationWaiting)) {
-        await auditEvents.insert({ type: 'client.expired', outcome: 'success', actor: 'service', clientId });
-      }
-    });
+    await deleteUncompleted(store, registrationWaiting);
   }
 
   const timer = setInterval(() => {

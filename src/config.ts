@@ -99,6 +99,7 @@ export const settings = {
   FORM_LIFETIME: seconds(600, 86_400),
   INITIAL_ACCESS_TOKEN_LIFETIME: seconds(7 * 86_400),
   REGISTRATION_WAITING_LIFETIME: seconds(30 * 86_400),
+  REGISTRATION_CODE_LIFETIME: seconds(1800, 86_400),
   KEY_PUBLICATION_LEAD: seconds(600),
   PASSWORD_MIN_LENGTH: count(12, 128),
   PASSWORD_HASH_CONCURRENCY: count(2, 64, 1),
@@ -108,6 +109,7 @@ export const settings = {
   LIMIT_REGISTRATION_PER_NETWORK: count(60),
   LIMIT_REGISTRATIONS_WAITING: count(10_000),
   LIMIT_CLIENT_AUTH_FAILURES: count(30),
+  LIMIT_VERIFICATION_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
 } as const;
 
@@ -151,6 +153,7 @@ export interface Config {
     readonly form: number;
     readonly initialAccessToken: number;
     readonly registrationWaiting: number;
+    readonly registrationCode: number;
     readonly keyPublicationLead: number;
   };
   readonly passwordMinLength: number;
@@ -162,6 +165,7 @@ export interface Config {
     readonly registrationPerNetwork: number;
     readonly registrationsWaiting: number;
     readonly clientAuthFailures: number;
+    readonly verificationCodes: number;
     readonly pendingSignIns: number;
   };
 }
@@ -220,6 +224,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       form: s.FORM_LIFETIME,
       initialAccessToken: s.INITIAL_ACCESS_TOKEN_LIFETIME,
       registrationWaiting: s.REGISTRATION_WAITING_LIFETIME,
+      registrationCode: s.REGISTRATION_CODE_LIFETIME,
       keyPublicationLead: s.KEY_PUBLICATION_LEAD,
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
@@ -231,6 +236,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       registrationPerNetwork: s.LIMIT_REGISTRATION_PER_NETWORK,
       registrationsWaiting: s.LIMIT_REGISTRATIONS_WAITING,
       clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
+      verificationCodes: s.LIMIT_VERIFICATION_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
     }),
   });

@@ -27,7 +27,7 @@ export const clientCommands: Record<string, Command> = {
           clients.map((client) => [
             client.clientId,
             client.status,
-            client.pendingMetadata ? 'changes' : client.status === 'disabled' && !client.approvedBy ? 'approval' : '',
+            waits(client),
             client.metadata.client_name ?? '',
             client.metadata.redirect_uris[0] ?? '',
           ]),
@@ -52,7 +52,10 @@ export const clientCommands: Record<string, Command> = {
       return withDatabase(config, async ({ store, administration }) => {
         const seen = await findClient(store, positionals[0]!);
         const client = await administration.approveClient(by, seen.clientId, seen.version);
-        return { json: clientView(client), text: `${describe(seen)}\n\nThis is approved: the client is enabled.` };
+        const outcome = client.uncollected
+          ? 'the client is enabled when it collects its credentials'
+          : 'the client is enabled';
+        return { json: clientView(client), text: `${describe(seen)}\n\nThis is approved: ${outcome}.` };
       });
     },
   },
@@ -147,6 +150,13 @@ export const clientCommands: Record<string, Command> = {
     },
   },
 };
+
+/** What somebody still has to do: the administrator, or the client itself. */
+function waits(client: Client): string {
+  if (client.pendingMetadata) return 'changes';
+  if (client.status === 'disabled' && !client.approvedBy) return 'approval';
+  return client.uncollected ? 'collection' : '';
+}
 
 async function findClient(store: Store, clientId: string): Promise<Client> {
   const client = await store.clients.find(clientId);

@@ -15,6 +15,8 @@ export interface PasswordHashing {
   verify(stored: string | undefined, password: string): Promise<boolean>;
   /** True when the stored hash has weaker parameters than today's. */
   needsRehash(stored: string): boolean;
+  /** How many hashes run now, and how many wait. */
+  load(): { running: number; waiting: number };
 }
 
 // OWASP's and decisions.md's floor; node's thread pool has four threads, and signatures need some of them.
@@ -56,5 +58,6 @@ export function createPasswordHashing(options: { concurrency: number; queue: num
       return false;
     },
     needsRehash: (stored) => !stored.startsWith('$argon2id$') || argon2.needsRehash(stored, parameters),
+    load: () => ({ running, waiting: waiting.length }),
   };
 }

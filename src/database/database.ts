@@ -23,6 +23,8 @@ export interface Database extends Sql {
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** Calls `listener` with each notification on the channel, and with undefined whenever some may have been missed. */
   listen(channel: string, listener: (payload: string | undefined) => void): void;
+  /** How many connections are at work and idle, and how many callers wait for one. */
+  connections(): { busy: number; idle: number; waiting: number };
   close(): Promise<void>;
 }
 
@@ -114,6 +116,11 @@ export function openDatabase(options: DatabaseOptions): Database {
     query: (query, values) => retried(() => run(pool, query, values)),
     transaction: (work) => retried(() => once(work)),
     listen: (channel, handler) => listener.listen(channel, handler),
+    connections: () => ({
+      busy: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
     async close() {
       await listener.close();
       await pool.end();

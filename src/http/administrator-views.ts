@@ -1,5 +1,5 @@
 // Users, clients and the rest as administrators see them: snake_case, without secrets.
-import type { StoredAuditEvent } from '../repositories/audit-events.ts';
+import type { ViewedEvent } from '../repositories/audit-view.ts';
 import type { Client } from '../repositories/clients.ts';
 import type { SessionSummary } from '../repositories/sessions.ts';
 import type { User } from '../repositories/users.ts';
@@ -16,6 +16,7 @@ export function clientView(client: Client): Record<string, unknown> {
     self_managed: client.selfManaged,
     introspect: client.introspect,
     approved_by: client.approvedBy,
+    awaits_collection: client.uncollected || undefined,
     refusal_reason: client.refusalReason,
     authorization_code_lifetime: client.lifetimes.authorizationCode,
     access_token_lifetime: client.lifetimes.accessToken,
@@ -65,7 +66,7 @@ export function keyView(key: KeyRing['keys'][number]): Record<string, unknown> {
   };
 }
 
-export function auditEventView(event: StoredAuditEvent): Record<string, unknown> {
+export function auditEventView(event: ViewedEvent): Record<string, unknown> {
   return {
     id: event.id,
     at: event.at.toISOString(),

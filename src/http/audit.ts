@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../repositories/audit-events.ts';
 import type { Repositories } from '../repositories/index.ts';
+import type { Metrics } from './metrics.ts';
 import { clientAddress } from './network.ts';
 
 /**
@@ -13,9 +14,10 @@ export type AuditTrail = (
   repositories?: Pick<Repositories, 'auditEvents'>,
 ) => Promise<void>;
 
-export function createAuditTrail(store: Pick<Repositories, 'auditEvents'>): AuditTrail {
+export function createAuditTrail(store: Pick<Repositories, 'auditEvents'>, metrics: Metrics): AuditTrail {
   return async (request, event, repositories = store) => {
     await repositories.auditEvents.insert({ ...event, address: clientAddress(request) });
+    metrics.event(event);
     request.log.info(
       {
         event: event.type,

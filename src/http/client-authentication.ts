@@ -33,6 +33,8 @@ export type AuthenticateClient = (
   options?: { allowPublic?: boolean; disabledStatus?: number },
 ) => Promise<Client>;
 
+export type AuthenticateRegistrant = (request: FastifyRequest) => Promise<Client>;
+
 const credentials = z.object({
   client_id: text(255).optional(),
   client_secret: text(1024).optional(),
@@ -51,6 +53,7 @@ type Presented =
 export function createClientAuthentication(options: ClientAuthenticationOptions): {
   authenticateClient: AuthenticateClient;
   authenticateBasic: AuthenticateClient;
+  authenticateRegistrant: AuthenticateRegistrant;
 } {
   const { limits } = options;
   const audiences = [options.issuer, options.issuer + options.tokenPath];
@@ -60,22 +63,37 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     /** For addresses without a form: the header is all that is looked at, whichever way the client registered to send its secret. */
     authenticateBasic: (request, rules) =>
       authenticate(request, { method: 'secret', ...readBasic(request.headers.authorization ?? '') }, rules),
+    /** For a repeat registration: the secret alone counts, whatever the client's state and registered method. */
+    authenticateRegistrant: (request) => {
+      const { clientId, secret } = readBasic(request.headers.authorization ?? '');
+      // what is stored, not what is remembered: the secret may be a minute old
+      return counted(request, clientId, async () => withSecret(await options.store.clients.find(clientId), secret));
+    },
   };
 
-  async function authenticate(
+  function authenticate(
     request: FastifyRequest,
     presented: Presented,
     { allowPublic = false, disabledStatus = 400 }: Parameters<AuthenticateClient>[1] = {},
   ): Promise<Client> {
+    return counted(request, presented.clientId, () => check(presented, allowPublic, disabledStatus));
+  }
+
+  /** Authenticates unless that failed too often; a failure is counted and recorded. */
+  async function counted(
+    request: FastifyRequest,
+    clientId: string,
+    authenticated: () => Promise<Client>,
+  ): Promise<Client> {
     // counted for each client and network: nobody's failures keep another caller of the same client out
-    const key = `${presented.clientId} ${networkOf(clientAddress(request))}`;
+    const key = `${clientId} ${networkOf(clientAddress(request))}`;
     const wait = limits.blocked('clientAuthFailures', key);
     if (wait > 0) throw tooManyFailures(wait);
     try {
-      return await check(presented, allowPublic, disabledStatus);
+      return await authenticated();
     } catch (error) {
       if (!(error instanceof OAuthError) || error.code !== 'invalid_client') throw error;
-      await recordFailure(request, presented.clientId);
+      await recordFailure(request, clientId);
       const seconds = await limits.consume('clientAuthFailures', key);
       throw seconds > 0 ? tooManyFailures(seconds) : error;
     }
@@ -99,9 +117,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       return client;
     }
     if (presented.method === 'jwt') await checkAssertion(client, registered, presented.assertion);
-    else if (!client.secretHash || !equalDigests(digest('client_secret', presented.secret), client.secretHash)) {
-      throw invalidClient('wrong client secret');
-    }
+    else withSecret(client, presented.secret);
     if (client.status !== 'enabled') throw clientDisabled(disabledStatus);
     return client;
   }
@@ -120,6 +136,14 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       throw error;
     }
   }
+}
+
+/** The client if this is its secret. @throws OAuthError invalid_client */
+function withSecret(client: Client | undefined, secret: string): Client {
+  if (!client?.secretHash || !equalDigests(digest('client_secret', secret), client.secretHash)) {
+    throw invalidClient('wrong client secret');
+  }
+  return client;
 }
 
 function tooManyFailures(seconds: number): OAuthError {

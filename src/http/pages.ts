@@ -213,6 +213,7 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
       ),
     );
   const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
+  const times = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' });
   return {
     locale,
     dir: direction(locale),
@@ -226,6 +227,7 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
     },
     initial: (name: string): string => initial(name, locale),
     date: (value: Date): string => dates.format(value),
+    time: (value: Date): string => times.format(value),
   };
 }
 

@@ -15,8 +15,14 @@ export const pageShape = z.object({
   cursor: z.string().max(500).optional(),
 });
 
-/** @throws OAuthError invalid_request for a cursor that no page gave */
-export function readCursor(cursor: string | undefined): { at: Date; id: string } | undefined {
+/**
+ * @param isId what an id of the list looks like
+ * @throws OAuthError invalid_request for a cursor that no page gave
+ */
+export function readCursor(
+  cursor: string | undefined,
+  isId: (id: string) => boolean = (id) => !id.includes('\0'),
+): { at: Date; id: string } | undefined {
   if (cursor === undefined) return undefined;
   const [at, id] = Buffer.from(cursor, 'base64url').toString().split('\n');
   const date = new Date(at ?? '');
@@ -25,18 +31,14 @@ export function readCursor(cursor: string | undefined): { at: Date; id: string }
     Number.isNaN(date.getTime()) ||
     date.getUTCFullYear() < 1 ||
     date.getUTCFullYear() > 9999 ||
-    id.includes('\0')
+    !isId(id)
   )
     throw invalidRequest('the parameter cursor is not one that a page gave');
   return { at: date, id };
 }
 
-/** The same for lists whose items have numbers. @throws OAuthError invalid_request */
-export function readNumericCursor(cursor: string | undefined): { at: Date; id: string } | undefined {
-  const read = readCursor(cursor);
-  if (read && !/^\d{1,18}$/.test(read.id)) throw invalidRequest('the parameter cursor is not one that a page gave');
-  return read;
-}
+/** For lists whose items have numbers. */
+export const isNumber = (id: string): boolean => /^\d{1,18}$/.test(id);
 
 export function cursorOf(item: { at: Date; id: string }): string {
   return Buffer.from(`${item.at.toISOString()}\n${item.id}`).toString('base64url');

@@ -11,7 +11,8 @@ import type { TokenService } from '../tokens/token-service.ts';
 import type { AuditTrail } from './audit.ts';
 import type { AuthorizationFlow } from './authorization/flow.ts';
 import type { BrowserSessions } from './browser-session.ts';
-import type { AuthenticateClient } from './client-authentication.ts';
+import type { AuthenticateClient, AuthenticateRegistrant } from './client-authentication.ts';
+import type { Metrics } from './metrics.ts';
 import type { PageResponses } from './page-response.ts';
 
 export interface ServerOptions {
@@ -26,8 +27,10 @@ export interface ServerOptions {
   pages: PageResponses;
   authenticateClient: AuthenticateClient;
   authenticateBasic: AuthenticateClient;
+  authenticateRegistrant: AuthenticateRegistrant;
   clientKeys: ClientKeys;
   audit: AuditTrail;
   limits: Limits;
+  metrics: Metrics;
   flow: AuthorizationFlow;
 }

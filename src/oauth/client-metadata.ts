@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isPrivateUseUri, isRedirectUri, isResourceUri, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
-import { registrableScopes, splitScope } from './scope.ts';
+import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
 
 export const clientAuthenticationMethods = [
   'client_secret_basic',
@@ -136,7 +136,7 @@ export const registrableFields = Object.keys(clientMetadataShape.shape);
 
 /**
  * Validates metadata that somebody sends; unknown members are dropped (RFC 7591 section 2).
- * @param options.admin the sender is an administrator, who may give the scope `admin`
+ * @param options.admin the sender is an administrator, who may give the scopes `admin` and `metrics`
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
 export function parseClientMetadata(input: Record<string, unknown>, options: { admin?: boolean } = {}): ClientMetadata {
@@ -177,8 +177,9 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   }
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
-  const foreign = scopes.find((scope) => !registrableScopes.includes(scope) && !(options.admin && scope === 'admin'));
-  if (foreign !== undefined) throw invalidClientMetadata(`scope may hold ${registrableScopes.join(', ')} only`);
+  const allowed: readonly string[] = [...registrableScopes, ...(options.admin ? administratorScopes : [])];
+  const foreign = scopes.find((scope) => !allowed.includes(scope));
+  if (foreign !== undefined) throw invalidClientMetadata(`scope may hold ${allowed.join(', ')} only`);
   if (metadata.jwks && metadata.jwks_uri) throw invalidClientMetadata('jwks and jwks_uri must not both be there');
   if (method === 'private_key_jwt' && !metadata.jwks && !metadata.jwks_uri) {
     throw invalidClientMetadata('private_key_jwt needs jwks or jwks_uri');

@@ -24,6 +24,9 @@ export const errorCodes = [
   'registration_not_supported',
   'invalid_redirect_uri', // RFC 7591 3.2.2
   'invalid_client_metadata',
+  'slow_down', // RFC 8628 3.5
+  'expired_token',
+  'invalid_registration', // draft-dellaert-oauth-approval-based-dcr
   'unsupported_token_type', // RFC 7009 2.2.1
   'invalid_target', // RFC 8707 2
   'not_found',

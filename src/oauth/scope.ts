@@ -26,7 +26,11 @@ export const scopeClaims: Readonly<Record<string, readonly string[]>> = {
   offline_access: [],
 };
 
-/** What a client may register; `admin` is given by an administrator only. */
+/** What only an administrator gives: the admin routes, and reading the metrics. */
+export const administratorScopes = ['admin', 'metrics'] as const;
+export type AdministratorScope = (typeof administratorScopes)[number];
+
+/** What a client may register. */
 export const registrableScopes: readonly string[] = Object.keys(scopeClaims);
 
 /** Those of OpenID Connect (Core 3.1.2.1, 5.4, 11); `scope` is the service's own. */
@@ -40,4 +44,8 @@ export function splitScope(scope: string): string[] {
 /** RFC 6749 appendix A.4: the characters that a scope value may have. */
 export function isScope(scope: string): boolean {
   return /^[!#-[\]-~]+( +[!#-[\]-~]+)*$/.test(scope);
+}
+
+export function isAdministratorScope(scope: string): boolean {
+  return administratorScopes.some((given) => given === scope);
 }

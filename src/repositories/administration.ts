@@ -102,10 +102,19 @@ export function createAdministration(store: Store, onEvent: (event: AuditEvent) 
         },
         (repositories) => repositories.clients.insert(client),
       ),
-    changeClient: (by: Actor, clientId: string, change: ClientChange): Promise<Client> =>
-      act(by, { type: 'client.updated', clientId, detail: { members: Object.keys(change) } }, async (repositories) =>
-        found(await repositories.clients.update(clientId, change), 'client'),
-      ),
+    /** Changes a client. @param decide makes the change of what the client is, which nobody else changes meanwhile; it may run again */
+    changeClient: (by: Actor, clientId: string, decide: (current: Client) => ClientChange): Promise<Client> => {
+      let change: ClientChange = {};
+      return act(
+        by,
+        { type: 'client.updated', clientId },
+        async (repositories) => {
+          change = decide(found(await repositories.clients.lock(clientId), 'client'));
+          return found(await repositories.clients.update(clientId, change), 'client');
+        },
+        () => ({ detail: { members: Object.keys(change) } }),
+      );
+    },
     /** Approves what was looked at. @throws OAuthError conflict when it changed since */
     approveClient: (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
       act(
@@ -114,7 +123,9 @@ export function createAdministration(store: Store, onEvent: (event: AuditEvent) 
         async (repositories) => {
           const approved = await repositories.clients.approve(clientId, version);
           if (approved) return approved;
-          found(await repositories.clients.find(clientId), 'client');
+          const client = found(await repositories.clients.find(clientId), 'client');
+          if (client.uncollected && (version ?? client.version) === client.version)
+            throw conflict('this registration was refused or its time is over: the client has to register again');
           throw conflict('the client changed since you looked at it: look again, then approve its present version');
         },
         (client) => ({ detail: { version: client.version } }),

@@ -16,6 +16,7 @@ export const auditEventTypes = [
   'consent.denied',
   'consent.withdrawn',
   'client.registered',
+  'client.collected',
   'client.updated',
   'client.credentials_renewed',
   'client.created',
@@ -49,20 +50,9 @@ export interface AuditEvent {
   detail?: Record<string, string | number | boolean | string[] | undefined> | undefined;
 }
 
-export interface StoredAuditEvent extends AuditEvent {
-  id: string;
-  at: Date;
-}
-
 const insert = statement(
   'audit_events.insert',
   `INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-);
-const list = statement(
-  'audit_events.list',
-  `SELECT id, at, type, outcome, actor, client_id, sub, host(address) AS address, detail FROM audit_events
-    WHERE ($1::text IS NULL OR type = $1) AND ($2::text IS NULL OR client_id = $2) AND ($3::text IS NULL OR sub = $3)
-      AND ($4::bigint IS NULL OR id < $4) ORDER BY id DESC LIMIT $5`,
 );
 
 export function auditEventsRepository(sql: Sql) {
@@ -77,33 +67,6 @@ export function auditEventsRepository(sql: Sql) {
         event.address,
         event.detail ?? {},
       ]);
-    },
-    async list(
-      filter: { type: string | undefined; clientId: string | undefined; sub: string | undefined },
-      page: { limit: number; before: string | undefined },
-    ): Promise<StoredAuditEvent[]> {
-      const rows = await sql.query<{
-        id: string;
-        at: Date;
-        type: AuditEventType;
-        outcome: 'success' | 'failure';
-        actor: string | null;
-        client_id: string | null;
-        sub: string | null;
-        address: string | null;
-        detail: NonNullable<AuditEvent['detail']>;
-      }>(list, [filter.type, filter.clientId, filter.sub, page.before, page.limit]);
-      return rows.map((row) => ({
-        id: row.id,
-        at: row.at,
-        type: row.type,
-        outcome: row.outcome,
-        actor: row.actor ?? undefined,
-        clientId: row.client_id ?? undefined,
-        sub: row.sub ?? undefined,
-        address: row.address ?? undefined,
-        detail: row.detail,
-      }));
     },
   };
 }

@@ -19,6 +19,8 @@ export interface Client {
   firstParty: boolean;
   selfManaged: boolean;
   introspect: 'own' | 'any';
+  /** Registered in approval mode, and nobody collected its credentials yet: it stays disabled, approved or not. */
+  uncollected: boolean;
   approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
   /** Why an administrator refused the registration, if one did. */
   refusalReason: string | undefined;
@@ -46,6 +48,7 @@ export interface NewClient extends ClientCredentials {
   approvedBy: Client['approvedBy'];
   metadata: ClientMetadata;
   firstParty: boolean;
+  uncollected?: boolean;
 }
 
 /** What an administrator sets; undefined leaves a member as it is. */
@@ -79,6 +82,7 @@ interface Row {
   first_party: boolean;
   self_managed: boolean;
   introspect: 'own' | 'any';
+  uncollected: boolean;
   approved_by: NonNullable<Client['approvedBy']> | null;
   refusal_reason: string | null;
   authorization_code_lifetime: number | null;
@@ -111,8 +115,8 @@ const list = statement(
 const insert = statement(
   'clients.insert',
   `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
-     shared_secret_encrypted, registration_access_token_hash)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING *`,
+     shared_secret_encrypted, registration_access_token_hash, uncollected)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING *`,
 );
 const countWaiting = statement(
   'clients.count_waiting',
@@ -137,9 +141,19 @@ const update = statement(
      registration_access_token_hash = coalesce($13, registration_access_token_hash)
    WHERE client_id = $1 RETURNING *`,
 );
+// what nobody can collect any more is not approved
 const approve = statement(
   'clients.approve',
-  `UPDATE clients SET status = 'enabled' WHERE client_id = $1 AND ($2::int IS NULL OR version = $2) RETURNING *`,
+  `UPDATE clients SET status = 'enabled' WHERE client_id = $1 AND ($2::int IS NULL OR version = $2)
+     AND (NOT uncollected OR refused_at IS NULL AND EXISTS (
+       SELECT FROM deferred_registrations d WHERE d.client_id = clients.client_id AND d.expires_at > now()))
+   RETURNING *`,
+);
+const collect = statement(
+  'clients.collect',
+  `UPDATE clients SET uncollected = false, status = 'enabled', client_secret_hash = $2, client_secret_encrypted = $3,
+     shared_secret_encrypted = $4, registration_access_token_hash = $5
+   WHERE client_id = $1 AND uncollected AND approved_by IS NOT NULL RETURNING *`,
 );
 // a refused registration stays disabled; a refused change goes, and what is in force stays
 const refuse = statement(
@@ -156,6 +170,14 @@ const deleteAbandoned = statement(
   `DELETE FROM clients WHERE client_id = ANY (ARRAY(
      SELECT client_id FROM clients WHERE status = 'disabled' AND approved_by IS NULL
         AND updated_at < now() - make_interval(secs => $1) ORDER BY updated_at LIMIT 1000 FOR UPDATE SKIP LOCKED))
+   RETURNING client_id`,
+);
+const deleteUncollected = statement(
+  'clients.delete_uncollected',
+  `DELETE FROM clients WHERE client_id = ANY (ARRAY(
+     SELECT client_id FROM clients c WHERE uncollected AND refused_at IS NULL AND NOT EXISTS (
+       SELECT FROM deferred_registrations d WHERE d.client_id = c.client_id AND d.expires_at > now())
+     LIMIT 1000 FOR UPDATE SKIP LOCKED))
    RETURNING client_id`,
 );
 const disable = statement('clients.disable', `UPDATE clients SET status = 'disabled' WHERE client_id = $1 RETURNING *`);
@@ -203,6 +225,7 @@ export function clientsRepository(sql: Sql) {
         client.secretEncrypted,
         client.sharedSecretEncrypted,
         client.registrationTokenHash,
+        client.uncollected ?? false,
       ]);
       return toClient(row!);
     },
@@ -239,12 +262,27 @@ export function clientsRepository(sql: Sql) {
     /** Enables a client with what waits for approval; undefined when it is gone or no longer at `version`. */
     approve: (clientId: string, version: number | undefined): Promise<Client | undefined> =>
       one(sql.query<Row>(approve, [clientId, version])),
+    /** Enables an approved client under the credentials that its registrant gets; undefined when it is not approved, or collected. */
+    collect: (clientId: string, credentials: ClientCredentials): Promise<Client | undefined> =>
+      one(
+        sql.query<Row>(collect, [
+          clientId,
+          credentials.secretHash,
+          credentials.secretEncrypted,
+          credentials.sharedSecretEncrypted,
+          credentials.registrationTokenHash,
+        ]),
+      ),
     /** Refuses a registration or a change that waits; undefined when nothing waits or it is no longer at `version`. */
     refuse: (clientId: string, version: number | undefined, reason: string): Promise<Client | undefined> =>
       one(sql.query<Row>(refuse, [clientId, version, reason])),
     /** Deletes registrations that nobody approved for so many seconds. Returns their ids. */
     async deleteAbandoned(lifetime: number): Promise<string[]> {
       return (await sql.query<{ client_id: string }>(deleteAbandoned, [lifetime])).map((row) => row.client_id);
+    },
+    /** Deletes clients whose credentials nobody collected in time; a refused one stays as long as others do. Returns their ids. */
+    async deleteUncollected(): Promise<string[]> {
+      return (await sql.query<{ client_id: string }>(deleteUncollected, [])).map((row) => row.client_id);
     },
     /** Disables a client and ends all that was issued to it. */
     disable: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(disable, [clientId])),
@@ -274,6 +312,7 @@ function toClient(row: Row): Client {
     firstParty: row.first_party,
     selfManaged: row.self_managed,
     introspect: row.introspect,
+    uncollected: row.uncollected,
     approvedBy: row.approved_by ?? undefined,
     refusalReason: row.refusal_reason ?? undefined,
     lifetimes: {

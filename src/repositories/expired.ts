@@ -23,6 +23,8 @@ const tables = [
   byExpiry('used_assertions'),
   byExpiry('initial_access_tokens'),
   byExpiry('registration_keys'),
+  // for an hour more, a registrant that polls is told that its time is over
+  byExpiry('deferred_registrations', 'expires_at', `now() - interval '1 hour'`),
   byExpiry('signing_keys'),
   byExpiry('sessions', 'idle_expires_at'),
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),

@@ -2,11 +2,13 @@
 import type { Database, Sql } from '../database/database.ts';
 import { accessTokensRepository } from './access-tokens.ts';
 import { auditEventsRepository } from './audit-events.ts';
+import { auditViewRepository } from './audit-view.ts';
 import { authorizationCodesRepository } from './authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests.ts';
 import { clientSessionsRepository } from './client-sessions.ts';
 import { clientsRepository } from './clients.ts';
 import { clientSessionHandlesRepository } from './client-session-handles.ts';
+import { deferredRegistrationsRepository } from './deferred-registrations.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
@@ -21,11 +23,13 @@ function repositories(sql: Sql) {
   return {
     accessTokens: accessTokensRepository(sql),
     auditEvents: auditEventsRepository(sql),
+    auditView: auditViewRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
     clientSessionHandles: clientSessionHandlesRepository(sql),
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
+    deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
     refreshTokens: refreshTokensRepository(sql),

@@ -3,7 +3,8 @@ import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { digest } from '../crypto/secrets.ts';
 import { type Sql, statement } from '../database/database.ts';
 
-export type LimitName = 'signInPerAccount' | 'signInPerNetwork' | 'registrationPerNetwork' | 'clientAuthFailures';
+export type LimitName =
+  'signInPerAccount' | 'signInPerNetwork' | 'registrationPerNetwork' | 'clientAuthFailures' | 'verificationCodes';
 
 /** Points a window, 0 for no limit. */
 export type LimitPoints = Readonly<Record<LimitName, number>>;
@@ -14,6 +15,7 @@ const windows: Readonly<Record<LimitName, number>> = {
   signInPerNetwork: 60,
   registrationPerNetwork: 3600,
   clientAuthFailures: 60,
+  verificationCodes: 15 * 60,
 };
 
 const maxKnown = 10_000;
@@ -52,6 +54,7 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
     signInPerNetwork: limiter('signInPerNetwork'),
     registrationPerNetwork: limiter('registrationPerNetwork'),
     clientAuthFailures: limiter('clientAuthFailures'),
+    verificationCodes: limiter('verificationCodes'),
   };
   const short = (key: string) => digest('limit', key).toString('base64url');
   /** Until when (milliseconds of performance.now) this instance knows a key to be past its limit. */

@@ -1,4 +1,4 @@
-// Revocation: an access token alone, or a whole client session by any other token of it (RFC 7009, decisions section 4).
+// Revocation: an access token alone, or by any other token the client's whole part in the session (RFC 7009, decisions section 4).
 import { type Sql, statement } from '../database/database.ts';
 
 export type Revocable = 'access_token' | 'refresh_token' | 'authorization_code' | 'client_session_handle';
@@ -14,21 +14,24 @@ const accessToken = statement(
    gone AS (DELETE FROM access_tokens USING token WHERE token_hash = $1 AND token.client_id = $2)
    SELECT sub, client_id = $2 AS own FROM token`,
 );
-// deleting the family's row waits for a refresh under way, and takes what that made along
-const family = (table: string, column: string) =>
+// all authorizations of the client in that session, whichever of them the token came of;
+// deleting their rows waits for a refresh under way, and takes what that made along
+const clientSession = (table: string, column: string) =>
   statement(
     `revocation.${table}`,
-    `WITH family AS (
-       SELECT cs.id, cs.client_id, cs.sub FROM ${table} x JOIN client_sessions cs ON cs.id = x.client_session_id
+    `WITH named AS (
+       SELECT cs.id, cs.session_id, cs.client_id, cs.sub FROM ${table} x JOIN client_sessions cs ON cs.id = x.client_session_id
         WHERE x.${column} = $1),
-     gone AS (DELETE FROM client_sessions cs USING family WHERE cs.id = family.id AND family.client_id = $2)
-     SELECT sub, client_id = $2 AS own FROM family`,
+     gone AS (
+       DELETE FROM client_sessions cs USING named
+        WHERE named.client_id = $2 AND cs.client_id = $2 AND (cs.id = named.id OR cs.session_id = named.session_id))
+     SELECT sub, client_id = $2 AS own FROM named`,
   );
 const statements: Record<Revocable, ReturnType<typeof statement>> = {
   access_token: accessToken,
-  refresh_token: family('refresh_tokens', 'token_hash'),
-  authorization_code: family('authorization_codes', 'code_hash'),
-  client_session_handle: family('client_session_handles', 'handle_hash'),
+  refresh_token: clientSession('refresh_tokens', 'token_hash'),
+  authorization_code: clientSession('authorization_codes', 'code_hash'),
+  client_session_handle: clientSession('client_session_handles', 'handle_hash'),
 };
 
 const end = (table: string, column: string) =>

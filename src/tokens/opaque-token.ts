@@ -11,6 +11,7 @@ export const tokenPrefixes = {
   refresh_token: 'ghrt_',
   registration_access_token: 'ghra_',
   initial_access_token: 'ghia_',
+  registration_code: 'ghrc_',
   session: 'ghse_',
 } as const;
 export type OpaqueTokenKind = keyof typeof tokenPrefixes;
@@ -22,7 +23,7 @@ export interface OpaqueToken {
   hash: Buffer;
 }
 
-const form = /^gh(?:ac|at|ch|rt|ra|ia|se)_[A-Za-z0-9_-]{49}$/;
+const form = /^gh(?:ac|at|ch|rt|ra|ia|rc|se)_[A-Za-z0-9_-]{49}$/;
 const randomLength = 43;
 
 export function newOpaqueToken(kind: OpaqueTokenKind): OpaqueToken {

@@ -19,6 +19,7 @@ const routes: [string, string][] = [
   ['PATCH', '/clients/x'],
   ['DELETE', '/clients/x'],
   ['POST', '/clients/x/approve'],
+  ['POST', '/clients/x/refuse'],
   ['POST', '/clients/x/disable'],
   ['GET', '/users'],
   ['POST', '/users'],

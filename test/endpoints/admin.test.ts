@@ -192,6 +192,22 @@ describe('clients', () => {
     );
   });
 
+  test('are changed by several at once, and no change is lost (decisions section 8)', async () => {
+    const made = await make();
+    const path = `/admin/api/clients/${made['client_id'] as string}`;
+    const members = ['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'client_name', 'software_id'];
+    for (let round = 1; round <= 5; round++) {
+      const change = Object.fromEntries(members.map((member) => [member, `https://rp.example.com/${round}`]));
+      const answers = await Promise.all(
+        members.map((member, n) =>
+          call(service.instances[n % 2]! + path, { method: 'PATCH', token, body: { [member]: change[member] } }),
+        ),
+      );
+      for (const answer of answers) expect(answer.status).toBe(200);
+      expect((await admin(path.slice('/admin/api'.length))).body).toMatchObject(change);
+    }
+  });
+
   test.each([
     ['an unknown member', { root: true }],
     ['a member of the service', { client_id: 'x' }],

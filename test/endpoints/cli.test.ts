@@ -185,7 +185,17 @@ describe('keys, tokens, audit and schema', () => {
     const events = await json<Record<string, unknown>[]>(['audit', 'list', '--client', client.clientId]);
     expect(events[0]).toMatchObject({ type: 'client.disabled', actor: 'command line', client_id: client.clientId });
     expect(await json(['audit', 'list', '--limit', '1'])).toHaveLength(1);
-    expect((await run(['audit', 'list', '--limit', '2'])).stdout.trim().split('\n')).toHaveLength(3);
+    const { stdout } = await run(['audit', 'list', '--limit', '2']);
+    const [head, first, second, , hint] = stdout.trim().split('\n');
+    expect([head, first]).toEqual([expect.stringMatching(/^ID +AT +TYPE/), expect.any(String)]);
+    const last = second!.split(' ')[0]!;
+    expect(hint).toBe(`There may be more: add --before ${last}`);
+    const [whole, below] = [
+      await json<{ id: string }[]>(['audit', 'list', '--limit', '5']),
+      await json(['audit', 'list', '--limit', '3', '--before', last]),
+    ];
+    expect(below).toEqual(whole.slice(2));
+    expect(await json(['audit', 'list', '--since', '2099-01-01', '--outcome', 'failure'])).toEqual([]);
   });
 
   test('migrate says that there is nothing to do, twice at once (decisions section 8)', async () => {
@@ -232,6 +242,9 @@ describe('an error', () => {
     ],
     ['an unknown status', ['client', 'list', '--status', 'half']],
     ['a limit that is none', ['audit', 'list', '--limit', 'many']],
+    ['an event that is none', ['audit', 'list', '--before', 'yesterday']],
+    ['a time that is none', ['audit', 'list', '--since', 'yesterday']],
+    ['an outcome that is none', ['audit', 'list', '--outcome', 'maybe']],
     ['a lifetime that is none', ['registration-token', 'create', '--lifetime', '0']],
     ['a lifetime beyond all time', ['registration-token', 'create', '--lifetime', '9007199254740991']],
     ['a wrong setting', ['user', 'list'], undefined, { LOG_LEVEL: 'loud' }],

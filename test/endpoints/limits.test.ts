@@ -83,6 +83,36 @@ test('failures of one network do not keep the client out elsewhere (security R41
   expect((await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' })).status).toBe(200);
 });
 
+test('a repeat registration is no way to guess a secret: its failures count and are recorded as elsewhere (decisions section 7)', async () => {
+  const client = await service.createClient({ token_endpoint_auth_method: 'client_secret_post' });
+  const attempt = (address: string, secret: string, id = client.clientId) =>
+    fetch(`${service.issuer}/register`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+        'x-forwarded-for': address,
+      },
+      body: JSON.stringify({ redirect_uris: ['https://rp.example.com/callback'] }),
+    });
+  for (let count = 0; count < 3; count++) expect((await attempt('192.0.2.9', 'wrong')).status).toBe(401);
+  const refused = await attempt('192.0.2.9', client.clientSecret);
+  expect(refused.status).toBe(200);
+  const { client_secret } = (await refused.json()) as { client_secret: string };
+  expect((await attempt('192.0.2.9', 'wrong')).status).toBe(429);
+  const blocked = await attempt('192.0.2.9', client_secret);
+  expect(blocked.status).toBe(429);
+  expect(blocked.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect((await attempt('198.51.100.9', client_secret)).status).toBe(200);
+  expect((await attempt('198.51.100.9', 'wrong', 'nobody')).status).toBe(401);
+  const events = await service.database.sql(
+    `SELECT client_id, outcome, count(*)::int AS n FROM audit_events WHERE type = 'client.authentication_failed'
+        AND client_id = ANY ($1) GROUP BY client_id, outcome`,
+    [[client.clientId, 'nobody']],
+  );
+  expect(events).toEqual([{ client_id: client.clientId, outcome: 'failure', n: 4 }]);
+});
+
 test.each([
   ['192.0.2.17', '192.0.2.0/24'],
   ['::ffff:192.0.2.17', '192.0.2.0/24'],

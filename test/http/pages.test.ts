@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { builtInTemplates, createPages, linkTarget } from '../../src/http/pages.ts';
+import { clientAuthenticationMethods } from '../../src/oauth/client-metadata.ts';
 import { examples, type ClientView, type LoginProblem, type PageName, type Pages } from '../../src/http/views.ts';
 
 const pages = createPages({ basePath: '' });
@@ -59,9 +60,11 @@ const errorKinds: Record<Pages['error']['kind'], true> = {
   navigation: true,
   'too-large': true,
   method: true,
+  administrators: true,
 };
 const scopes = ['openid', 'profile', 'email', 'address', 'phone', 'scope', 'offline_access', 'admin', 'urn:other'];
 const claims = Object.keys(catalogue).flatMap((key) => (key.startsWith('claim.') ? [key.slice('claim.'.length)] : []));
+const registration = examples['registration-review'][1];
 const signIn = { ...examples.login[1], problem: undefined, fields: undefined, reauthentication: undefined };
 
 /** Every state that a page can be in. */
@@ -90,6 +93,19 @@ const everyView: View[] = [
       scopes: scopes.map((scope) => ({ scope, claims: claims.map((claim) => ({ claim, value: '1' })) })),
     },
   },
+  { name: 'login', data: { form: signIn.form, destination: 'registration' } },
+  ...(['unknown', 'throttled', 'tampered'] as const).map((problem): View => ({
+    name: 'registration-code',
+    data: { ...examples['registration-code'][1], problem },
+  })),
+  ...[...clientAuthenticationMethods, 'urn:other'].map((authenticationMethod): View => ({
+    name: 'registration-review',
+    data: {
+      ...registration,
+      authenticationMethod,
+      grantTypes: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials', 'urn:other'],
+    },
+  })),
   { name: 'signed-out', data: { client, stayed: true, accountUri: '/account', problem: 'hint' } },
   { name: 'signed-out', data: { client, stayed: false, accountUri: '/account' } },
   { name: 'signed-out', data: { stayed: false, accountUri: '/account', continueUri: 'com.example.app:/bye' } },
@@ -242,6 +258,30 @@ describe('text from elsewhere', () => {
         ],
         client: evil,
       },
+    },
+    { name: 'registration-code', data: { account, action: '/admin/registration', typed: hostile, problem: 'unknown' } },
+    {
+      name: 'registration-review',
+      data: {
+        ...registration,
+        account,
+        form,
+        name: hostile,
+        hosts: [hostile],
+        redirectUris: [hostile],
+        responseTypes: [hostile],
+        grantTypes: [hostile],
+        scopes: [hostile],
+        authenticationMethod: hostile,
+        keys: [hostile],
+        contacts: [hostile],
+        uris: [{ member: 'tos_uri', uri: 'javascript:alert(1)' }],
+        members: [{ member: hostile, value: hostile }],
+      },
+    },
+    {
+      name: 'registration-decided',
+      data: { approved: false, name: hostile, reason: hostile, nextUri: '/admin/registration', accountUri: '/account' },
     },
     {
       name: 'account',

@@ -34,6 +34,18 @@ test('4.5 Register: with an initial access token of an administrator it is enabl
   expect(body['status']).toBe('enabled');
 });
 
+test('4.5 Register: only a client that asks for the mode approval is answered 202, and with 201 once it is approved (approval-based DCR 3.1)', async () => {
+  const plain = await register(service(), { registration_mode: ['immediate'] });
+  expect(plain).toMatchObject({ status: 201, body: { status: 'disabled' } });
+  const deferred = await register(service(), { client_name: 'Deferred', registration_mode: ['approval'] });
+  expect(deferred.status).toBe(202);
+  const poll = (base: string) =>
+    call(`${base}/register`, { body: { registration_code: deferred.body['registration_code'] } });
+  expect(await poll(second(service()))).toMatchObject({ status: 202, body: {} });
+  await service().database.sql(`UPDATE clients SET status = 'enabled' WHERE metadata ->> 'client_name' = 'Deferred'`);
+  expect(await poll(second(service()))).toMatchObject({ status: 201, body: { status: 'enabled' } });
+});
+
 test('4.5 Read: GET answers the current registration information (decisions 2)', async () => {
   const { body } = await register(service(), { client_name: 'Quay' });
   const read = await at(body, 'GET', body['registration_access_token']);

@@ -4,6 +4,7 @@ import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { claimsShape } from '../../oauth/administration.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit-events.ts';
+import { tokenIssued } from '../../repositories/audit-view.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
 
 const time = z.iso.datetime();
@@ -19,6 +20,12 @@ const client = clientMetadataShape.extend({
   self_managed: z.boolean(),
   introspect: z.enum(['own', 'any']),
   approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
+  awaits_collection: z
+    .literal(true)
+    .optional()
+    .describe(
+      'There while the client, approved or not, has to collect its credentials (approval mode): it stays disabled.',
+    ),
   refusal_reason: z.string().optional(),
   authorization_code_lifetime: lifetime,
   access_token_lifetime: lifetime,
@@ -53,7 +60,7 @@ const session = z.object({
 const auditEvent = z.object({
   id: z.string(),
   at: time,
-  type: z.enum(auditEventTypes),
+  type: z.enum([...auditEventTypes, tokenIssued]),
   outcome: z.enum(['success', 'failure']),
   actor: z.string().optional(),
   client_id: z.string().optional(),

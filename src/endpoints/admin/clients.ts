@@ -71,7 +71,7 @@ export const clientRoutes = [
         firstParty: body.first_party ?? false,
         ...credentials.stored,
       });
-      const client = await administration.changeClient(by, clientId, changeOf(body));
+      const client = await administration.changeClient(by, clientId, () => changeOf(body));
       return {
         ...clientView(client),
         client_secret: credentials.shown.clientSecret,
@@ -102,35 +102,35 @@ export const clientRoutes = [
     body: () => clientChangeShape,
     documentedBody: z.strictObject({ ...metadataChange, ...clientChangeShape.shape }),
     answer: 'ChangedClient',
-    async handle({ store, clients, administration, secretBox }, { params: { id }, body, by }) {
+    async handle({ clients, administration, secretBox }, { params: { id }, body, by }) {
       const known = [...registrableFields, ...Object.keys(clientChangeShape.shape)];
       const unknown = Object.keys(body).find((member) => !known.includes(member));
       if (unknown !== undefined)
         throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is not known here`);
-      const client = await store.clients.find(id);
-      if (!client) throw notFound('there is no such client');
-      const change = changeOf(body);
       const fields = Object.entries(body).filter(([member]) => registrableFields.includes(member));
-      if (fields.length > 0) {
+      let newSecret: string | undefined;
+      let changed: Client = await administration.changeClient(by, id, (client) => {
+        if (body.status === 'enabled' && client.status === 'disabled' && body.version !== client.version) {
+          throw conflict('to enable a client, name the version that you looked at as version');
+        }
+        const change = changeOf(body);
+        if (fields.length === 0) return change;
         const merged = { ...client.metadata, ...Object.fromEntries(fields) };
         // null takes a member away, as in RFC 7396
         change.metadata = parseClientMetadata(
           Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)),
           { admin: true },
         );
-      }
-      const issued = change.metadata && secretFor(secretBox, client, change.metadata);
-      change.credentials = issued?.credentials;
-      if (body.status === 'enabled' && client.status === 'disabled' && body.version !== client.version) {
-        throw conflict('to enable a client, name the version that you looked at as version');
-      }
-      let changed: Client = await administration.changeClient(by, id, change);
+        const issued = secretFor(secretBox, client, change.metadata);
+        newSecret = issued?.newSecret;
+        return { ...change, credentials: issued?.credentials };
+      });
       if (body.status === 'disabled' && changed.status === 'enabled')
         changed = await administration.disableClient(by, id);
       if (body.status === 'enabled' && changed.status === 'disabled')
         changed = await administration.approveClient(by, id, changed.version);
       clients.forget(id);
-      return { ...clientView(changed), client_secret: issued?.newSecret };
+      return { ...clientView(changed), client_secret: newSecret };
     },
   }),
   adminRoute({

@@ -1,15 +1,20 @@
 // The admin routes of what the service itself has: the audit trail, initial access tokens, signing keys.
 import { z } from 'zod';
 import { auditEventView, keyView } from '../../http/administrator-views.ts';
-import { pageOf, pageShape, readNumericCursor } from '../../http/paging.ts';
+import { pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
+import { isEventId } from '../../repositories/audit-view.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import { adminRoute } from './route.ts';
 
+const moment = z.iso.datetime({ offset: true });
 const auditFilter = pageShape.extend({
   type: text(64).optional(),
+  outcome: z.enum(['success', 'failure']).optional(),
   client_id: text(255).optional(),
   sub: text(255).optional(),
+  since: moment.optional(),
+  until: moment.optional(),
 });
 const registrationToken = z.strictObject({
   lifetime: z
@@ -25,14 +30,14 @@ export const operationRoutes = [
     method: 'GET',
     path: '/admin/api/audit',
     tag: 'audit',
-    summary: 'Lists the events of the audit trail, newest first',
+    summary: 'Lists the events of the audit trail and the issues of the tokens that are still stored, newest first',
     query: auditFilter,
     answer: 'AuditEventPage',
-    async handle({ store }, { query: { limit, cursor, type, client_id, sub } }) {
-      const found = await store.auditEvents.list(
-        { type, clientId: client_id, sub },
-        { limit, before: readNumericCursor(cursor)?.id },
-      );
+    async handle({ store }, { query: { limit, cursor, client_id: clientId, since, until, ...filter } }) {
+      const before = readCursor(cursor, isEventId)?.id;
+      const date = (time: string | undefined) => (time === undefined ? undefined : new Date(time));
+      const time = { since: date(since), until: date(until) };
+      const found = await store.auditView.list({ ...filter, ...time, clientId }, { limit, before });
       return pageOf('events', found, limit, auditEventView, (event) => ({ at: event.at, id: event.id }));
     },
   }),

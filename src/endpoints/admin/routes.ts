@@ -19,11 +19,14 @@ const described: AdminRoute[] = [...clientRoutes, ...userRoutes, ...operationRou
 export const adminRoutes: readonly AdminRoute[] = [...described, openapiRoute(described)];
 
 export async function adminEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store } = options;
+  const { store, metrics } = options;
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
   const actors = new WeakMap<FastifyRequest, Actor>();
-  const administration = createAdministration(store, (event) => app.log.info({ event: event.type, ...event }, 'audit'));
+  const administration = createAdministration(store, (event) => {
+    metrics.event(event);
+    app.log.info({ event: event.type, ...event }, 'audit');
+  });
 
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply).header('api-version', apiVersion);

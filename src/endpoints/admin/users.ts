@@ -1,7 +1,7 @@
 // The admin routes of users and of their sessions.
 import { z } from 'zod';
 import { sessionView, userView } from '../../http/administrator-views.ts';
-import { pageOf, pageShape, readCursor, readNumericCursor } from '../../http/paging.ts';
+import { isNumber, pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
 import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
@@ -101,7 +101,7 @@ export const userRoutes = [
     query: pageShape.extend({ sub: text(255).optional() }),
     answer: 'SessionPage',
     async handle({ store }, { query: { limit, cursor, sub } }) {
-      const found = await store.sessions.list({ sub }, { limit, after: readNumericCursor(cursor) });
+      const found = await store.sessions.list({ sub }, { limit, after: readCursor(cursor, isNumber) });
       return pageOf('sessions', found, limit, sessionView, (session) => ({ at: session.createdAt, id: session.id }));
     },
   }),

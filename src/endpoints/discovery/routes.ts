@@ -20,6 +20,8 @@ export interface Capabilities {
   idTokenAlgorithms: readonly string[];
   acrValues: readonly string[];
   locales: readonly string[];
+  /** How a registration may be answered (draft-dellaert-oauth-approval-based-dcr); in the OAuth server metadata only. */
+  registrationModes: readonly string[];
 }
 
 const maxAge = 300;
@@ -33,6 +35,7 @@ export async function discoveryEndpoint(
   const oauth = JSON.stringify({
     ...openidConfiguration(config.issuer, capabilities),
     ...addresses(config.issuer, capabilities.ownEndpoints),
+    registration_modes_supported: capabilities.registrationModes,
   });
   const serve = (path: string, document: string) =>
     app.get(path, (_request, reply) =>

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
 import { PasswordHashingBusy } from '../../crypto/password-hashing.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
+import { type Destination, readDestination } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { clientAddress, networkOf } from '../../http/network.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
@@ -56,7 +57,8 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     const { csrf, transaction, username, password } = parsed.data;
     const session = await sessions.find(request, reply);
     const pending = transaction === undefined ? undefined : await findPending(request, transaction);
-    if (!sessions.isOwnForm(request, csrf, { action: '/login', transaction, session })) {
+    const shown = destinationOf(request)?.value;
+    if (!sessions.isOwnForm(request, csrf, { action: '/login', transaction, session, shown })) {
       const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
       return show(request, reply, pending && transaction, pending, session, { problem, username, status: 400 });
     }
@@ -92,7 +94,8 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       return show(request, reply, transaction, pending, session, { problem: 'credentials', username, status: 400 });
     }
     await audit(request, { type: 'user.signed_in', outcome: 'success', actor: user.sub, sub: user.sub, clientId });
-    return pages.redirect(reply, transaction === undefined ? '/account' : `/authorize?transaction=${transaction}`);
+    const next = destinationOf(request)?.path ?? '/account';
+    return pages.redirect(reply, transaction === undefined ? next : `/authorize?transaction=${transaction}`);
   });
 
   /**
@@ -147,11 +150,15 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       status?: number;
     },
   ): FastifyReply {
+    const destination = destinationOf(request);
+    const shown = destination?.value;
     const hidden: Record<string, string> = {
-      csrf: sessions.formToken(request, reply, { action: '/login', transaction, session }),
+      csrf: sessions.formToken(request, reply, { action: '/login', transaction, session, shown }),
     };
     if (transaction !== undefined) hidden['transaction'] = transaction;
+    if (shown !== undefined) hidden['destination'] = shown;
     const data: Pages['login'] = { form: { action: `/login`, hidden } };
+    if (destination && transaction === undefined) data.destination = destination.name;
     const username = state.username ?? pending?.loginHint ?? session?.user.username;
     if (pending?.client) data.client = pending.client;
     if (username !== undefined) data.username = username;
@@ -164,4 +171,9 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       uiLocales: pending?.uiLocales,
     });
   }
+}
+
+/** The page of ours that a sign-in without a pending request leads to, if the page or its form names one. */
+function destinationOf(request: FastifyRequest): Destination | undefined {
+  return readDestination(singleValued(request.method === 'POST' ? request.body : request.query)['destination']);
 }

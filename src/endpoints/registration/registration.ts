@@ -2,6 +2,7 @@
 import type { Config } from '../../config.ts';
 import { administratorMembers, serverMembers } from '../../oauth/client-metadata.ts';
 import { invalidClientMetadata } from '../../oauth/errors.ts';
+import { isAdministratorScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { ShownCredentials } from '../../tokens/client-credentials.ts';
 
@@ -41,10 +42,10 @@ export function refuseForeignMembers(body: Record<string, unknown>): void {
   if (foreign !== undefined) throw invalidClientMetadata(`${foreign} is set by the service: leave it out`);
 }
 
-/** What a registration may hold: the scope that only an administrator gives is ignored in it (decisions section 2). */
-export function withoutAdministratorScope(body: Record<string, unknown>): Record<string, unknown> {
+/** What a registration may hold: the scopes that only an administrator gives are ignored in it (decisions section 2). */
+export function withoutAdministratorScopes(body: Record<string, unknown>): Record<string, unknown> {
   const { scope, ...rest } = body;
   if (typeof scope !== 'string') return body;
-  const left = scope.split(' ').filter((value) => value !== 'admin');
+  const left = scope.split(' ').filter((value) => !isAdministratorScope(value));
   return left.length > 0 ? { ...rest, scope: left.join(' ') } : rest;
 }

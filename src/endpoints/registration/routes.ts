@@ -4,54 +4,46 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest, equalDigests, randomId } from '../../crypto/secrets.ts';
 import { bearerToken } from '../../http/bearer-token.ts';
-import { readBasic } from '../../http/client-authentication.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
 import { onlyJson } from '../../http/form-body.ts';
 import { clientAddress, networkOf } from '../../http/network.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import {
-  type ClientMetadata,
-  needsSecret,
-  needsSecretAsKey,
-  parseClientMetadata,
-  widens,
-} from '../../oauth/client-metadata.ts';
-import {
-  conflict,
-  invalidClient,
-  invalidClientMetadata,
-  invalidRequest,
-  invalidToken,
-  OAuthError,
-} from '../../oauth/errors.ts';
+import { parseClientMetadata } from '../../oauth/client-metadata.ts';
+import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import { standardScopes } from '../../oauth/scope.ts';
-import type { Client, ClientChange } from '../../repositories/clients.ts';
-import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
+import type { Client } from '../../repositories/clients.ts';
+import { newCredentials } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
-import { refuseForeignMembers, registrationResponse, withoutAdministratorScope } from './registration.ts';
+import { renewalOf, updateOf } from './change.ts';
+import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder } from './deferred.ts';
+import { refuseForeignMembers, registrationResponse, withoutAdministratorScopes } from './registration.ts';
 
 const document = z.record(z.string(), z.unknown());
 const idempotencyLifetime = 86_400; // seconds
+
+/** What a POST is answered with. */
+interface Answer {
+  status: 200 | 201 | 202 | 204;
+  answer?: Record<string, unknown>;
+}
+
 const clientPath = z.object({ clientId: text(255) });
 
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, clients, secretBox, audit, limits } = options;
-  // OpenID Connect clients name no scope as they register: one that nobody looks at may have all standard ones
-  const defaults = config.automaticApproval ? { scope: standardScopes.join(' ') } : {};
-  const parse = (body: Record<string, unknown>) => parseClientMetadata({ ...defaults, ...body });
+  const { config, store, clients, secretBox, audit, limits, authenticateRegistrant } = options;
+  const deferred = createDeferredRegistration(options);
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
+  // OpenID Connect clients name no scope as they register: one that nobody looks at may have all standard ones
+  const defaults: Record<string, unknown> = config.automaticApproval ? { scope: standardScopes.join(' ') } : {};
 
   app.post('/register', async (request, reply) => {
-    const body = read(request);
-    const proof = await prove(request, body);
-    noStore(reply).code(201);
-    if (proof && 'client' in proof) {
-      reply.code(200);
-      return repeat(request, proof.client, body);
-    }
-    return create(request, body, proof?.initialAccessToken === true);
+    const body = { ...defaults, ...read(request) };
+    const poll = readPoll(body);
+    const { status, answer } = poll ? await resume(request, poll) : await register(request, body);
+    noStore(reply).code(status);
+    return answer ?? reply.send();
   });
 
   app.get('/register/:clientId', async (request, reply) => {
@@ -62,18 +54,18 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
 
   app.put('/register/:clientId', async (request, reply) => {
     const held = await authorize(request);
-    const body = read(request);
+    const body = { ...defaults, ...read(request) };
     if (body['client_id'] !== held.clientId) throw invalidRequest('client_id must be there and be that of the address');
     const secret = body['client_secret'];
     if (secret !== undefined && !(typeof secret === 'string' && matchesSecret(held, secret))) {
       throw invalidRequest('client_secret differs from the current one');
     }
     refuseForeignMembers(body);
-    const metadata = parse(body);
+    const metadata = parseClientMetadata(body);
     const { client, newSecret } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(held.clientId);
       if (!current) throw invalidToken('the registration is gone');
-      const change = updateOf(current, metadata, typeof secret === 'string' ? secret : undefined);
+      const change = updateOf(options, current, metadata, typeof secret === 'string' ? secret : undefined);
       const updated = await repositories.clients.update(current.clientId, change.change);
       await audit(
         request,
@@ -110,26 +102,42 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     return noStore(reply).code(204).send();
   });
 
+  /** A registration: a new one, or the repeat of one that the request proves. */
+  async function register(request: FastifyRequest, body: Record<string, unknown>): Promise<Answer> {
+    const approval = acceptsApproval(body);
+    const proof = await prove(request, body);
+    if (proof && 'client' in proof) {
+      if (!proof.client.uncollected) return { status: 200, answer: await repeat(request, proof.client, body) };
+      return { status: 202, answer: await deferred.renew(proof.client.clientId, clientAddress(request)) };
+    }
+    return create(request, body, proof?.initialAccessToken === true, approval);
+  }
+
+  /** A poll for what became of a deferred registration, or its cancellation. */
+  async function resume(request: FastifyRequest, { code, cancel }: { code: string; cancel: boolean }): Promise<Answer> {
+    const record: Recorder = (event, repositories) => audit(request, event, repositories);
+    if (cancel) {
+      await deferred.cancel(code, record);
+      return { status: 204 };
+    }
+    const outcome = await deferred.poll(code, record);
+    if (outcome === 'pending') return { status: 202 };
+    clients.forget(outcome.client.clientId);
+    return { status: 201, answer: registrationResponse(config, outcome.client, outcome.shown) };
+  }
+
   /** A new registration: disabled until an administrator approves it, unless it came with an initial access token. */
   async function create(
     request: FastifyRequest,
     body: Record<string, unknown>,
     trusted: boolean,
-  ): Promise<Record<string, unknown>> {
-    const metadata = parse(withoutAdministratorScope(body));
+    acceptsDeferral: boolean,
+  ): Promise<Answer> {
+    const metadata = parseClientMetadata(withoutAdministratorScopes(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
     if (!trusted) {
       const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
-      if (wait > 0) {
-        throw new OAuthError(
-          'temporarily_unavailable',
-          `too many registrations from this network: wait ${wait} seconds`,
-          429,
-          {
-            headers: { 'retry-after': String(wait) },
-          },
-        );
-      }
+      if (wait > 0) throw busy(`too many registrations from this network: wait ${wait} seconds`, 429, wait);
     }
     const { registrationsWaiting } = config.limits;
     if (
@@ -137,26 +145,23 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
       registrationsWaiting > 0 &&
       (await store.clients.countWaiting(registrationsWaiting)) >= registrationsWaiting
     ) {
-      throw new OAuthError(
-        'temporarily_unavailable',
-        'too many registrations wait for an administrator: try again later',
-        503,
-        {
-          headers: { 'retry-after': '3600' },
-        },
-      );
+      throw busy('too many registrations wait for an administrator: try again later', 503, 3600);
     }
     const clientId = randomId();
     const credentials = newCredentials(secretBox, clientId, metadata);
     const key = idempotencyKey(request, body);
-    const client = await store.transaction(async (repositories) => {
+    const uncollected = !approvedBy && acceptsDeferral;
+    return store.transaction(async (repositories) => {
       const inserted = await repositories.clients.insert({
         clientId,
         metadata,
         status: approvedBy ? 'enabled' : 'disabled',
         approvedBy,
         firstParty: false,
+        uncollected,
         ...credentials.stored,
+        // these are for nobody: an approved registrant gets others
+        ...(uncollected && { registrationTokenHash: undefined }),
       });
       if (
         key &&
@@ -171,13 +176,14 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
           outcome: 'success',
           actor: clientId,
           clientId,
-          detail: { status: inserted.status, name: metadata.client_name },
+          detail: { status: inserted.status, name: metadata.client_name, ...(uncollected && { deferred: true }) },
         },
         repositories,
       );
-      return inserted;
+      return uncollected
+        ? { status: 202, answer: await deferred.defer(repositories, clientId, clientAddress(request)) }
+        : { status: 201, answer: registrationResponse(config, inserted, credentials.shown) };
     });
-    return registrationResponse(config, client, credentials.shown);
   }
 
   /** A repeat registration: new credentials, the state unchanged, the metadata updated as PUT does. */
@@ -186,62 +192,21 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     known: Client,
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const metadata = parse(withoutAdministratorScope(body));
+    const metadata = parseClientMetadata(withoutAdministratorScopes(body));
     const { client, shown } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');
-      const change = metadataChange(current, metadata);
-      const inForce = change.metadata ?? current.metadata;
-      // the new secret serves what is in force and what waits, when that is approved
-      const waiting = change.pendingMetadata ?? undefined;
-      const demanding = waiting && (needsSecretAsKey(waiting) || !needsSecret(inForce)) ? waiting : inForce;
-      const credentials = newCredentials(secretBox, current.clientId, demanding);
-      const updated = await repositories.clients.update(current.clientId, {
-        ...change,
-        credentials: credentials.stored,
-      });
+      const renewal = renewalOf(options, current, metadata);
+      const updated = await repositories.clients.update(current.clientId, renewal.change);
       await audit(
         request,
         { type: 'client.credentials_renewed', outcome: 'success', actor: current.clientId, clientId: current.clientId },
         repositories,
       );
-      return { client: updated!, shown: credentials.shown };
+      return { client: updated!, shown: renewal.shown };
     });
     clients.forget(client.clientId);
     return registrationResponse(config, client, shown);
-  }
-
-  /** What an update changes: in force at once, or waiting where it widens what an administrator approved. */
-  function metadataChange(current: Client, sent: ClientMetadata): ClientChange {
-    const metadata = keepAdministratorScope(current, sent);
-    const waits =
-      current.status === 'enabled' &&
-      !current.selfManaged &&
-      !config.automaticApproval &&
-      widens(current.metadata, metadata);
-    return waits ? { pendingMetadata: metadata } : { metadata, pendingMetadata: null };
-  }
-
-  /** The same with what becomes of the client's secret. */
-  function updateOf(
-    current: Client,
-    sent: ClientMetadata,
-    secret: string | undefined,
-  ): { change: ClientChange; newSecret: string | undefined } {
-    const change = metadataChange(current, sent);
-    const metadata = change.metadata ?? change.pendingMetadata!;
-    if (!needsSecret(metadata)) {
-      if (change.metadata) change.credentials = { secretHash: undefined, secretEncrypted: undefined };
-      return { change, newSecret: undefined };
-    }
-    const issued = secretFor(secretBox, current, metadata, secret);
-    if (!issued) return { change, newSecret: undefined };
-    // what is in force stays in force until the approval, the secret included
-    if (change.pendingMetadata && current.secretHash && issued.newSecret !== undefined) {
-      throw invalidRequest('send the current client_secret along: after the approval it serves as a key');
-    }
-    change.credentials = issued.credentials;
-    return { change, newSecret: issued.newSecret };
   }
 
   /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof. */
@@ -250,12 +215,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     body: Record<string, unknown>,
   ): Promise<{ client: Client } | { initialAccessToken: true } | undefined> {
     const header = request.headers.authorization;
-    if (header !== undefined && /^Basic /i.test(header)) {
-      const { clientId, secret } = readBasic(header);
-      const client = await store.clients.find(clientId);
-      if (!client || !matchesSecret(client, secret)) throw invalidClient('wrong credentials in a repeat registration');
-      return { client };
-    }
+    if (header !== undefined && /^Basic /i.test(header)) return { client: await authenticateRegistrant(request) };
     if (header !== undefined) {
       const token = bearerToken(request);
       const initial = opaqueTokenHash('initial_access_token', token);
@@ -307,6 +267,11 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
   }
 }
 
+/** Past a limit. @param wait in seconds */
+function busy(description: string, status: 429 | 503, wait: number): OAuthError {
+  return new OAuthError('temporarily_unavailable', description, status, { headers: { 'retry-after': String(wait) } });
+}
+
 function read(request: FastifyRequest): Record<string, unknown> {
   const parsed = document.safeParse(request.body);
   if (!parsed.success || Array.isArray(request.body))
@@ -316,11 +281,6 @@ function read(request: FastifyRequest): Record<string, unknown> {
 
 function matchesSecret(client: Client, secret: string): boolean {
   return client.secretHash !== undefined && equalDigests(digest('client_secret', secret), client.secretHash);
-}
-
-/** The scope that only an administrator gives is not lost by the client's own update. */
-function keepAdministratorScope(current: Client, sent: ClientMetadata): ClientMetadata {
-  return current.metadata.scope.split(' ').includes('admin') ? { ...sent, scope: `${sent.scope} admin`.trim() } : sent;
 }
 
 function idempotencyKey(request: FastifyRequest, body: unknown): { keyHash: Buffer; bodyHash: Buffer } | undefined {

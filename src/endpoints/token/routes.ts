@@ -25,7 +25,7 @@ const responseSchema = {
 
 export async function tokenEndpoint(
   app: FastifyInstance,
-  { authenticateClient, grantTypes }: ServerOptions & { grantTypes: readonly GrantType[] },
+  { authenticateClient, grantTypes, metrics }: ServerOptions & { grantTypes: readonly GrantType[] },
 ): Promise<void> {
   const byName = new Map(grantTypes.map((grantType) => [grantType.name, grantType]));
   await onlyForms(app);
@@ -40,6 +40,7 @@ export async function tokenEndpoint(
       throw unauthorizedClient('the client is not registered for this grant_type');
     }
     const response = await grantType.handle(request, client);
+    metrics.granted(name);
     noStore(reply);
     return response;
   });

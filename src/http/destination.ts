@@ -1,0 +1,24 @@
+// Where a person goes on after signing in without an authorization request: pages of ours by name, never an address that somebody sent.
+
+export interface Destination {
+  /** Which page: a key of the catalogue under `login.lead.`. */
+  name: 'registration';
+  /** The whole of it, for the parameter `destination` of the sign-in page. */
+  value: string;
+  /** Path and query of the page. */
+  path: string;
+}
+
+/** The page that a value of the parameter names, with what it needs to show; undefined for anything else. */
+export function readDestination(value: string | undefined): Destination | undefined {
+  const match = /^registration(?:\.([A-Z]{4}-[A-Z]{4}))?$/.exec(value ?? '');
+  return match ? registrationPage(match[1]) : undefined;
+}
+
+/** The page on which an administrator decides about a registration. @param code its verification code, if known */
+export function registrationPage(code: string | undefined): Destination {
+  const path = '/admin/registration';
+  return code === undefined
+    ? { name: 'registration', value: 'registration', path }
+    : { name: 'registration', value: `registration.${code}`, path: `${path}?verification_code=${code}` };
+}

@@ -1,0 +1,71 @@
+// What the service measures of itself, for Prometheus: requests, grants, events, the database's connections, password hashing.
+import type { FastifyInstance } from 'fastify';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { PasswordHashing } from '../crypto/password-hashing.ts';
+import type { Database } from '../database/database.ts';
+import type { AuditEvent } from '../repositories/audit-events.ts';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Labels hold names of ours only, never a value of a request: route patterns, event types, grant types. */
+export function createMetrics(parts: {
+  database: Pick<Database, 'connections'>;
+  passwords: Pick<PasswordHashing, 'load'>;
+}) {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const duration = new Histogram({
+    name: 'gatehouse_http_request_duration_seconds',
+    help: 'Time from the first byte of a request to the end of its answer',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers,
+  });
+  const grants = new Counter({
+    name: 'gatehouse_grants_total',
+    help: 'Grants for which the token endpoint issued tokens',
+    labelNames: ['grant_type'],
+    registers,
+  });
+  const events = new Counter({
+    name: 'gatehouse_events_total',
+    help: 'Events of the audit trail that this instance recorded',
+    labelNames: ['type', 'outcome'],
+    registers,
+  });
+  new Gauge({
+    name: 'gatehouse_database_connections',
+    help: 'Connections of the pool by state, and requests that wait for one',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(parts.database.connections())) this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_password_hashes',
+    help: 'Password hashes that run, and that wait for their turn',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(parts.passwords.load())) this.set({ state }, count);
+    },
+  });
+
+  return {
+    /** Measures every request of the routes that are registered on `app` afterwards. */
+    measure(app: FastifyInstance): void {
+      app.addHook('onResponse', (request, reply, done) => {
+        const route = request.routeOptions.url ?? 'none';
+        duration.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
+        done();
+      });
+    },
+    granted: (grantType: string) => grants.inc({ grant_type: grantType }),
+    event: ({ type, outcome }: Pick<AuditEvent, 'type' | 'outcome'>) => events.inc({ type, outcome }),
+    contentType: registry.contentType,
+    /** Everything in Prometheus' text format. */
+    text: (): Promise<string> => registry.metrics(),
+  };
+}

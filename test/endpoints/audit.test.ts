@@ -1,0 +1,134 @@
+// GET /admin/api/audit: the trail and the issues of tokens in one list, filtered, page by page.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { adminToken, call, obtainTokens, refresh, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { tokenRequest } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let token: string;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  token = await adminToken(service);
+});
+afterAll(() => service?.stop());
+
+interface Event {
+  id: string;
+  at: string;
+  type: string;
+  outcome: string;
+  client_id?: string;
+  sub?: string;
+  detail: { kind?: string; scope?: string };
+}
+
+async function audit(filter: Record<string, string> = {}): Promise<Event[]> {
+  const query = new URLSearchParams({ limit: '200', ...filter }).toString();
+  const { status, body } = await call(`${service.issuer}/admin/api/audit?${query}`, { token });
+  expect(status).toBe(200);
+  return body['events'] as Event[];
+}
+
+/** A person whose client got everything that a code flow and a refresh yield. */
+async function served() {
+  const client = await service.createClient({ uma_profile: true });
+  const user = await service.createUser();
+  const tokens = await obtainTokens(service, client, user, { scope: 'openid email' });
+  const { body } = await refresh(service.issuer, client, tokens.refresh_token);
+  return { client, user, tokens, refreshed: body as Record<string, string> };
+}
+
+test("a token's issue stands beside the events of the trail, for its client and for its subject (decisions section 7)", async () => {
+  const { client, user } = await served();
+  const kinds = ['access_token', 'access_token', 'authorization_code', 'client_session_handle'];
+  for (const filter of [{ client_id: client.clientId }, { sub: user.sub }] as Record<string, string>[]) {
+    const events = await audit(filter);
+    const issued = events.filter(({ type }) => type === 'token.issued');
+    expect(issued.map(({ detail }) => detail.kind).sort()).toEqual([...kinds, 'refresh_token', 'refresh_token']);
+    for (const event of issued) {
+      expect(event).toMatchObject({ outcome: 'success', actor: client.clientId, client_id: client.clientId });
+      expect(event).toMatchObject({ sub: user.sub, detail: { scope: 'openid email' } });
+    }
+    expect(events.map(({ type }) => type)).toContain('consent.granted');
+    expect(await audit({ ...filter, type: 'token.issued' })).toEqual(issued);
+    expect(await audit({ ...filter, type: 'consent.granted' })).toHaveLength(1);
+  }
+});
+
+test("a client's own token is in the view without a subject, and what is revoked or has expired is gone from it (decisions section 7)", async () => {
+  const client = await service.createClient({ redirect_uris: [], grant_types: ['client_credentials'], scope: 'admin' });
+  const { body } = await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' });
+  const [event] = await audit({ client_id: client.clientId, type: 'token.issued' });
+  expect(event).toMatchObject({ actor: client.clientId, detail: { kind: 'access_token', scope: 'admin' } });
+  expect(event).not.toHaveProperty('sub');
+  await fetch(`${service.issuer}/revoke`, {
+    method: 'POST',
+    headers: { authorization: client.basic },
+    body: new URLSearchParams({ token: body['access_token'] as string }),
+  });
+  expect(await audit({ client_id: client.clientId, type: 'token.issued' })).toEqual([]);
+});
+
+test('no part of the view lets anybody use a token (security R26)', async () => {
+  const { client, tokens, refreshed } = await served();
+  const text = JSON.stringify(await audit({ client_id: client.clientId }));
+  for (const secret of [tokens.access_token, tokens.refresh_token, refreshed['access_token']!, client.clientSecret])
+    expect(text).not.toContain(secret.slice(5, 20));
+});
+
+test('every page goes on where the one before ended, also among events of one moment (decisions section 8)', async () => {
+  const { client } = await served();
+  await service.database.sql('UPDATE access_tokens SET issued_at = $1', [new Date('2026-01-01')]);
+  await service.database.sql('UPDATE refresh_tokens SET issued_at = $1', [new Date('2026-01-01')]);
+  await service.database.sql(
+    `INSERT INTO audit_events (at, type, outcome, client_id) SELECT $1, 'token.revoked', 'success', $2 FROM generate_series(1, 12)`,
+    [new Date('2026-01-01'), client.clientId],
+  );
+  const whole = await audit({ client_id: client.clientId });
+  expect(whole.length).toBeGreaterThan(16);
+  for (const limit of ['1', '3', '7']) {
+    const found: Event[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = new URLSearchParams({ client_id: client.clientId, limit, ...(cursor && { cursor }) }).toString();
+      const { body } = await call(`${service.issuer}/admin/api/audit?${query}`, { token });
+      found.push(...(body['events'] as Event[]));
+      cursor = body['next_cursor'] as string | undefined;
+    } while (cursor !== undefined);
+    expect(found).toEqual(whole);
+  }
+});
+
+test('the view is filtered by outcome and by time, and all filters hold together (decisions section 7)', async () => {
+  const { client, user } = await served();
+  await tokenRequest(
+    service.issuer,
+    { basic: `Basic ${btoa(`${client.clientId}:wrong`)}` },
+    { grant_type: 'refresh_token' },
+  );
+  const of = { client_id: client.clientId };
+  expect((await audit({ ...of, outcome: 'failure' })).map(({ type }) => type)).toEqual([
+    'client.authentication_failed',
+  ]);
+  expect((await audit({ ...of, outcome: 'success' })).length).toBe((await audit(of)).length - 1);
+  expect(await audit({ ...of, type: 'token.issued', outcome: 'failure' })).toEqual([]);
+  expect(await audit({ ...of, sub: 'somebody-else' })).toEqual([]);
+  const all = await audit({ sub: user.sub });
+  const middle = all[3]!.at;
+  const since = await audit({ sub: user.sub, since: middle });
+  const until = await audit({ sub: user.sub, until: middle });
+  expect(since.every(({ at }) => at >= middle)).toBe(true);
+  expect(until.every(({ at }) => at < middle)).toBe(true);
+  expect(since.length + until.length).toBe(all.length);
+});
+
+test.each([
+  'since=yesterday',
+  'until=2026-13-01T00:00:00Z',
+  'outcome=maybe',
+  'since=999999-01-01T00:00:00Z',
+  'type=%00',
+])('a filter that is none is refused: %s (security A123)', async (query) => {
+  const answer = await call(`${service.issuer}/admin/api/audit?${query}`, { token });
+  expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+});

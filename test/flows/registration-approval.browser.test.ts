@@ -1,0 +1,87 @@
+// An administrator decides about a registration in a real browser, without script: what only a browser knows of the page's two forms.
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { call } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+const browserTest = test.skipIf(!process.env.CHROMIUM); // no Chromium is installed: test/run.ts says at its end that these were left out
+
+let service: TestService;
+let browser: Browser | undefined;
+let person: Awaited<ReturnType<TestService['createUser']>>;
+beforeAll(async () => {
+  service = await startTestService();
+  person = await service.createUser({ admin: true });
+  if (process.env.CHROMIUM === undefined) return;
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM,
+    args: [
+      '--headless=new',
+      '--disable-gpu',
+      '--no-first-run',
+      '--disable-background-networking',
+      // the browser's own sandbox cannot be set up by root; it visits this test's own pages only
+      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+    ],
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+async function open(): Promise<{ page: Page; complaints: string[] }> {
+  const page = await (await browser!.newContext({ javaScriptEnabled: false })).newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+  return { page, complaints };
+}
+async function defer(): Promise<Record<string, string>> {
+  const body = {
+    client_name: 'Harbour',
+    redirect_uris: ['https://rp.example.com/callback'],
+    registration_mode: ['approval'],
+  };
+  return (await call(`${service.issuer}/register`, { body })).body as Record<string, string>;
+}
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel('User name or email').fill(person.username);
+  await page.getByLabel('Password', { exact: true }).fill(person.password);
+  await page.getByLabel('Password', { exact: true }).press('Enter');
+}
+const poll = (deferred: Record<string, string>) =>
+  call(`${service.issuer}/register`, { body: { registration_code: deferred['registration_code'] } });
+
+browserTest(
+  'the code typed in small letters, a look, and Approve: the client collects (approval-based DCR 4)',
+  { timeout: 60_000 },
+  async () => {
+    const deferred = await defer();
+    const { page, complaints } = await open();
+    await page.goto(deferred['verification_uri']!);
+    await signIn(page);
+    await page.getByLabel('Code').fill(deferred['verification_code']!.toLowerCase());
+    await page.getByRole('button', { name: 'Show the registration' }).press('Enter');
+    expect(await page.locator('#verification-code').textContent()).toBe(deferred['verification_code']);
+    await page.getByRole('button', { name: 'Approve', exact: true }).click();
+    await page.getByRole('heading', { name: 'Harbour is approved' }).waitFor();
+    expect(await poll(deferred)).toMatchObject({ status: 201 });
+    expect(complaints).toEqual([]);
+  },
+);
+
+browserTest(
+  'Enter in the reason refuses, it never approves (approval-based DCR 6.3)',
+  { timeout: 60_000 },
+  async () => {
+    const deferred = await defer();
+    const { page, complaints } = await open();
+    await page.goto(deferred['verification_uri_complete']!);
+    await signIn(page);
+    await page.getByLabel('Reason, if you do not approve').fill('Not today.');
+    await page.getByLabel('Reason, if you do not approve').press('Enter');
+    await page.getByRole('heading', { name: 'Harbour is not approved' }).waitFor();
+    expect(await poll(deferred)).toMatchObject({ status: 400, body: { error_description: 'Not today.' } });
+    expect(complaints).toEqual([]);
+  },
+);
