@@ -25,7 +25,7 @@ test('every module of every plan has its code, every module is in a plan, and no
   expect(Object.keys(modules).filter((module) => !planned.has(module))).toEqual([]);
   expect(Object.keys(skipped).filter((module) => !planned.has(module))).toEqual([]);
   for (const plan of plans) {
-    const titles = testsOf(plan).map(title);
+    const titles = testsOf(plan).map((one) => title(one));
     expect(new Set(titles).size, plan.name).toBe(titles.length);
   }
 });

@@ -7,22 +7,28 @@ import { RelyingParty } from './relying-party.ts';
 
 /** @param names of the plans, without their endings */
 export function runPlans(bed: () => Bed, names: string[]): void {
-  for (const plan of names.map(planOf).filter((one) => testsOf(one).length > 0))
-    describe.concurrent(`${plan.name}-certification-test-plan (${plan.profile})`, () => {
-      for (const test of testsOf(plan)) it(title(test), () => runCase(bed(), test));
-    });
+  for (const plan of names.map(planOf)) runCases(bed, plan, testsOf(plan));
 }
 
-export async function runCase(bed: Bed, test: Case): Promise<void> {
+/** @param setting under which they run, where it is not that of certification */
+export function runCases(bed: () => Bed, plan: Plan, cases: readonly Case[], setting?: string): void {
+  if (cases.length === 0) return;
+  const name = `${plan.name}-certification-test-plan (${plan.profile}${setting === undefined ? '' : `, ${setting}`})`;
+  describe.concurrent(name, () => {
+    for (const test of cases) it(title(test, setting), () => runCase(bed(), test));
+  });
+}
+
+async function runCase(bed: Bed, test: Case): Promise<void> {
   const rp = await new RelyingParty(bed, test).start();
   await modules[test.module]!.run(rp);
   await rp.finish();
 }
 
-export function title({ module, ...variant }: Case): string {
+export function title({ module, ...variant }: Case, setting?: string): string {
   const { responseType, registration, authentication } = variant;
-  const note = module in skipped ? `: the suite skips it, as ${skipped[module]}` : '';
-  return `${module} [${[responseType, registration, authentication].join(', ')}]${note} (${modules[module]!.clause})`;
+  const skip = setting === undefined && module in skipped ? `: the suite skips it, as ${skipped[module]}` : '';
+  return `${module} [${[responseType, registration, authentication].join(', ')}]${skip} (${modules[module]!.clause})`;
 }
 
 function planOf(name: string): Plan {

@@ -109,7 +109,7 @@ export const registrationModules: Modules = {
     clause: 'OpenID Connect Registration 5',
     async run(rp) {
       expect(texts(rp.discovery, 'subject_types_supported')).toContain('pairwise');
-      await rp.register(sector(rp, [`${rp.address}/callback`]));
+      await signIn(rp, await rp.register(sector(rp, [`${rp.address}/callback`])));
     },
   },
   'oidcc-registration-sector-bad': {
