@@ -117,7 +117,8 @@ const events: Record<AuditEventType, string> = {
   'token.revoked': 'A client revoked a token',
   'session.ended': 'An administrator ended a browser’s session',
   'client_session.ended': 'A client ended its session by a signed request',
-  'keys.rotated': 'New signing keys were made',
+  'keys.rotated': 'New signing keys were made, by an administrator or the `schedule`',
+  'keys.withdrawn': 'A signing key was taken away at once',
   'registration_token.created': 'An initial access token was made',
 };
 

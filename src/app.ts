@@ -40,6 +40,7 @@ import { createMetrics } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
+import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
 import {
   assertionSigningAlgorithms,
@@ -48,8 +49,10 @@ import {
 } from './oauth/client-metadata.ts';
 import { supportedClaims } from './oauth/claims.ts';
 import { notFound } from './oauth/errors.ts';
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from './oauth/response-encryption.ts';
 import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
+import { subjectTypes } from './oauth/subject-type.ts';
 import { createGuardedFetch } from './outbound/guarded-fetch.ts';
 import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
@@ -100,17 +103,24 @@ const keyRingInterval = 30_000; // milliseconds
 export async function buildApp({ config, database, secretBox, logger }: AppOptions): Promise<FastifyInstance> {
   const store = createStore(database);
   const clients = createClientCache(store);
-  const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
+  const keyRing = await openKeyRing({
+    store,
+    secretBox,
+    idTokenLifetime: config.lifetimes.idToken,
+    onEvent: (event) => logger.info({ event: event.type, ...event }, 'audit'),
+  });
   const { issuer, basePath, lifetimes } = config;
+  const fetchDocument = createGuardedFetch(config.outboundAllow);
+  const clientKeys = createClientKeys(fetchDocument);
   const tokens = createTokenService({
     issuer,
     keyRing,
     secretBox,
     findClient: clients.find,
+    clientKeys,
     lifetimes,
     rotateConfidential: config.rotateConfidential,
   });
-  const clientKeys = createClientKeys(createGuardedFetch(config.outboundAllow));
   const limits = createLimits(database, config.limits);
   const passwords = createPasswordHashing({
     concurrency: config.passwordHashConcurrency,
@@ -154,6 +164,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     limits,
     metrics,
     clientKeys,
+    checkSector: createSectorCheck(fetchDocument),
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
 
@@ -197,7 +208,10 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     claims: supportedClaims,
     clientAuthenticationMethods,
     assertionAlgorithms: assertionSigningAlgorithms,
-    idTokenAlgorithms: idTokenSigningAlgorithms,
+    signingAlgorithms: idTokenSigningAlgorithms,
+    keyManagementAlgorithms,
+    contentEncryptionAlgorithms,
+    subjectTypes,
     acrValues: [passwordAcr],
     locales: renderer.availableLocales,
     registrationModes,
@@ -244,14 +258,18 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
-    if (kind === undefined || kind === 'keys') refreshKeys();
+    if (kind === undefined || kind === 'keys') void tendKeys();
   });
-  const refreshKeys = () =>
-    void keyRing.refresh().catch((error: unknown) => {
+  const tendKeys = async () => {
+    try {
+      await keyRing.refresh();
+      await keyRing.rotateDue({ interval: lifetimes.keyRotationInterval, lead: lifetimes.keyPublicationLead });
+    } catch (error) {
       // a start that failed, and a stop, close the database under it
-      if (!closing) logger.error({ err: error }, 'the keys could not be read');
-    });
-  const timer = setInterval(refreshKeys, keyRingInterval);
+      if (!closing) logger.error({ err: error }, 'the keys could not be read or rotated');
+    }
+  };
+  const timer = setInterval(() => void tendKeys(), keyRingInterval);
   app.addHook('onClose', async () => clearInterval(timer));
   return app;
 }

@@ -101,6 +101,10 @@ export const settings = {
   REGISTRATION_WAITING_LIFETIME: seconds(30 * 86_400),
   REGISTRATION_CODE_LIFETIME: seconds(1800, 86_400),
   KEY_PUBLICATION_LEAD: seconds(600),
+  KEY_ROTATION_INTERVAL: count(90 * 86_400, 3660 * 86_400).refine(
+    (interval) => interval === 0 || interval >= 3600,
+    'must be 0 or at least 3600 seconds',
+  ),
   PASSWORD_MIN_LENGTH: count(12, 128),
   PASSWORD_HASH_CONCURRENCY: count(2, 64, 1),
   PASSWORD_HASH_QUEUE: count(64),
@@ -155,6 +159,8 @@ export interface Config {
     readonly registrationWaiting: number;
     readonly registrationCode: number;
     readonly keyPublicationLead: number;
+    /** 0: keys are not rotated by themselves. */
+    readonly keyRotationInterval: number;
   };
   readonly passwordMinLength: number;
   readonly passwordHashConcurrency: number;
@@ -226,6 +232,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       registrationWaiting: s.REGISTRATION_WAITING_LIFETIME,
       registrationCode: s.REGISTRATION_CODE_LIFETIME,
       keyPublicationLead: s.KEY_PUBLICATION_LEAD,
+      keyRotationInterval: s.KEY_ROTATION_INTERVAL,
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
     passwordHashConcurrency: s.PASSWORD_HASH_CONCURRENCY,

@@ -12,6 +12,7 @@ afterAll(() => service?.stop());
 
 const expected = [
   'DELETE /admin/api/clients/:id',
+  'DELETE /admin/api/keys/:kid',
   'DELETE /admin/api/sessions/:id',
   'DELETE /admin/api/users/:sub',
   'DELETE /register/:clientId',

@@ -4,7 +4,7 @@ import { openConnection } from '../connection.ts';
 import { migrate } from '../database/migrations.ts';
 import { auditEventView, keyView } from '../http/administrator-views.ts';
 import { isEventId } from '../repositories/audit-view.ts';
-import { openKeyRing } from '../tokens/key-ring.ts';
+import { keyAlgorithms, openKeyRing } from '../tokens/key-ring.ts';
 import { newOpaqueToken } from '../tokens/opaque-token.ts';
 import { by, type Command, type Context, parse, table, UsageError, withDatabase } from './command.ts';
 
@@ -37,15 +37,36 @@ export const operationCommands: Record<string, Command> = {
     },
   },
   'keys rotate': {
-    usage: '[--immediate]',
+    usage: '[--alg A …] [--immediate]',
     summary:
-      'Makes a new signing key of each algorithm; it is published at once and signs once everybody knows it (--immediate: at once).',
+      'Makes a new signing key of each algorithm, or of those named; it is published at once and signs once everybody knows it (--immediate: at once).',
     async run(config, args) {
-      const { values } = parse(args, { immediate: { type: 'boolean', default: false } });
+      const { values } = parse(args, {
+        immediate: { type: 'boolean', default: false },
+        alg: { type: 'string', multiple: true, default: [] },
+      });
+      const named = keyAlgorithms.filter((alg) => values.alg.includes(alg));
+      if (values.alg.some((alg) => !named.some((known) => known === alg)))
+        throw new UsageError(`--alg takes ${keyAlgorithms.join(', ')}.`);
       const keys = await withDatabase(config, async (context) => {
         const ring = await openKeys(context);
-        const kids = await ring.rotate({ lead: values.immediate ? 0 : config.lifetimes.keyPublicationLead });
-        await context.administration.keysRotated(by, kids);
+        const lead = values.immediate ? 0 : config.lifetimes.keyPublicationLead;
+        await ring.rotate({ lead, algorithms: named.length > 0 ? named : undefined, by });
+        return ring.keys;
+      });
+      return { json: keys.map(keyView), text: keyTable(keys) };
+    },
+  },
+  'keys withdraw': {
+    usage: 'KID',
+    summary:
+      'Takes a signing key away at once, as when it leaked; the one that signs needs another first: keys rotate --immediate.',
+    async run(config, args) {
+      // a name may begin with a hyphen
+      const { positionals } = parse(['--', ...args], {}, ['KID']);
+      const keys = await withDatabase(config, async (context) => {
+        const ring = await openKeys(context);
+        await ring.withdraw(positionals[0]!, by);
         return ring.keys;
       });
       return { json: keys.map(keyView), text: keyTable(keys) };

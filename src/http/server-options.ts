@@ -14,6 +14,7 @@ import type { BrowserSessions } from './browser-session.ts';
 import type { AuthenticateClient, AuthenticateRegistrant } from './client-authentication.ts';
 import type { Metrics } from './metrics.ts';
 import type { PageResponses } from './page-response.ts';
+import type { CheckSector } from './sector-check.ts';
 
 export interface ServerOptions {
   config: Config;
@@ -29,6 +30,7 @@ export interface ServerOptions {
   authenticateBasic: AuthenticateClient;
   authenticateRegistrant: AuthenticateRegistrant;
   clientKeys: ClientKeys;
+  checkSector: CheckSector;
   audit: AuditTrail;
   limits: Limits;
   metrics: Metrics;

@@ -12,6 +12,8 @@ export interface Access {
   variant: 'client' | 'uma';
   clientId: string;
   user: User;
+  /** By which the client knows the user. */
+  subject: string;
   scopes: string[];
 }
 
@@ -35,12 +37,12 @@ async function clientAccess(
   sub: string,
 ): Promise<Access> {
   const client = await authenticateBasic(request, { disabledStatus: 403 });
-  const user = sub === 'me' ? undefined : await store.users.find(sub);
+  const user = sub === 'me' ? undefined : await store.pairwiseSubjects.findUser(client.metadata, sub);
   const grant = user && (await store.grants.find(user.sub, client.clientId));
   // one answer for a user who does not exist, who is disabled, and who granted nothing
   if (!user || !grant || user.status !== 'enabled')
     throw accessDenied('there is no such user with a grant to this client');
-  return { variant: 'client', clientId: client.clientId, user, scopes: grant.scope };
+  return { variant: 'client', clientId: client.clientId, user, subject: sub, scopes: grant.scope };
 }
 
 /** The UMA-profile variant: a client-session handle, or an access token with the same scopes. */
@@ -54,9 +56,10 @@ export async function umaAccess({ store }: Pick<Options, 'store'>, token: string
         ? store.accessTokens.find(opaqueTokenHash(kind, token)!)
         : undefined);
   if (!found) throw invalidToken('the token is unknown, expired or revoked');
-  if (!found.user) throw insufficientScope('the token is not of an End-User');
-  if (sub !== 'me' && sub !== found.user.sub) throw accessDenied('the token is of another End-User');
-  return { variant: 'uma', clientId: found.clientId, user: found.user, scopes: splitScope(found.scope) };
+  const { user, subject, clientId } = found;
+  if (!user || subject === undefined) throw insufficientScope('the token is not of an End-User');
+  if (sub !== 'me' && sub !== subject) throw accessDenied('the token is of another End-User');
+  return { variant: 'uma', clientId, user, subject, scopes: splitScope(found.scope) };
 }
 
 /** A handle in a URL or a body may have been seen by others: it is refused and ended (security requirement R83). */

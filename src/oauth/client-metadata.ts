@@ -3,8 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { isPrivateUseUri, isRedirectUri, isResourceUri, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
+import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
+import { sectorIdentifier, sectorProblem, subjectTypes } from './subject-type.ts';
 
 export const clientAuthenticationMethods = [
   'client_secret_basic',
@@ -19,6 +21,10 @@ export const idTokenSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS
 export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
 
 export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
+
+/** What can be encrypted for a client. */
+const encryptedResponses = ['id_token', 'userinfo'] as const;
+export type EncryptedResponse = (typeof encryptedResponses)[number];
 
 /** The registered metadata after defaulting, under its standard names. */
 export type ClientMetadata = Omit<z.infer<typeof clientMetadataShape>, 'grant_types' | 'response_types'> & {
@@ -76,6 +82,9 @@ const jsonWebKey = z
     'must hold public keys only',
   );
 
+const keyManagement = z.enum(keyManagementAlgorithms, { error: 'is not a supported algorithm' });
+const contentEncryption = z.enum(contentEncryptionAlgorithms, { error: 'is not a supported algorithm' });
+
 /** The registered fields, each with its rule and default; what they mean together is `parseClientMetadata`'s. */
 export const clientMetadataShape = z.object({
   redirect_uris: uriList.default([]),
@@ -107,7 +116,13 @@ export const clientMetadataShape = z.object({
   id_token_signed_response_alg: z
     .enum(idTokenSigningAlgorithms, { error: 'is not a supported algorithm' })
     .default('RS256'),
-  subject_type: z.enum(['public'], { error: 'must be public' }).default('public'),
+  id_token_encrypted_response_alg: keyManagement.optional(),
+  id_token_encrypted_response_enc: contentEncryption.optional(),
+  userinfo_signed_response_alg: z.enum(idTokenSigningAlgorithms, { error: 'is not a supported algorithm' }).optional(),
+  userinfo_encrypted_response_alg: keyManagement.optional(),
+  userinfo_encrypted_response_enc: contentEncryption.optional(),
+  subject_type: z.enum(subjectTypes, { error: 'must be public or pairwise' }).default('public'),
+  sector_identifier_uri: webUri.optional(),
   scope: z
     .string({ error: 'must be a string' })
     .default('openid profile email')
@@ -175,6 +190,8 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   for (const uri of metadata.resource_uris ?? []) {
     if (!isResourceUri(uri)) throw invalidClientMetadata('resource_uris must hold absolute URIs without a fragment');
   }
+  const sector = sectorProblem(metadata);
+  if (sector !== undefined) throw invalidClientMetadata(sector);
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
   const allowed: readonly string[] = [...registrableScopes, ...(options.admin ? administratorScopes : [])];
@@ -184,6 +201,7 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   if (method === 'private_key_jwt' && !metadata.jwks && !metadata.jwks_uri) {
     throw invalidClientMetadata('private_key_jwt needs jwks or jwks_uri');
   }
+  for (const response of encryptedResponses) verifyEncryption(metadata, response);
   const signing = metadata.token_endpoint_auth_signing_alg;
   if (signing && method === 'private_key_jwt' && signing === 'HS256') {
     throw invalidClientMetadata('token_endpoint_auth_signing_alg must be asymmetric for private_key_jwt');
@@ -194,12 +212,11 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   if (method === 'none') {
     if (metadata.grant_types.includes('client_credentials'))
       throw invalidClientMetadata('a public client cannot have the grant client_credentials');
-    if (metadata.id_token_signed_response_alg === 'HS256')
-      throw invalidClientMetadata('a public client cannot have HS256 ID Tokens');
+    if (signsWithSecret(metadata)) throw invalidClientMetadata('a public client cannot have HS256 signatures');
     if (metadata.uma_profile) throw invalidClientMetadata('uma_profile is for confidential clients only');
   }
-  if (metadata.id_token_signed_response_alg === 'HS256' && method === 'private_key_jwt') {
-    throw invalidClientMetadata('HS256 ID Tokens need a client secret');
+  if (signsWithSecret(metadata) && method === 'private_key_jwt') {
+    throw invalidClientMetadata('HS256 signatures need a client secret');
   }
   if (metadata.grant_types.includes('refresh_token') && !needsRedirect) {
     throw invalidClientMetadata('grant_types: refresh_token needs authorization_code');
@@ -207,11 +224,29 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   return metadata;
 }
 
+/** Encryption needs a key to encrypt to; `enc` has a default where `alg` is there, and no sense without it (Registration 2). */
+function verifyEncryption(metadata: ClientMetadata, response: (typeof encryptedResponses)[number]): void {
+  const alg = metadata[`${response}_encrypted_response_alg`];
+  const enc = `${response}_encrypted_response_enc` as const;
+  if (alg === undefined) {
+    if (metadata[enc] !== undefined) throw invalidClientMetadata(`${enc} needs ${response}_encrypted_response_alg`);
+    return;
+  }
+  metadata[enc] ??= contentEncryptionAlgorithms[0];
+  if (!metadata.jwks && !metadata.jwks_uri)
+    throw invalidClientMetadata(`${response}_encrypted_response_alg needs jwks or jwks_uri`);
+  if (metadata.jwks && encryptionKeys(metadata.jwks.keys, alg).length === 0)
+    throw invalidClientMetadata(`jwks has no key that ${response}_encrypted_response_alg can encrypt to`);
+}
+
 /** True when the client's secret serves as an HMAC key, and must be stored encrypted beside its hash. */
 export function needsSecretAsKey(metadata: ClientMetadata): boolean {
-  return (
-    metadata.token_endpoint_auth_method === 'client_secret_jwt' || metadata.id_token_signed_response_alg === 'HS256'
-  );
+  return metadata.token_endpoint_auth_method === 'client_secret_jwt' || signsWithSecret(metadata);
+}
+
+/** True when the service signs something for the client with the client's secret. */
+function signsWithSecret(metadata: ClientMetadata): boolean {
+  return metadata.id_token_signed_response_alg === 'HS256' || metadata.userinfo_signed_response_alg === 'HS256';
 }
 
 /** True when the client has a client_secret at all. */
@@ -225,7 +260,8 @@ export function isPublicClient(metadata: ClientMetadata): boolean {
 
 /**
  * Whether `next` gives the client anything that an administrator did not look at in `current`
- * (decisions section 2): redirect URIs, response and grant types, auth method to none, keys, uma_profile, scope.
+ * (decisions section 2): redirect URIs, response and grant types, auth method to none, keys, uma_profile, scope,
+ * and the names by which it knows users.
  */
 export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
   const more = (a: readonly string[], b: readonly string[]) => b.some((item) => !a.includes(item));
@@ -237,6 +273,7 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
     more(current.grant_types, next.grant_types) ||
     more(splitScope(current.scope), splitScope(next.scope)) ||
     current.application_type !== next.application_type ||
+    sectorIdentifier(current) !== sectorIdentifier(next) ||
     (next.token_endpoint_auth_method === 'none' && current.token_endpoint_auth_method !== 'none') ||
     current.jwks_uri !== next.jwks_uri ||
     !isDeepStrictEqual(current.jwks, next.jwks) ||

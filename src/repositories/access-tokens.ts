@@ -9,6 +9,10 @@ export interface AccessToken {
   expiresAt: Date;
   /** Undefined for a token by client credentials. */
   user: User | undefined;
+  /** By which the client knows the user; undefined without one. */
+  subject: string | undefined;
+  /** Whether the client registered UserInfo responses that are signed or encrypted. */
+  userinfoAsJwt: boolean;
   sid: string | undefined;
   authTime: Date | undefined;
   amr: string[] | undefined;
@@ -19,6 +23,8 @@ export interface AccessToken {
 
 interface Row extends UserRow {
   token_client_id: string;
+  subject: string | null;
+  userinfo_as_jwt: boolean;
   scope: string;
   issued_at: Date;
   expires_at: Date;
@@ -33,7 +39,9 @@ interface Row extends UserRow {
 const find = statement(
   'access_tokens.find',
   `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at,
-          cs.sid, cs.auth_time, cs.amr, cs.nonce, coalesce(t.audience, cs.audience) AS audience
+          cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.auth_time, cs.amr, cs.nonce,
+          coalesce(t.audience, cs.audience) AS audience,
+          c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'] AS userinfo_as_jwt
      FROM access_tokens t
      LEFT JOIN client_sessions cs ON cs.id = t.client_session_id
      JOIN clients c ON c.client_id = coalesce(cs.client_id, t.client_id) AND c.status = 'enabled'
@@ -60,6 +68,8 @@ export function accessTokensRepository(sql: Sql) {
           issuedAt: row.issued_at,
           expiresAt: row.expires_at,
           user: row.sub === null ? undefined : toUser(row),
+          subject: row.subject ?? undefined,
+          userinfoAsJwt: row.userinfo_as_jwt,
           sid: row.sid ?? undefined,
           authTime: row.auth_time ?? undefined,
           amr: row.amr ?? undefined,

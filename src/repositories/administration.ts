@@ -157,8 +157,5 @@ export function createAdministration(store: Store, onEvent: (event: AuditEvent) 
         repositories.registrationTokens.insert(tokenHash, lifetime),
       );
     },
-    /** Records that the keys were rotated. */
-    keysRotated: (by: Actor, kids: string[]): Promise<void> =>
-      act(by, { type: 'keys.rotated', detail: { kids } }, async () => undefined),
   };
 }

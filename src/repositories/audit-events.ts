@@ -34,6 +34,7 @@ export const auditEventTypes = [
   'session.ended',
   'client_session.ended',
   'keys.rotated',
+  'keys.withdrawn',
   'registration_token.created',
 ] as const;
 export type AuditEventType = (typeof auditEventTypes)[number];
@@ -41,7 +42,7 @@ export type AuditEventType = (typeof auditEventTypes)[number];
 export interface AuditEvent {
   type: AuditEventType;
   outcome: 'success' | 'failure';
-  /** Who acted: a subject, a client id, "command line" or "service". */
+  /** Who acted: a subject, a client id, "command line", "schedule" or "service". */
   actor?: string | undefined;
   clientId?: string | undefined;
   sub?: string | undefined;

@@ -19,6 +19,8 @@ export interface NewCode {
   codeChallenge: string | undefined;
   /** Whom the tokens will be for; undefined is the client itself. */
   audience: string[] | undefined;
+  /** By which the client knows the user; undefined where that is the user's own `sub`. */
+  subject: string | undefined;
   /** In seconds. */
   lifetime: number;
   accessTokenLifetime: number;
@@ -32,6 +34,8 @@ export interface NewCode {
 export interface Authorization {
   clientSessionId: string;
   sid: string;
+  /** By which the client knows the user. */
+  subject: string;
   scope: string;
   authTime: Date;
   amr: string[];
@@ -79,10 +83,10 @@ export type RedemptionResult =
 const codesPerClientSession = 5;
 
 const issueText = (withRequest: boolean) => `
-  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $16 RETURNING 1),' : ''}
+  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $17 RETURNING 1),' : ''}
   client_session AS (
-    INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, expires_at)
-    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7, $12::text[],
+    INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, subject, expires_at)
+    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7, $12::text[], $16::text,
            now() + make_interval(secs => $15)
       FROM sessions s
       JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
@@ -90,10 +94,11 @@ const issueText = (withRequest: boolean) => `
       JOIN grants g ON g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[]
       ${withRequest ? 'JOIN request ON true' : ''}
      WHERE s.id = $2 AND s.idle_expires_at > now()
-    RETURNING id, session_id, client_id),
+    RETURNING id, session_id, client_id, subject),
   takes_part AS (
-    INSERT INTO session_clients (session_id, client_id) SELECT session_id, client_id FROM client_session
-    ON CONFLICT DO NOTHING),
+    INSERT INTO session_clients AS sc (session_id, client_id, subject) SELECT session_id, client_id, subject FROM client_session
+    ON CONFLICT (session_id, client_id) DO UPDATE SET subject = excluded.subject
+     WHERE sc.subject IS DISTINCT FROM excluded.subject),
   surplus AS (
     DELETE FROM authorization_codes WHERE redeemed_at IS NULL AND code_hash IN (
       SELECT ac.code_hash FROM client_sessions cs JOIN authorization_codes ac ON ac.client_session_id = cs.id
@@ -167,7 +172,8 @@ const redeem = statement(
    ended AS (
      DELETE FROM client_sessions cs USING attempt a WHERE cs.id = a.id AND (a.replayed OR a.failures >= 5))
    SELECT a.redemptions, a.failure, a.replayed, now() AS issued_at,
-          cs.id AS client_session_id, cs.sid, cs.scope, cs.auth_time, cs.amr, cs.nonce, cs.client_id, u.*
+          cs.id AS client_session_id, cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.scope, cs.auth_time, cs.amr, cs.nonce,
+          cs.client_id, u.*
      FROM attempt a JOIN client_sessions cs ON cs.id = a.id JOIN users u ON u.sub = cs.sub`,
 );
 
@@ -194,6 +200,7 @@ export function authorizationCodesRepository(sql: Sql) {
         code.accessTokenHash,
         code.accessTokenLifetime,
         code.clientSessionLifetime,
+        code.subject,
       ];
       try {
         const rows = code.requestHash
@@ -216,6 +223,7 @@ export function authorizationCodesRepository(sql: Sql) {
           issued_at: Date;
           client_session_id: string;
           sid: string;
+          subject: string;
           scope: string;
           auth_time: Date;
           nonce: string | null;
@@ -242,6 +250,7 @@ export function authorizationCodesRepository(sql: Sql) {
           authorization: {
             clientSessionId: row.client_session_id,
             sid: row.sid,
+            subject: row.subject,
             scope: row.scope,
             authTime: row.auth_time,
             amr: row.amr,

@@ -8,6 +8,8 @@ export interface ClientSession {
   clientId: string;
   scope: string;
   sid: string;
+  /** By which the client knows the user. */
+  subject: string;
   nonce: string | undefined;
   authTime: Date;
   amr: string[];
@@ -22,6 +24,7 @@ interface Row extends UserRow {
   client_id: string;
   scope: string;
   sid: string;
+  subject: string;
   nonce: string | null;
   auth_time: Date;
   amr: string[];
@@ -37,7 +40,8 @@ const live = `
                 AND c.metadata -> 'uma_profile' = 'true'
   JOIN grants g ON g.sub = cs.sub AND g.client_id = cs.client_id
   JOIN users u ON u.sub = cs.sub AND u.status = 'enabled'`;
-const columns = `u.*, cs.id AS client_session_id, cs.client_id, cs.scope, cs.sid, cs.nonce, cs.auth_time, cs.amr, cs.audience,
+const columns = `u.*, cs.id AS client_session_id, cs.client_id, cs.scope, cs.sid,
+  coalesce(cs.subject, cs.sub) AS subject, cs.nonce, cs.auth_time, cs.amr, cs.audience,
   s.expires_at AS session_expires_at`;
 
 const codeText = (use: boolean) => `
@@ -83,6 +87,7 @@ export function clientSessionHandlesRepository(sql: Sql) {
         clientId: row.client_id,
         scope: row.scope,
         sid: row.sid,
+        subject: row.subject,
         nonce: row.nonce ?? undefined,
         authTime: row.auth_time,
         amr: row.amr,

@@ -8,12 +8,13 @@ const findBySid = statement(
      JOIN sessions s ON s.id = cs.session_id AND s.idle_expires_at > now()
      JOIN clients c ON c.client_id = cs.client_id AND c.status = 'enabled' AND c.epoch = cs.client_epoch
      JOIN users u ON u.sub = cs.sub AND u.status = 'enabled'
-    WHERE s.sid = $1 AND cs.client_id = $2 AND cs.sub = $3 ORDER BY cs.id DESC LIMIT 1`,
+    WHERE s.sid = $1 AND cs.client_id = $2 AND coalesce(cs.subject, cs.sub) = $3 ORDER BY cs.id DESC LIMIT 1`,
 );
 
-const takesPart = statement(
-  'client_sessions.takes_part',
-  'SELECT 1 AS present FROM session_clients WHERE session_id = $1 AND client_id = $2',
+const findSubject = statement(
+  'client_sessions.find_subject',
+  `SELECT coalesce(sc.subject, s.sub) AS subject FROM session_clients sc JOIN sessions s ON s.id = sc.session_id
+    WHERE sc.session_id = $1 AND sc.client_id = $2`,
 );
 const end = statement(
   'client_sessions.end',
@@ -23,21 +24,22 @@ const end = statement(
 
 export function clientSessionsRepository(sql: Sql) {
   return {
-    /** Whether a client takes part in a session. */
-    async takesPart(sessionId: string, clientId: string): Promise<boolean> {
-      return (await sql.query(takesPart, [sessionId, clientId])).length > 0;
+    /** By which subject a client knows the user of a session; undefined when it takes no part in it. */
+    async findSubject(sessionId: string, clientId: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ subject: string }>(findSubject, [sessionId, clientId]);
+      return row?.subject;
     },
     /** Ends all of a client's part in a session: codes, handles, tokens, refresh families. */
     async end(sessionId: string, clientId: string): Promise<void> {
       await sql.query(end, [sessionId, clientId]);
     },
-    /** The newest live client session of a session and a client. */
+    /** The newest live client session of a session, a client, and the subject by which it knows the user. */
     async findBySid(
       sid: string,
       clientId: string,
-      sub: string,
+      subject: string,
     ): Promise<{ scope: string; amr: string[]; user: User } | undefined> {
-      const [row] = await sql.query<UserRow & { scope: string; amr: string[] }>(findBySid, [sid, clientId, sub]);
+      const [row] = await sql.query<UserRow & { scope: string; amr: string[] }>(findBySid, [sid, clientId, subject]);
       return row && { scope: row.scope, amr: row.amr, user: toUser(row) };
     },
   };

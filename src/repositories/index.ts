@@ -11,6 +11,7 @@ import { clientSessionHandlesRepository } from './client-session-handles.ts';
 import { deferredRegistrationsRepository } from './deferred-registrations.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
+import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
 import { registrationTokensRepository } from './registration-tokens.ts';
 import { revocationRepository } from './revocation.ts';
@@ -32,6 +33,7 @@ function repositories(sql: Sql) {
     deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
+    pairwiseSubjects: pairwiseSubjectsRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
     revocation: revocationRepository(sql),

@@ -87,7 +87,7 @@ const rotate = statement(
      DELETE FROM client_sessions cs USING used WHERE cs.id = used.id AND used.refusal = 'reused')
    SELECT coalesce(f.failure, used.refusal, CASE WHEN used.id IS NULL THEN 'expired' END) AS failure,
           used.uses >= 1 AS rotated, now() AS issued_at,
-          cs.id AS client_session_id, cs.sid, cs.client_id, array_to_string(coalesce($3::text[], f.scope), ' ') AS scope,
+          cs.id AS client_session_id, cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.client_id, array_to_string(coalesce($3::text[], f.scope), ' ') AS scope,
           cs.auth_time, cs.amr, cs.nonce, u.*
      FROM family f JOIN client_sessions cs ON cs.id = f.id JOIN users u ON u.sub = cs.sub LEFT JOIN used ON true`,
 );
@@ -103,6 +103,7 @@ export function refreshTokensRepository(sql: Sql) {
           issued_at: Date;
           client_session_id: string;
           sid: string;
+          subject: string;
           client_id: string;
           scope: string;
           auth_time: Date;
@@ -129,6 +130,7 @@ export function refreshTokensRepository(sql: Sql) {
         authorization: {
           clientSessionId: row.client_session_id,
           sid: row.sid,
+          subject: row.subject,
           scope: row.scope,
           authTime: row.auth_time,
           amr: row.amr,

@@ -34,6 +34,18 @@ const removeLater = statement(
   'DELETE FROM signing_keys WHERE alg = $1 AND active_at > now() AND active_at >= now() + make_interval(secs => $2)',
 );
 const removeExpired = statement('signing_keys.delete_expired', 'DELETE FROM signing_keys WHERE expires_at <= now()');
+const findDue = statement(
+  'signing_keys.find_due',
+  `SELECT alg FROM signing_keys GROUP BY alg
+   HAVING max(created_at) <= now() - make_interval(secs => $1) ORDER BY alg`,
+);
+const remove = statement('signing_keys.delete', 'DELETE FROM signing_keys WHERE kid = $1');
+const keepNewest = statement(
+  'signing_keys.keep_newest',
+  `UPDATE signing_keys SET expires_at = NULL WHERE expires_at IS NOT NULL AND kid = (
+     SELECT kid FROM signing_keys WHERE alg = $1 AND (expires_at IS NULL OR expires_at > now())
+      ORDER BY active_at DESC LIMIT 1)`,
+);
 
 export function signingKeysRepository(sql: Sql) {
   return {
@@ -86,6 +98,17 @@ export function signingKeysRepository(sql: Sql) {
     /** Deletes keys that would take over after one that signs `lead` seconds from now. */
     async deleteLater(alg: SigningKeyRow['alg'], lead: number): Promise<void> {
       await sql.query(removeLater, [alg, lead]);
+    },
+    /** The algorithms whose newest key was made more than `interval` seconds ago. */
+    async findDue(interval: number): Promise<SigningKeyRow['alg'][]> {
+      return (await sql.query<{ alg: SigningKeyRow['alg'] }>(findDue, [interval])).map((row) => row.alg);
+    },
+    async delete(kid: string): Promise<void> {
+      await sql.query(remove, [kid]);
+    },
+    /** Takes away the end of the last key of an algorithm, whose successor went. */
+    async keepNewest(alg: SigningKeyRow['alg']): Promise<void> {
+      await sql.query(keepNewest, [alg]);
     },
     async deleteExpired(): Promise<void> {
       await sql.query(removeExpired);

@@ -79,8 +79,11 @@ async function verifyWithKeys(
     try {
       return await verifyWithAny(assertion, createLocalJWKSet(await jwks(fresh)), options);
     } catch (error) {
-      // the client may have rotated its keys since we read them (RFC 7517 jwks_uri)
-      if (fresh || !(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      // the client may have rotated its keys since we read them, and its keys need no names (Core 10.1.1, RFC 7517 4.5)
+      const maybeNew =
+        error instanceof errors.JWKSNoMatchingKey ||
+        (error instanceof errors.JWSSignatureVerificationFailed && decodeProtectedHeader(assertion).kid === undefined);
+      if (fresh || !maybeNew) throw error;
     }
   }
   throw new AssertionRefused('no key matches');

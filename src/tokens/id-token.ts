@@ -1,4 +1,4 @@
-// ID Tokens (OpenID Connect Core 2): minted for an authorization, and read back as hints.
+// ID Tokens (OpenID Connect Core 2): minted for an authorization, and read back as hints; signed UserInfo beside them.
 import { createHash } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
@@ -22,13 +22,13 @@ export interface IdTokenContent {
   claims: Record<string, unknown>;
 }
 
-/** The key of an HS256 token is the client's secret. */
-export type IdTokenKey = { alg: KeyAlgorithm } | { alg: 'HS256'; secret: Buffer };
+/** What signs for a client; the key of HS256 is the client's secret. */
+export type ResponseKey = { alg: KeyAlgorithm } | { alg: 'HS256'; secret: Buffer };
 
 /** What authentication context a password gives (RFC 6711 name of the service). */
 export const passwordAcr = 'urn:gatehouse:acr:password';
 
-export async function mintIdToken(ring: KeyRing, key: IdTokenKey, content: IdTokenContent): Promise<string> {
+export async function mintIdToken(ring: KeyRing, key: ResponseKey, content: IdTokenContent): Promise<string> {
   const payload: JWTPayload = {
     ...content.claims,
     sid: content.sid,
@@ -45,6 +45,15 @@ export async function mintIdToken(ring: KeyRing, key: IdTokenKey, content: IdTok
     .setAudience(content.clientId)
     .setIssuedAt(content.issuedAt)
     .setExpirationTime(content.issuedAt + content.lifetime);
+  return sign(ring, key, token);
+}
+
+/** A signed UserInfo response (Core 5.3.2). It has neither auth_time nor exp, so that it is never taken for an ID Token. */
+export function mintUserinfo(ring: KeyRing, key: ResponseKey, issuer: string, clientId: string, claims: JWTPayload) {
+  return sign(ring, key, new SignJWT(claims).setIssuer(issuer).setAudience(clientId).setIssuedAt());
+}
+
+function sign(ring: KeyRing, key: ResponseKey, token: SignJWT): Promise<string> {
   if (key.alg === 'HS256') return token.setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(key.secret);
   const signing = ring.signingKey(key.alg);
   return token.setProtectedHeader({ alg: key.alg, kid: signing.kid, typ: 'JWT' }).sign(signing.privateKey);

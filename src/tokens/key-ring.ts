@@ -1,8 +1,12 @@
 // The key ring: signing keys made on first start, encrypted at rest, published before use and after retirement.
+import { setTimeout as delay } from 'node:timers/promises';
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import { ConfigError } from '../config.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
-import type { Store } from '../repositories/index.ts';
+import { conflict, notFound } from '../oauth/errors.ts';
+import type { Actor } from '../repositories/administration.ts';
+import type { AuditEvent } from '../repositories/audit-events.ts';
+import type { Repositories, Store } from '../repositories/index.ts';
 import type { SigningKeyRow } from '../repositories/signing-keys.ts';
 
 export type KeyAlgorithm = SigningKeyRow['alg'];
@@ -33,7 +37,17 @@ export interface KeyRing {
   /** Reads the ring again, making what is missing. */
   refresh(): Promise<void>;
   /** Adds a key for each algorithm, which signs after `lead` seconds; the old ones stay published until their last token has expired. */
-  rotate(options: { lead: number; algorithms?: readonly KeyAlgorithm[] }): Promise<string[]>;
+  rotate(options: { lead: number; algorithms?: readonly KeyAlgorithm[] | undefined; by: Actor }): Promise<string[]>;
+  /**
+   * Does the same for each algorithm whose newest key is older than `interval` seconds by the database's time, on
+   * whichever instance comes first; 0 is never.
+   */
+  rotateDue(options: { interval: number; lead: number }): Promise<string[]>;
+  /**
+   * Takes a key away at once, as when it leaked: it is not published any more, signs nothing and verifies nothing.
+   * @throws OAuthError not_found, or conflict for the one that signs while nothing takes its place
+   */
+  withdraw(kid: string, by: Actor): Promise<void>;
 }
 
 // seconds: every instance publishes a new key before any signs with it, however urgent it is
@@ -44,15 +58,22 @@ export interface KeyRingOptions {
   secretBox: SecretBox;
   /** The service's life of an ID Token, in seconds; clients' own are looked up. */
   idTokenLifetime: number;
+  /** Is told each event of the audit trail once it is stored. */
+  onEvent?: (event: AuditEvent) => void;
 }
+
+/** Who rotates by the schedule, in the audit trail. */
+const schedule: Actor = { actor: 'schedule' };
 
 // seconds that a retired key stays published beyond the longest life of an ID Token, for caches and clocks
 const retirementMargin = 3600;
 
 /** Opens the ring; the first of several instances makes the first keys, the others read them. */
-export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRingOptions): Promise<KeyRing> {
+export async function openKeyRing({ store, secretBox, idTokenLifetime, onEvent }: KeyRingOptions): Promise<KeyRing> {
   let rows: SigningKeyRow[] = [];
   let clockOffset = 0;
+  let turns = 0;
+  let lastTurn = 0;
   const opened = new Map<string, CryptoKey>();
   let jwks: { keys: JWK[] } = { keys: [] };
 
@@ -60,13 +81,18 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRing
   const current = (alg: KeyAlgorithm) => rows.find((row) => row.alg === alg && row.activeAt.getTime() <= now());
 
   async function read(): Promise<void> {
+    const turn = ++turns;
     const found = await store.signingKeys.list();
+    const offset = found.now.getTime() - Date.now();
     for (const row of found.keys) {
       if (opened.has(row.kid)) continue;
       const jwk = JSON.parse(openKey(row)) as JWK;
       opened.set(row.kid, (await importJWK(jwk, row.alg)) as CryptoKey);
     }
-    clockOffset = found.now.getTime() - Date.now();
+    // of two readings at once the first to begin may be the last to end: it would bring a withdrawn key back
+    if (turn < lastTurn) return;
+    lastTurn = turn;
+    clockOffset = offset;
     rows = found.keys;
     jwks = { keys: rows.map((row) => row.publicJwk as JWK) };
     for (const kid of opened.keys()) if (!rows.some((row) => row.kid === kid)) opened.delete(kid);
@@ -99,6 +125,34 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRing
     });
     await keys.retire(alg, { lead, idTokenLifetime, margin: retirementMargin }, kid);
     return kid;
+  }
+
+  /** Changes the ring under its lock, with the event of the audit trail that `work` returns, if it did anything. */
+  async function change(
+    by: Actor,
+    work: (repositories: Repositories) => Promise<Pick<AuditEvent, 'type' | 'detail'> | undefined>,
+  ): Promise<void> {
+    const event = await store.transaction(async (repositories) => {
+      await repositories.signingKeys.lock();
+      await repositories.signingKeys.deleteExpired();
+      const done = await work(repositories);
+      if (!done) return undefined;
+      const recorded: AuditEvent = { ...done, ...by, outcome: 'success' };
+      await repositories.auditEvents.insert(recorded);
+      return recorded;
+    });
+    await read();
+    if (event) onEvent?.(event);
+  }
+
+  async function addAll(
+    algorithms: readonly KeyAlgorithm[],
+    lead: number,
+    { signingKeys }: Repositories,
+  ): Promise<string[]> {
+    const kids: string[] = [];
+    for (const alg of algorithms) kids.push(await add(alg, Math.max(lead, minimumLead), signingKeys));
+    return kids;
   }
 
   const ring: KeyRing = {
@@ -136,16 +190,43 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRing
       });
       await read();
     },
-    async rotate({ lead, algorithms = keyAlgorithms }) {
-      const kids = await store.transaction(async (repositories) => {
-        await repositories.signingKeys.lock();
-        await repositories.signingKeys.deleteExpired();
-        const added: string[] = [];
-        for (const alg of algorithms) added.push(await add(alg, Math.max(lead, minimumLead), repositories.signingKeys));
-        return added;
+    async rotate({ lead, algorithms = keyAlgorithms, by }) {
+      let kids: string[] = [];
+      await change(by, async (repositories) => {
+        kids = await addAll(algorithms, lead, repositories);
+        return { type: 'keys.rotated', detail: { kids } };
       });
-      await read();
       return kids;
+    },
+    async rotateDue({ interval, lead }) {
+      let kids: string[] = [];
+      if (interval === 0 || (await store.signingKeys.findDue(interval)).length === 0) return kids;
+      await change(schedule, async (repositories) => {
+        // another instance may have done it while this one waited for the lock
+        kids = await addAll(await repositories.signingKeys.findDue(interval), lead, repositories);
+        return kids.length > 0 ? { type: 'keys.rotated', detail: { kids } } : undefined;
+      });
+      return kids;
+    },
+    async withdraw(kid, by) {
+      await read();
+      const leaving = rows.find((row) => row.kid === kid);
+      const next = rows.findLast((row) => row.alg === leaving?.alg && row.activeAt.getTime() > now());
+      // after a rotation at once: its key is about to take over
+      const wait = next ? next.activeAt.getTime() - now() : Infinity;
+      if (leaving && current(leaving.alg) === leaving && wait <= minimumLead * 1000) await delay(wait + 100);
+      await change(by, async ({ signingKeys }) => {
+        const found = await signingKeys.list();
+        const key = found.keys.find((row) => row.kid === kid);
+        if (!key) throw notFound('there is no such key');
+        const signing = found.keys.find((row) => row.alg === key.alg && row.activeAt <= found.now);
+        if (signing === key)
+          throw conflict(`this key signs with ${key.alg}: make one at once that takes its place, then withdraw it`);
+        await signingKeys.delete(kid);
+        // without the key that was to follow it, the one that signs has no end
+        await signingKeys.keepNewest(key.alg);
+        return { type: 'keys.withdrawn', detail: { kid, alg: key.alg } };
+      });
     },
   };
   await ring.refresh();

@@ -1,11 +1,13 @@
 // The token service: it mints everything that the service issues, and is the only door to keys.
 import type { SecretBox } from '../crypto/secret-box.ts';
-import { isPublicClient } from '../oauth/client-metadata.ts';
+import { type IdTokenSigningAlgorithm, isPublicClient } from '../oauth/client-metadata.ts';
 import { releasedClaims } from '../oauth/claims.ts';
 import { splitScope } from '../oauth/scope.ts';
 import type { Authorization } from '../repositories/authorization-codes.ts';
 import type { Client } from '../repositories/clients.ts';
-import { type IdTokenKey, isOwnJwt, mintIdToken, readIdTokenHint, verifyIdToken } from './id-token.ts';
+import { encryptFor, findRecipient, type Recipient } from './client-encryption.ts';
+import type { ClientKeys } from './client-keys.ts';
+import { isOwnJwt, mintIdToken, mintUserinfo, readIdTokenHint, type ResponseKey, verifyIdToken } from './id-token.ts';
 import type { KeyRing } from './key-ring.ts';
 
 export interface TokenServiceOptions {
@@ -13,6 +15,7 @@ export interface TokenServiceOptions {
   keyRing: KeyRing;
   secretBox: SecretBox;
   findClient: (clientId: string) => Promise<Client | undefined>;
+  clientKeys: ClientKeys;
   lifetimes: {
     authorizationCode: number;
     accessToken: number;
@@ -38,11 +41,10 @@ export function createTokenService(options: TokenServiceOptions) {
     return client && clientSecret(client);
   }
 
-  function idTokenKey(client: Client): IdTokenKey {
-    const alg = client.metadata.id_token_signed_response_alg;
+  function responseKey(client: Client, alg: IdTokenSigningAlgorithm): ResponseKey {
     if (alg !== 'HS256') return { alg };
     const secret = clientSecret(client);
-    if (!secret) throw new Error('a client with HS256 ID Tokens has no stored secret');
+    if (!secret) throw new Error('a client with HS256 signatures has no stored secret');
     return { alg, secret };
   }
 
@@ -66,21 +68,34 @@ export function createTokenService(options: TokenServiceOptions) {
     /** Public clients' refresh tokens rotate always (RFC 9700 4.14.2). */
     rotates: (client: Client): boolean => isPublicClient(client.metadata) || options.rotateConfidential,
     /**
+     * Whom the client's ID Tokens are encrypted for; undefined where they are not. Asked before a code or a token is
+     * used up: the client's keys may be out of reach.
+     * @throws OAuthError temporarily_unavailable or invalid_request
+     */
+    idTokenRecipient: (client: Client): Promise<Recipient | undefined> =>
+      findRecipient(options.clientKeys, client.metadata, 'id_token'),
+    /**
      * An ID Token for an authorization. With an access token at hand, or a code for one, the claims of the scopes stay at UserInfo, but for
      * those of the scope `scope` (decisions section 5).
      */
-    idToken(
+    async idToken(
       client: Client,
-      authorization: Pick<Authorization, 'sid' | 'scope' | 'authTime' | 'amr' | 'user'>,
-      issued: { at: Date; accessToken?: string | undefined; code?: string | undefined; nonce?: string | undefined },
+      authorization: Pick<Authorization, 'sid' | 'subject' | 'scope' | 'authTime' | 'amr' | 'user'>,
+      issued: {
+        at: Date;
+        recipient: Recipient | undefined;
+        accessToken?: string | undefined;
+        code?: string | undefined;
+        nonce?: string | undefined;
+      },
     ): Promise<string> {
       const scopes = splitScope(authorization.scope);
       const alone = issued.accessToken === undefined && issued.code === undefined;
       const carried = alone ? scopes : scopes.filter((scope) => scope === 'scope');
-      return mintIdToken(keyRing, idTokenKey(client), {
+      const signed = await mintIdToken(keyRing, responseKey(client, client.metadata.id_token_signed_response_alg), {
         issuer,
         clientId: client.clientId,
-        sub: authorization.user.sub,
+        sub: authorization.subject,
         sid: authorization.sid,
         authTime: authorization.authTime,
         amr: authorization.amr,
@@ -91,6 +106,21 @@ export function createTokenService(options: TokenServiceOptions) {
         lifetime: this.lifetimes(client).idToken,
         claims: releasedClaims(authorization.user, carried),
       });
+      return issued.recipient ? encryptFor(issued.recipient, signed, 'jwt') : signed;
+    },
+    /**
+     * A UserInfo response as a JWT: signed, encrypted, or signed and then encrypted, as the client registered it (Core 5.3.2).
+     * @throws OAuthError temporarily_unavailable or invalid_request
+     */
+    async userinfo(client: Client, claims: { sub: string } & Record<string, unknown>): Promise<string> {
+      const { metadata, clientId } = client;
+      const recipient = await findRecipient(options.clientKeys, metadata, 'userinfo');
+      const alg = metadata.userinfo_signed_response_alg;
+      const signed = alg && (await mintUserinfo(keyRing, responseKey(client, alg), issuer, clientId, claims));
+      if (!recipient) return signed!;
+      return signed
+        ? encryptFor(recipient, signed, 'jwt')
+        : encryptFor(recipient, JSON.stringify({ ...claims, iss: issuer, aud: clientId }), 'claims');
     },
     /** An ID Token of ours, expired or not; undefined for anything else. */
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),

@@ -63,7 +63,7 @@ describe.each(documents)('%s', (path) => {
   test('holds what the standard requires (OpenID Connect Discovery 3)', async () => {
     const { body } = await read(service, path);
     expect(body).toMatchObject({
-      subject_types_supported: ['public'],
+      subject_types_supported: ['public', 'pairwise'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
       request_uri_parameter_supported: false,
@@ -74,6 +74,11 @@ describe.each(documents)('%s', (path) => {
       grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
       scopes_supported: ['openid', 'profile', 'email', 'address', 'phone', 'scope', 'offline_access'],
       id_token_signing_alg_values_supported: ['RS256', 'ES256', 'EdDSA', 'PS256', 'HS256'],
+      id_token_encryption_alg_values_supported: ['RSA-OAEP-256', 'ECDH-ES'],
+      id_token_encryption_enc_values_supported: ['A128CBC-HS256', 'A256GCM'],
+      userinfo_signing_alg_values_supported: ['RS256', 'ES256', 'EdDSA', 'PS256', 'HS256'],
+      userinfo_encryption_alg_values_supported: ['RSA-OAEP-256', 'ECDH-ES'],
+      userinfo_encryption_enc_values_supported: ['A128CBC-HS256', 'A256GCM'],
       token_endpoint_auth_methods_supported: [
         'client_secret_basic',
         'client_secret_post',

@@ -82,7 +82,7 @@ const refusals: [string, Record<string, unknown>, string][] = [
   ['an unknown grant type', { grant_types: ['password'] }, 'invalid_client_metadata'],
   ['an unknown method', { token_endpoint_auth_method: 'tls_client_auth' }, 'invalid_client_metadata'],
   ['unsigned ID Tokens', { id_token_signed_response_alg: 'none' }, 'invalid_client_metadata'],
-  ['pairwise subjects', { subject_type: 'pairwise' }, 'invalid_client_metadata'],
+  ['an unknown subject type', { subject_type: 'transient' }, 'invalid_client_metadata'],
   ['an unknown scope', { scope: 'openid root' }, 'invalid_client_metadata'],
   [
     'keys by value and by address',

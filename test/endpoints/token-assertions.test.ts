@@ -70,7 +70,9 @@ const claims = (client: TestClient, change: JWTPayload = {}): JWTPayload => ({
   ...change,
 });
 const signed = (payload: JWTPayload, pair: Pair, header: Record<string, unknown> = {}) =>
-  new SignJWT(payload).setProtectedHeader({ alg: pair.jwk.alg!, kid: pair.jwk.kid!, ...header }).sign(pair.privateKey);
+  new SignJWT(payload)
+    .setProtectedHeader({ alg: pair.jwk.alg!, ...(pair.jwk.kid && { kid: pair.jwk.kid }), ...header })
+    .sign(pair.privateKey);
 const hmac = (payload: JWTPayload, secret: string, alg = 'HS256') =>
   new SignJWT(payload).setProtectedHeader({ alg }).sign(new TextEncoder().encode(secret));
 const send = (assertion: string, form: Record<string, string> = {}, base = service.issuer): Promise<Answer> =>
@@ -179,14 +181,30 @@ describe('keys at a jwks_uri', () => {
   const publish = (...of: Pair[]) => {
     published = { ...published, status: 200, body: JSON.stringify({ keys: of.map((pair) => pair.jwk) }) };
   };
-  const tries = (pair: Pair) => async () => (await send(await signed(claims(fetched), pair))).status;
+  const unnamed = ({ privateKey, jwk: { kty, crv, x, y, alg } }: Pair): Pair => ({
+    privateKey,
+    jwk: { kty, crv, x, y, alg } as JWK,
+  });
+  const tries =
+    (pair: Pair, client = fetched) =>
+    async () =>
+      (await send(await signed(claims(client), pair))).status;
 
-  test('are fetched, and a rotated key is known without a restart or a minute of waiting (OpenID Connect Core 10.1.1)', async () => {
+  test('are fetched, and a rotated key is known without a restart or a minute of waiting, named or not (OpenID Connect Core 10.1.1)', async () => {
     const [first, second] = [await newPair('ES256', 'one'), await newPair('ES256', 'two')];
-    publish(first);
+    const [plain, plainSecond] = [unnamed(await newPair('ES256', '')), unnamed(await newPair('ES256', ''))];
+    const other = await service.createClient({
+      ...grants,
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks_uri: `http://127.0.0.1:${keyServerPort}/unnamed`,
+    });
+    publish(first, plain);
     expect(await tries(first)()).toBe(200);
-    publish(first, second);
-    await eventually(tries(second), (status) => status === 200, 10_000);
+    expect(await tries(plain, other)()).toBe(200);
+    publish(first, second, plainSecond);
+    const known = (status: number) => status === 200;
+    await Promise.all([eventually(tries(second), known, 10_000), eventually(tries(plainSecond, other), known, 10_000)]);
+    expect(await tries(plain, other)()).toBe(401);
     expect(await tries(first)()).toBe(200);
   });
 

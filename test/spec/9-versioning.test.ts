@@ -13,7 +13,7 @@ test('9 OpenID Connect Core 1.0: discovery holds every required member, for the 
   for (const member of ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri'])
     expect(document[member]).toMatch(`${service().issuer}/`);
   expect(document['scopes_supported']).toContain('openid');
-  expect(document['subject_types_supported']).toEqual(['public']);
+  expect(document['subject_types_supported']).toEqual(['public', 'pairwise']);
   expect(document['id_token_signing_alg_values_supported']).toContain('RS256');
 });
 

@@ -5,8 +5,14 @@ import { clientView } from '../../http/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
 import { clientChangeShape } from '../../oauth/administration.ts';
-import { clientMetadataShape, parseClientMetadata, registrableFields } from '../../oauth/client-metadata.ts';
+import {
+  type ClientMetadata,
+  clientMetadataShape,
+  parseClientMetadata,
+  registrableFields,
+} from '../../oauth/client-metadata.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
 import { adminRoute, byId } from './route.ts';
@@ -59,8 +65,9 @@ export const clientRoutes = [
     documentedBody: clientMetadataShape.extend(clientChangeShape.shape),
     status: 201,
     answer: 'NewClient',
-    async handle({ administration, secretBox }, { body, by }) {
+    async handle({ administration, secretBox, checkSector }, { body, by }) {
       const metadata = parseClientMetadata(body, { admin: true });
+      await checkSector(metadata);
       const clientId = randomId();
       const credentials = newCredentials(secretBox, clientId, metadata);
       await administration.createClient(by, {
@@ -102,12 +109,24 @@ export const clientRoutes = [
     body: () => clientChangeShape,
     documentedBody: z.strictObject({ ...metadataChange, ...clientChangeShape.shape }),
     answer: 'ChangedClient',
-    async handle({ clients, administration, secretBox }, { params: { id }, body, by }) {
+    async handle({ store, clients, administration, secretBox, checkSector }, { params: { id }, body, by }) {
       const known = [...registrableFields, ...Object.keys(clientChangeShape.shape)];
       const unknown = Object.keys(body).find((member) => !known.includes(member));
       if (unknown !== undefined)
         throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is not known here`);
       const fields = Object.entries(body).filter(([member]) => registrableFields.includes(member));
+      // null takes a member away, as in RFC 7396
+      const metadataOf = (client: Client): ClientMetadata =>
+        parseClientMetadata(
+          Object.fromEntries(
+            Object.entries({ ...client.metadata, ...Object.fromEntries(fields) }).filter(([, value]) => value !== null),
+          ),
+          { admin: true },
+        );
+      // the document is fetched before the client is locked
+      const looked = fields.length > 0 ? await store.clients.find(id) : undefined;
+      const foreseen = looked && metadataOf(looked);
+      if (looked && foreseen && needsSectorCheck(foreseen, looked.metadata)) await checkSector(foreseen);
       let newSecret: string | undefined;
       let changed: Client = await administration.changeClient(by, id, (client) => {
         if (body.status === 'enabled' && client.status === 'disabled' && body.version !== client.version) {
@@ -115,15 +134,13 @@ export const clientRoutes = [
         }
         const change = changeOf(body);
         if (fields.length === 0) return change;
-        const merged = { ...client.metadata, ...Object.fromEntries(fields) };
-        // null takes a member away, as in RFC 7396
-        change.metadata = parseClientMetadata(
-          Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)),
-          { admin: true },
-        );
-        const issued = secretFor(secretBox, client, change.metadata);
+        const metadata = metadataOf(client);
+        if (needsSectorCheck(metadata, client.metadata) && needsSectorCheck(metadata, foreseen)) {
+          throw conflict('the client changed meanwhile: try again');
+        }
+        const issued = secretFor(secretBox, client, metadata);
         newSecret = issued?.newSecret;
-        return { ...change, credentials: issued?.credentials };
+        return { ...change, metadata, credentials: issued?.credentials };
       });
       if (body.status === 'disabled' && changed.status === 'enabled')
         changed = await administration.disableClient(by, id);

@@ -5,6 +5,7 @@ import { pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
 import { isEventId } from '../../repositories/audit-view.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import { keyAlgorithms } from '../../tokens/key-ring.ts';
 import { adminRoute } from './route.ts';
 
 const moment = z.iso.datetime({ offset: true });
@@ -23,7 +24,11 @@ const registrationToken = z.strictObject({
     .max(366 * 86_400)
     .optional(),
 });
-const rotation = z.strictObject({ immediate: z.boolean().optional() });
+const rotation = z.strictObject({
+  immediate: z.boolean().optional(),
+  algorithms: z.array(z.enum(keyAlgorithms)).min(1).max(keyAlgorithms.length).optional(),
+});
+const byKid = z.object({ kid: text(64) });
 
 export const operationRoutes = [
   adminRoute({
@@ -68,14 +73,22 @@ export const operationRoutes = [
     path: '/admin/api/keys',
     tag: 'keys',
     summary:
-      'Makes a new signing key of each algorithm, which signs once everybody knows it, or at once with immediate',
+      'Makes a new signing key of each algorithm, or of those in algorithms, which signs once everybody knows it, or at once with immediate',
     body: () => rotation,
     status: 201,
     answer: 'Keys',
-    async handle({ administration, config, keyRing }, { body: { immediate }, by }) {
-      const kids = await keyRing.rotate({ lead: immediate ? 0 : config.lifetimes.keyPublicationLead });
-      await administration.keysRotated(by, kids);
+    async handle({ config, keyRing }, { body: { immediate, algorithms }, by }) {
+      const lead = immediate ? 0 : config.lifetimes.keyPublicationLead;
+      await keyRing.rotate({ lead, algorithms: algorithms && [...new Set(algorithms)], by });
       return { keys: keyRing.keys.map(keyView) };
     },
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: '/admin/api/keys/:kid',
+    tag: 'keys',
+    summary: 'Withdraws a signing key at once, as when it leaked: what it signed is not accepted any more',
+    params: byKid,
+    handle: ({ keyRing }, { params: { kid }, by }) => keyRing.withdraw(kid, by),
   }),
 ];

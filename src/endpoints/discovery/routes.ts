@@ -17,7 +17,11 @@ export interface Capabilities {
   claims: readonly string[];
   clientAuthenticationMethods: readonly string[];
   assertionAlgorithms: readonly string[];
-  idTokenAlgorithms: readonly string[];
+  /** Of ID Tokens and UserInfo alike. */
+  signingAlgorithms: readonly string[];
+  keyManagementAlgorithms: readonly string[];
+  contentEncryptionAlgorithms: readonly string[];
+  subjectTypes: readonly string[];
   acrValues: readonly string[];
   locales: readonly string[];
   /** How a registration may be answered (draft-dellaert-oauth-approval-based-dcr); in the OAuth server metadata only. */
@@ -54,8 +58,13 @@ function openidConfiguration(issuer: string, capabilities: Capabilities): Record
     response_modes_supported: capabilities.responseModes,
     grant_types_supported: capabilities.grantTypes,
     acr_values_supported: capabilities.acrValues,
-    subject_types_supported: ['public'],
-    id_token_signing_alg_values_supported: capabilities.idTokenAlgorithms,
+    subject_types_supported: capabilities.subjectTypes,
+    id_token_signing_alg_values_supported: capabilities.signingAlgorithms,
+    id_token_encryption_alg_values_supported: capabilities.keyManagementAlgorithms,
+    id_token_encryption_enc_values_supported: capabilities.contentEncryptionAlgorithms,
+    userinfo_signing_alg_values_supported: capabilities.signingAlgorithms,
+    userinfo_encryption_alg_values_supported: capabilities.keyManagementAlgorithms,
+    userinfo_encryption_enc_values_supported: capabilities.contentEncryptionAlgorithms,
     token_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
     token_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,

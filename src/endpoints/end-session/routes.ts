@@ -32,16 +32,15 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
     if (!matchesRedirectUri(registered, ending.redirectUri)) throw invalidRequest('redirect_uri is not registered');
     if (ending.all && !client.firstParty) throw invalidRequest('all is for first-party clients only');
     const session = await sessions.find(request, reply);
-    // unknown, ended and another's sid look alike (security requirement R74)
-    const named =
-      session && (ending.sid ?? session.sid) === session.sid && (ending.sub ?? session.user.sub) === session.user.sub;
     const ended = await store.transaction(async (repositories) => {
       if (
         !(await repositories.clients.useAssertion(client.clientId, digest('end-session', ending.jti), ending.expiresAt))
       )
         return 'replayed';
-      if (!session || !named) return 'no-session';
-      if (!(await repositories.clientSessions.takesPart(session.id, client.clientId))) return 'no-session';
+      // unknown, ended and another's sid or sub look alike (security requirement R74)
+      const subject = session && (await repositories.clientSessions.findSubject(session.id, client.clientId));
+      if (!session || subject === undefined) return 'no-session';
+      if ((ending.sid ?? session.sid) !== session.sid || (ending.sub ?? subject) !== subject) return 'no-session';
       if (ending.all) await repositories.sessions.end(session.id);
       else await repositories.clientSessions.end(session.id, client.clientId);
       await audit(

@@ -24,6 +24,8 @@ interface Known {
   issuedAt: Date;
   expiresAt: Date;
   user: User | undefined;
+  /** By which the client of the token knows the user. */
+  subject: string | undefined;
   sid: string | undefined;
   authTime: Date | undefined;
   amr: string[] | undefined;
@@ -49,7 +51,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
       if (config.introspectionMalformed === 'inactive') return inactive;
       throw new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
     }
-    return found && mayKnow(caller, found) ? describe(found) : inactive;
+    return found && mayKnow(caller, found) ? describe(found, await subjectFor(caller, found)) : inactive;
   });
 
   /** The live token behind a text; `malformed`, without asking the database, for what we could never have issued. */
@@ -88,6 +90,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
       issuedAt: content.issuedAt,
       expiresAt: content.expiresAt,
       user: session.user,
+      subject: content.sub,
       sid: content.sid,
       authTime: content.authTime,
       amr: session.amr,
@@ -95,15 +98,23 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
     };
   }
 
-  function describe(token: Known): Record<string, unknown> {
+  /** Each client knows a user by its own subject only: a resource server by the one that it would be told itself. */
+  async function subjectFor(caller: Client, { clientId, user, subject }: Known): Promise<string> {
+    if (!user || subject === undefined) return clientId;
+    if (caller.clientId === clientId) return subject;
+    return (await store.pairwiseSubjects.obtain(caller.metadata, user.sub)) ?? user.sub;
+  }
+
+  function describe(token: Known, sub: string): Record<string, unknown> {
     const { user } = token;
-    const scopes = splitScope(token.scope);
+    const released = user ? releasedClaims(user, splitScope(token.scope)) : {};
     return {
       active: true,
       client_id: token.clientId,
-      username: user?.username,
+      // the name is everybody's for the user: a pairwise client gets it with the scopes that release it only
+      username: user && (sub === user.sub || released['preferred_username'] !== undefined) ? user.username : undefined,
       scope: token.scope,
-      sub: user?.sub ?? token.clientId,
+      sub,
       aud: token.audience,
       iss: config.issuer,
       exp: Math.floor(token.expiresAt.getTime() / 1000),
@@ -111,7 +122,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
       token_type: 'Bearer',
       extension_field: token.kind,
       extended_claims: {
-        ...(user && releasedClaims(user, scopes)),
+        ...released,
         ...(token.authTime && {
           auth_time: Math.floor(token.authTime.getTime() / 1000),
           acr: passwordAcr,

@@ -9,9 +9,10 @@ import { onlyJson } from '../../http/form-body.ts';
 import { clientAddress, networkOf } from '../../http/network.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import { parseClientMetadata } from '../../oauth/client-metadata.ts';
+import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import { standardScopes } from '../../oauth/scope.ts';
+import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { Client } from '../../repositories/clients.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
@@ -31,7 +32,7 @@ interface Answer {
 const clientPath = z.object({ clientId: text(255) });
 
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, clients, secretBox, audit, limits, authenticateRegistrant } = options;
+  const { config, store, clients, secretBox, audit, limits, checkSector, authenticateRegistrant } = options;
   const deferred = createDeferredRegistration(options);
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
@@ -62,6 +63,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     }
     refuseForeignMembers(body);
     const metadata = parseClientMetadata(body);
+    await checkSectorOf(request, metadata, held.metadata);
     const { client, newSecret } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(held.clientId);
       if (!current) throw invalidToken('the registration is gone');
@@ -135,10 +137,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
   ): Promise<Answer> {
     const metadata = parseClientMetadata(withoutAdministratorScopes(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
-    if (!trusted) {
-      const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
-      if (wait > 0) throw busy(`too many registrations from this network: wait ${wait} seconds`, 429, wait);
-    }
+    if (!trusted) await countRegistration(request);
     const { registrationsWaiting } = config.limits;
     if (
       !approvedBy &&
@@ -147,6 +146,8 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     ) {
       throw busy('too many registrations wait for an administrator: try again later', 503, 3600);
     }
+    // last, so that nobody makes the service fetch without a limit
+    await checkSector(metadata);
     const clientId = randomId();
     const credentials = newCredentials(secretBox, clientId, metadata);
     const key = idempotencyKey(request, body);
@@ -193,6 +194,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
     const metadata = parseClientMetadata(withoutAdministratorScopes(body));
+    await checkSectorOf(request, metadata, known.metadata);
     const { client, shown } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');
@@ -207,6 +209,23 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     });
     clients.forget(client.clientId);
     return registrationResponse(config, client, shown);
+  }
+
+  /** Counts against the limit of the network. @throws OAuthError temporarily_unavailable */
+  async function countRegistration(request: FastifyRequest): Promise<void> {
+    const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
+    if (wait > 0) throw busy(`too many registrations from this network: wait ${wait} seconds`, 429, wait);
+  }
+
+  /** The sector of an update, where it changed; the fetch counts as a registration does. */
+  async function checkSectorOf(
+    request: FastifyRequest,
+    metadata: ClientMetadata,
+    current: ClientMetadata,
+  ): Promise<void> {
+    if (!needsSectorCheck(metadata, current)) return;
+    await countRegistration(request);
+    await checkSector(metadata);
   }
 
   /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof. */

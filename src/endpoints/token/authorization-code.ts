@@ -48,6 +48,7 @@ export function authorizationCodeGrant({
       const refreshToken = client.metadata.grant_types.includes('refresh_token')
         ? newOpaqueToken('refresh_token')
         : undefined;
+      const recipient = await tokens.idTokenRecipient(client);
       const handle = client.metadata.uma_profile ? newOpaqueToken('client_session_handle') : undefined;
       const result = await store.authorizationCodes.redeem({
         codeHash,
@@ -97,6 +98,7 @@ export function authorizationCodeGrant({
       if (splitScope(authorization.scope).includes('openid')) {
         response.id_token = await tokens.idToken(client, authorization, {
           at: issuedAt,
+          recipient,
           accessToken: accessToken.token,
           nonce: authorization.nonce,
         });

@@ -34,6 +34,7 @@ export function refreshTokenGrant({
       if (parameters.scope !== undefined && !isScope(parameters.scope))
         throw invalidScope('scope must be a list of scope values');
       const lifetimes = tokens.lifetimes(client);
+      const recipient = await tokens.idTokenRecipient(client);
       const accessToken = newOpaqueToken('access_token');
       const successor = newOpaqueToken('refresh_token');
       const result = await store.refreshTokens.rotate({
@@ -70,6 +71,7 @@ export function refreshTokenGrant({
         // no nonce: it belongs to the authentication request (Core 12.2)
         response.id_token = await tokens.idToken(client, authorization, {
           at: issuedAt,
+          recipient,
           accessToken: accessToken.token,
         });
       }

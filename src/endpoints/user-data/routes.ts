@@ -37,8 +37,8 @@ export async function userDataEndpoint(app: FastifyInstance, options: ServerOpti
   });
 
   const info = async (request: FastifyRequest) => {
-    const { user, scopes } = await allow(request);
-    return { sub: user.sub, ...releasedClaims(user, scopes) };
+    const { user, subject, scopes } = await allow(request);
+    return { ...releasedClaims(user, scopes), sub: subject };
   };
   app.get('/user/:sub/info', info);
   app.post('/user/:sub/info', info);
@@ -49,16 +49,16 @@ export async function userDataEndpoint(app: FastifyInstance, options: ServerOpti
         headers: { 'www-authenticate': 'Bearer realm="gatehouse"' },
       });
     }
-    const { user, scopes } = await allow(request);
+    const { user, subject, scopes } = await allow(request);
     if (!scopes.includes('scope')) throw insufficientScope('this needs the scope scope');
-    return { sub: user.sub, username: user.username, scope: user.groups };
+    return { sub: subject, username: user.username, scope: user.groups };
   });
 
   app.get('/user/:sub/settings', async (request, reply) => {
-    const { user, clientId } = await allow(request);
+    const { user, subject, clientId } = await allow(request);
     const { settings, version } = await store.userSettings.find(user.sub, clientId);
     reply.header('etag', `"${version}"`);
-    return { sub: user.sub, client_id: clientId, settings };
+    return { sub: subject, client_id: clientId, settings };
   });
 
   app.put('/user/:sub/settings', { bodyLimit: settingsBody }, async (request, reply) => {

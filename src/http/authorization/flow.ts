@@ -49,6 +49,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     const offline = code !== undefined && scope.includes('offline_access');
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
     const lives = tokens.lifetimes(client);
+    const recipient = wanted.idToken ? await recipientOf(request, authorization, transaction) : undefined;
+    const subject = await store.pairwiseSubjects.obtain(client.metadata, session.user.sub);
     const issuedAt = await store.authorizationCodes.issue({
       codeHash: code?.hash,
       accessTokenHash: accessToken?.hash,
@@ -61,6 +63,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       nonce: authorization.nonce,
       codeChallenge: authorization.codeChallenge,
       audience: authorization.audience,
+      subject,
       lifetime: lives.authorizationCode,
       accessTokenLifetime: lives.accessToken,
       clientSessionLifetime: Math.max(
@@ -90,12 +93,13 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         client,
         {
           sid: session.sid,
+          subject: subject ?? session.user.sub,
           scope: granted.join(' '),
           authTime: session.authTime,
           amr: session.amr,
           user: session.user,
         },
-        { at: issuedAt, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
+        { at: issuedAt, recipient, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
       );
     }
     request.log.info(
@@ -104,6 +108,22 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     );
     sendAuthorizationResponse(request, reply, pages, config.issuer, target, response);
     return true;
+  }
+
+  /** The key that the client's ID Token is encrypted to, before anything is issued; without it the client gets an error. */
+  async function recipientOf(
+    request: FastifyRequest,
+    { client, target }: TrustedRequest,
+    transaction: Transaction | undefined,
+  ) {
+    try {
+      return await tokens.idTokenRecipient(client);
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      request.log.info({ client_id: client.clientId, err: error.cause }, error.description);
+      if (transaction) await store.authorizationRequests.delete(transaction.idHash);
+      throw new AuthorizationError(target, error.code, error.description);
+    }
   }
 
   async function stepOf(
@@ -123,7 +143,11 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
           description: 'id_token_hint is not an ID Token of this issuer',
         };
       }
+      const hinted = await clients.find(hint.clientId);
       hintedSub = hint.sub;
+      // a subject that its sector does not know is left as it is: no user's
+      if (hinted?.metadata.subject_type === 'pairwise')
+        hintedSub = (await store.pairwiseSubjects.findUser(hinted.metadata, hint.sub))?.sub ?? hint.sub;
     }
     return nextStep({
       prompts: authorization.prompts,

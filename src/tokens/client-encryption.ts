@@ -1,0 +1,84 @@
+// Encryption to a client's own key: of ID Tokens and UserInfo responses (OpenID Connect Core 10.2, RFC 7516).
+import { CompactEncrypt, type CryptoKey, importJWK, type JWK } from 'jose';
+import type { ClientMetadata, EncryptedResponse } from '../oauth/client-metadata.ts';
+import { invalidRequest, OAuthError } from '../oauth/errors.ts';
+import {
+  type ContentEncryptionAlgorithm,
+  encryptionKeys,
+  type KeyManagementAlgorithm,
+} from '../oauth/response-encryption.ts';
+import { FetchRefused } from '../outbound/guarded-fetch.ts';
+import type { ClientKeys } from './client-keys.ts';
+
+/** A key of a client with the algorithms that it registered. */
+export interface Recipient {
+  alg: KeyManagementAlgorithm;
+  enc: ContentEncryptionAlgorithm;
+  kid: string | undefined;
+  key: CryptoKey;
+}
+
+/**
+ * The client's key for one kind of response; undefined where that is not encrypted.
+ * @throws OAuthError temporarily_unavailable when its jwks_uri cannot be read, invalid_request when no key there will do
+ */
+export async function findRecipient(
+  clientKeys: ClientKeys,
+  metadata: ClientMetadata,
+  response: EncryptedResponse,
+): Promise<Recipient | undefined> {
+  const alg = metadata[`${response}_encrypted_response_alg`];
+  const enc = metadata[`${response}_encrypted_response_enc`];
+  if (alg === undefined || enc === undefined) return undefined;
+  try {
+    for (const fresh of [false, true]) {
+      // a key that the client published since we read its set is in the fresh one
+      const { keys } = await clientKeys(metadata, fresh);
+      for (const jwk of encryptionKeys(keys, alg)) {
+        const recipient = await open(jwk, alg, enc);
+        if (recipient) return recipient;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof FetchRefused)) throw error;
+    throw new OAuthError(
+      'temporarily_unavailable',
+      'the key set at jwks_uri of the client cannot be read, and its answers are encrypted: try again in a moment',
+      503,
+      { cause: error, headers: { 'retry-after': '5' } },
+    );
+  }
+  throw invalidRequest(`the key set of the client has no key that ${response}_encrypted_response_alg can encrypt to`);
+}
+
+/** A key that has proven to be one; undefined otherwise: what a client publishes is anything. */
+async function open(
+  { kty, n, e, crv, x, y, kid }: JWK,
+  alg: KeyManagementAlgorithm,
+  enc: ContentEncryptionAlgorithm,
+): Promise<Recipient | undefined> {
+  try {
+    const key = await importJWK({ kty, n, e, crv, x, y } as JWK, alg);
+    if (key instanceof Uint8Array) return undefined;
+    const recipient = { alg, enc, kid: typeof kid === 'string' ? kid : undefined, key };
+    // one that is too short (RFC 7518 4.3), too long or no key at all shows when it is used
+    await encryptFor(recipient, '', 'claims');
+    return recipient;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param content a signed JWT, to be nested (RFC 7519 11.2), or claims as JSON */
+export function encryptFor(recipient: Recipient, content: string, what: 'jwt' | 'claims'): Promise<string> {
+  const { alg, enc, kid, key } = recipient;
+  return new CompactEncrypt(new TextEncoder().encode(content))
+    .setProtectedHeader({
+      alg,
+      enc,
+      typ: 'JWT',
+      ...(what === 'jwt' && { cty: 'JWT' }),
+      ...(kid !== undefined && { kid }),
+    })
+    .encrypt(key);
+}

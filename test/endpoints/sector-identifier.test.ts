@@ -1,0 +1,208 @@
+// sector_identifier_uri: fetched while a client registers or changes, and refused unless it names every redirect URI (OpenID Connect Registration 5).
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { adminToken, type Answer, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+const redirectUris = ['https://one.example/callback', 'https://two.example/callback'];
+
+let service: TestService;
+let server: Server;
+let uri: string;
+/** What the sector's server answers, and how often it was asked. */
+let sector: { status: number; body: string; headers?: Record<string, string>; asked: number };
+beforeAll(async () => {
+  server = createServer((_request, response) => {
+    sector.asked++;
+    response.writeHead(sector.status, { 'content-type': 'application/json', ...sector.headers }).end(sector.body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  uri = `http://127.0.0.1:${port}/sector.json`;
+  service = await startTestService({ environment: { ...withoutLimits, OUTBOUND_ALLOW: `127.0.0.1:${port}` } });
+});
+afterAll(async () => {
+  await service?.stop();
+  server?.close();
+});
+beforeEach(() => {
+  sector = { status: 200, body: JSON.stringify(redirectUris), asked: 0 };
+});
+
+const metadata = () => ({ redirect_uris: redirectUris, subject_type: 'pairwise', sector_identifier_uri: uri });
+const register = (body: Record<string, unknown> = metadata()): Promise<Answer> =>
+  call(`${service.issuer}/register`, { body });
+
+describe('registration', () => {
+  test('with every redirect URI in the document succeeds, hosts of several names included (OpenID Connect Core 8.1)', async () => {
+    const answer = await register();
+    expect(answer).toMatchObject({ status: 201, body: { subject_type: 'pairwise', sector_identifier_uri: uri } });
+    expect(sector.asked).toBe(1);
+  });
+
+  test.each([
+    ['lacks one', 200, JSON.stringify(redirectUris.slice(1)), /hold every one of redirect_uris/],
+    ['has another spelling', 200, JSON.stringify(redirectUris.map((each) => `${each}/`)), /hold every one/],
+    ['is no array', 200, JSON.stringify({ redirect_uris: redirectUris }), /must be a JSON array/],
+    ['is null', 200, 'null', /must be a JSON array/],
+    ['is no JSON', 200, '<html>', /answer with 200 and a JSON array/],
+    ['is not there', 404, '', /answer with 200 and a JSON array/],
+    ['is longer than 64 KiB', 200, JSON.stringify([...redirectUris, 'x'.repeat(70_000)]), /answer with 200/],
+  ])(
+    'whose document %s is refused with a sentence that says why (OpenID Connect Registration 5)',
+    async (_what, status, body, why) => {
+      sector = { status, body, asked: 0 };
+      const answer = await register();
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_client_metadata', error_description: expect.stringMatching(why) },
+      });
+      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+    },
+  );
+
+  test('follows no redirect and asks no address that is not public (security A62, R47)', async () => {
+    sector = { status: 302, body: '', headers: { location: uri }, asked: 0 };
+    expect(await register()).toMatchObject({ status: 400, body: { error: 'invalid_client_metadata' } });
+    expect(sector.asked).toBe(1);
+    const said = new Set<unknown>();
+    for (const address of [
+      'http://127.0.0.1:1/sector.json',
+      'https://127.0.0.1:1/sector.json',
+      'https://169.254.169.254/',
+      'https://[::ffff:10.0.0.1]/',
+      'https://localhost:1/',
+    ]) {
+      const answer = await register({ ...metadata(), sector_identifier_uri: address });
+      expect(answer, address).toMatchObject({ status: 400, body: { error: 'invalid_client_metadata' } });
+      said.add(answer.body['error_description']);
+    }
+    expect(said.size).toBeLessThanOrEqual(2);
+    expect(sector.asked).toBe(1);
+  });
+
+  test('is checked for a public client that names one too (OpenID Connect Registration 2)', async () => {
+    sector.body = '[]';
+    expect(await register({ ...metadata(), subject_type: 'public' })).toMatchObject({ status: 400 });
+  });
+
+  test.each([
+    ['several hosts', { redirect_uris: redirectUris }, /several hosts/],
+    [
+      'a loopback address',
+      { redirect_uris: ['http://127.0.0.1/callback'], application_type: 'native' },
+      /https address/,
+    ],
+    ['a scheme', { redirect_uris: ['com.example.app:/callback'], application_type: 'native' }, /https address/],
+    ['no address', { redirect_uris: [], grant_types: ['client_credentials'] }, /https address/],
+    [
+      'a plain http address',
+      { sector_identifier_uri: 'http://one.example/sector.json' },
+      /sector_identifier_uri must be/,
+    ],
+  ])(
+    'of a pairwise client with %s and no good sector is refused (OpenID Connect Core 8.1)',
+    async (_what, change, why) => {
+      const answer = await register({
+        redirect_uris: ['https://one.example/callback'],
+        subject_type: 'pairwise',
+        ...change,
+      });
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_client_metadata', error_description: expect.stringMatching(why) },
+      });
+      expect(sector.asked).toBe(0);
+    },
+  );
+});
+
+describe('a change', () => {
+  let made: Answer['body'];
+  beforeEach(async () => {
+    made = (await register()).body;
+    sector.asked = 0;
+  });
+  const put = (change: Record<string, unknown>) =>
+    call(made['registration_client_uri'] as string, {
+      method: 'PUT',
+      token: made['registration_access_token'] as string,
+      body: { ...metadata(), client_id: made['client_id'], ...change },
+    });
+
+  test('of the redirect URIs or the sector is checked, another one asks nobody (RFC 7592 2.2)', async () => {
+    expect(await put({ client_name: 'Another' })).toMatchObject({ status: 200 });
+    expect(sector.asked).toBe(0);
+    const third = [...redirectUris, 'https://three.example/callback'];
+    expect(await put({ redirect_uris: third })).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_client_metadata' },
+    });
+    expect(sector.asked).toBe(1);
+    sector.body = JSON.stringify(third);
+    expect(await put({ redirect_uris: third })).toMatchObject({ status: 200 });
+    sector.body = '[]';
+    expect(await put({ redirect_uris: third, sector_identifier_uri: `${uri}?2` })).toMatchObject({ status: 400 });
+  });
+
+  test('by a repeated registration is checked too (decisions section 2)', async () => {
+    sector.body = '[]';
+    const repeat = (body: Record<string, unknown>) =>
+      call(`${service.issuer}/register`, { token: made['registration_access_token'] as string, body });
+    expect(await repeat({ ...metadata(), redirect_uris: ['https://three.example/callback'] })).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_client_metadata' },
+    });
+    expect(await repeat(metadata())).toMatchObject({ status: 200 });
+  });
+
+  test('by an administrator is checked too, and so is what an administrator makes (security R25)', async () => {
+    const token = await adminToken(service);
+    const clients = `${service.issuer}/admin/api/clients`;
+    sector.body = '[]';
+    const path = `${clients}/${made['client_id'] as string}`;
+    const refused = { status: 400, body: { error: 'invalid_client_metadata' } };
+    const body = { redirect_uris: ['https://three.example/callback'] };
+    expect(await call(path, { method: 'PATCH', token, body })).toMatchObject(refused);
+    expect(await call(clients, { token, body: metadata() })).toMatchObject(refused);
+    sector.body = JSON.stringify([...redirectUris, ...body.redirect_uris]);
+    expect(await call(path, { method: 'PATCH', token, body })).toMatchObject({ status: 200 });
+    expect(await call(clients, { token, body: metadata() })).toMatchObject({ status: 201 });
+  });
+});
+
+test('fetches count against the limit of registrations of a network (security R47)', async () => {
+  const limited = await startTestService({
+    environment: { LIMIT_REGISTRATION_PER_NETWORK: '3', OUTBOUND_ALLOW: new URL(uri).host },
+  });
+  try {
+    const { body: made } = await call(`${limited.issuer}/register`, { body: metadata() });
+    const put = (count: number) =>
+      call(made['registration_client_uri'] as string, {
+        method: 'PUT',
+        token: made['registration_access_token'] as string,
+        body: { ...metadata(), client_id: made['client_id'], sector_identifier_uri: `${uri}?${count}` },
+      });
+    expect([(await put(1)).status, (await put(2)).status, (await put(3)).status]).toEqual([200, 200, 429]);
+    expect(sector.asked).toBe(3);
+  } finally {
+    await limited.stop();
+  }
+});
+
+test('clients of several hosts with one document know a user by one subject (OpenID Connect Core 8.1)', async () => {
+  const user = await service.createUser();
+  const members = { subject_type: 'pairwise', sector_identifier_uri: uri };
+  const clients = await Promise.all(
+    redirectUris.map((each) => service.createClient({ ...members, redirect_uris: [each] })),
+  );
+  const subs = await Promise.all(
+    clients.map(async (client) => {
+      const { access_token: token } = await obtainTokens(service, client, user);
+      return (await call(`${service.issuer}/user/info`, { token })).body['sub'];
+    }),
+  );
+  expect(subs[0]).toBe(subs[1]);
+  expect(subs[0]).not.toBe(user.sub);
+});
