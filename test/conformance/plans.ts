@@ -227,10 +227,6 @@ export const skipped: Readonly<Record<string, string>> = {
 
 /** Modules whose feature is not there yet: no test is made of them. */
 export const awaited: readonly string[] = [
-  'oidcc-userinfo-rs256',
-  'oidcc-registration-sector-uri',
-  'oidcc-registration-sector-bad',
-  'oidcc-server-rotate-keys',
   'oidcc-request-uri-signed-rs256',
   'oidcc-claims-essential',
   ...[...thirdParty, ...session, ...frontChannel, ...backChannel],
