@@ -1,9 +1,8 @@
 // One module's relying party, as the suite plays it: a fresh browser, clients of its own, and the checks that run in every module.
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type JWK, SignJWT } from 'jose';
+import type { JWK } from 'jose';
 import { expect } from 'vitest';
-import type { Bed, KeyPair } from './bed/bed.ts';
-import { issuer } from './bed/bed.ts';
+import { type Bed, issuer } from './bed/bed.ts';
 import { Browser, type Page, type Visit } from './bed/browser.ts';
 import { forms } from './bed/html.ts';
 import { form, type HttpAnswer, mediaType } from './bed/network.ts';
@@ -11,21 +10,8 @@ import { checkDiscoveryAtStart, type Discovery } from './checks/discovery.ts';
 import { checkJsonError } from './checks/errors.ts';
 import { checkKeySet } from './checks/json-web-keys.ts';
 import { checkRegistration } from './checks/registration.ts';
+import { type Client, proofOf } from './client.ts';
 import type { Variant } from './plans.ts';
-
-export interface Client {
-  clientId: string;
-  clientSecret: string;
-  redirectUri: string;
-  authentication: Variant['authentication'];
-  /** As registered: what decides about its tokens. */
-  metadata: Record<string, unknown>;
-  /** Its registration's own address and token, for a dynamic client. */
-  configuration: { uri: string; token: string } | undefined;
-  key: KeyPair;
-  /** kid of its assertions, when its registered key has one. */
-  kid: string | undefined;
-}
 
 /** What came of an authorization request: what was asked on the way, and where the browser is now. */
 export interface Outcome {
@@ -187,40 +173,9 @@ export class RelyingParty {
     assertion: { audience?: string } = {},
   ): Promise<HttpAnswer> {
     const address = this.discovery.token_endpoint;
-    const send = (more: Record<string, string>, headers: Record<string, string> = {}) => {
-      const encoded = form({ ...fields, ...more });
-      return this.bed.network.send(address, {
-        method: 'POST',
-        ...encoded,
-        headers: { ...encoded.headers, ...headers },
-      });
-    };
-    const { clientId, clientSecret } = client;
-    switch (client.authentication) {
-      case 'client_secret_basic': {
-        // form-urlencoded before base64 (RFC 6749 2.3.1): every octet that can be is written as %XX
-        const credentials = `${percentEncode(clientId)}:${percentEncode(clientSecret)}`;
-        return send({}, { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` });
-      }
-      case 'client_secret_post':
-        return send({ client_id: clientId, client_secret: clientSecret });
-      case 'private_key_jwt': {
-        const now = Math.floor(Date.now() / 1000);
-        const jwt = await new SignJWT({ jti: randomUUID() })
-          .setProtectedHeader({ alg: 'RS256', ...(client.kid !== undefined && { kid: client.kid }) })
-          .setIssuer(clientId)
-          .setSubject(clientId)
-          .setAudience(assertion.audience ?? address)
-          .setNotBefore(now)
-          .setIssuedAt(now)
-          .setExpirationTime(now + 60)
-          .sign(client.key.privateKey);
-        return send({
-          client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-          client_assertion: jwt,
-        });
-      }
-    }
+    const proof = await proofOf(client, assertion.audience ?? address);
+    const { headers, body } = form({ ...fields, ...proof.fields });
+    return this.bed.network.send(address, { method: 'POST', body, headers: { ...headers, ...proof.headers } });
   }
 
   redeem(client: Client, code: string, more: Record<string, string> = {}, assertion = {}): Promise<HttpAnswer> {
@@ -281,10 +236,4 @@ export function json(answer: HttpAnswer): Record<string, unknown> {
 
 export function withoutKid(key: JWK): JWK {
   return Object.fromEntries(Object.entries(key).filter(([name]) => name !== 'kid'));
-}
-
-function percentEncode(text: string): string {
-  return [...Buffer.from(text)]
-    .map((octet) => (octet === 0x20 ? '+' : `%${octet.toString(16).toUpperCase().padStart(2, '0')}`))
-    .join('');
 }

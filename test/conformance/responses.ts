@@ -8,7 +8,8 @@ import { checkEntropy } from './checks/entropy.ts';
 import { checkErrorMembers } from './checks/errors.ts';
 import { checkIdToken, type IdToken } from './checks/id-token.ts';
 import { checkUserinfoJwt } from './checks/userinfo-jwt.ts';
-import { type Client, json, type Outcome, type RelyingParty } from './relying-party.ts';
+import type { Client } from './client.ts';
+import { json, type Outcome, type RelyingParty } from './relying-party.ts';
 
 /** Everything that one authorization gave. */
 export interface Grant {

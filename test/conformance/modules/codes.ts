@@ -4,7 +4,8 @@ import { checkEntropy } from '../checks/entropy.ts';
 import { checkJsonError } from '../checks/errors.ts';
 import { texts } from '../checks/discovery.ts';
 import { checkIdToken } from '../checks/id-token.ts';
-import { type Client, json, type RelyingParty } from '../relying-party.ts';
+import type { Client } from '../client.ts';
+import { json, type RelyingParty } from '../relying-party.ts';
 import { checkTokenResponse, checkUserinfo, type Grant, signIn } from '../responses.ts';
 import type { Modules } from './definition.ts';
 

@@ -4,7 +4,8 @@ import { SignJWT, UnsecuredJWT } from 'jose';
 import { expect } from 'vitest';
 import { checkErrorMembers } from '../checks/errors.ts';
 import { texts } from '../checks/discovery.ts';
-import type { Client, Outcome, RelyingParty } from '../relying-party.ts';
+import type { Client } from '../client.ts';
+import type { Outcome, RelyingParty } from '../relying-party.ts';
 import { complete, expectErrorPage, responseParameters, signIn } from '../responses.ts';
 import type { Module, Modules } from './definition.ts';
 

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { interactionErrors } from '../checks/errors.ts';
+import type { Client } from '../client.ts';
 import type { RelyingParty } from '../relying-party.ts';
 import { expectError, type Grant, signIn } from '../responses.ts';
 import type { Module, Modules } from './definition.ts';
@@ -53,10 +54,7 @@ async function staysSignedIn(
 }
 
 /** prompt=none is refused with an error, silently: nobody is signed in, or nobody any more. */
-export async function expectSignedOut(
-  rp: RelyingParty,
-  client: Awaited<ReturnType<RelyingParty['register']>>,
-): Promise<void> {
+export async function expectSignedOut(rp: RelyingParty, client: Client): Promise<void> {
   const outcome = await rp.authorize(client, { prompt: 'none', state: longState() });
   expect(outcome.pages, 'pages of prompt=none').toEqual([]);
   expectError(rp, client, outcome, interactionErrors);
