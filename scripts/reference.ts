@@ -19,6 +19,7 @@ const addresses: Record<string, string> = {
   'POST /authorize': 'The same by a form',
   'GET /authenticate': 'The short form of a sign-in: `client_id` and `redirect_uri`, with the client’s default scopes',
   'POST /authenticate': 'The answer to the page “Continue to …”, which a call from another site gets',
+  'POST /par': 'Takes an authorization request ahead of the browser (RFC 9126)',
   'GET /login': 'The sign-in page',
   'POST /login': 'Its form',
   'GET /consent': 'The consent page',
@@ -70,8 +71,13 @@ const errors: Record<ErrorCode, string> = {
   interaction_required: '`prompt=none`, but a page would have to be shown (OpenID Connect Core)',
   login_required: '`prompt=none`, but nobody is signed in (OpenID Connect Core)',
   consent_required: '`prompt=none`, but consent would have to be asked (OpenID Connect Core)',
-  request_not_supported: 'The parameter `request` is not supported (OpenID Connect Core)',
-  request_uri_not_supported: 'The parameter `request_uri` is not supported (OpenID Connect Core)',
+  unmet_authentication_requirements:
+    'No sign-in here reaches the `acr` that the request says is essential (OpenID Connect Core)',
+  request_not_supported:
+    'The request object is not signed, and the service takes only signed ones (OpenID Connect Core)',
+  request_uri_not_supported: 'The same of a request object by reference (OpenID Connect Core)',
+  invalid_request_uri: '`request_uri` is not registered, or no request object can be had there (RFC 9101)',
+  invalid_request_object: 'The request object cannot be verified, or does not fit the parameters beside it (RFC 9101)',
   registration_not_supported: 'The parameter `registration` is not supported (OpenID Connect Core)',
   invalid_redirect_uri: 'A redirect address cannot be registered (RFC 7591)',
   invalid_client_metadata: 'Another member of a registration is not valid (RFC 7591)',

@@ -19,6 +19,7 @@ import { jwksEndpoint } from './endpoints/jwks/routes.ts';
 import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
+import { pushedAuthorizationRequestEndpoint } from './endpoints/pushed-authorization-request/routes.ts';
 import { introspectionEndpoint } from './endpoints/introspection/routes.ts';
 import { registrationModes } from './endpoints/registration/deferred.ts';
 import { registrationEndpoint } from './endpoints/registration/routes.ts';
@@ -46,7 +47,9 @@ import {
   assertionSigningAlgorithms,
   clientAuthenticationMethods,
   idTokenSigningAlgorithms,
+  requestObjectSigningAlgorithms,
 } from './oauth/client-metadata.ts';
+import { acrValues } from './oauth/acr.ts';
 import { supportedClaims } from './oauth/claims.ts';
 import { notFound } from './oauth/errors.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from './oauth/response-encryption.ts';
@@ -58,8 +61,8 @@ import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
-import { passwordAcr } from './tokens/id-token.ts';
 import { openKeyRing } from './tokens/key-ring.ts';
+import { createRequestObjects } from './tokens/request-object.ts';
 import { createTokenService } from './tokens/token-service.ts';
 
 export interface AppOptions {
@@ -72,6 +75,7 @@ export interface AppOptions {
 /** Addresses with a standard name in the discovery documents. */
 export const standardEndpoints = {
   authorization_endpoint: '/authorize',
+  pushed_authorization_request_endpoint: '/par',
   token_endpoint: '/token',
   revocation_endpoint: '/revoke',
   introspection_endpoint: '/introspect',
@@ -94,6 +98,7 @@ const crossOriginPaths = [
   '/.well-known/openid-configuration',
   '/.well-known/oauth-authorization-server',
   '/jwks',
+  '/par',
   '/token',
   '/revoke',
   '/user/info',
@@ -158,13 +163,20 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       audit,
       clientKeys,
       issuer,
-      tokenPath: '/token',
+      // RFC 7523 3, RFC 9126 2
+      audiencePaths: ['/token', '/par'],
     }),
     audit,
     limits,
     metrics,
     clientKeys,
     checkSector: createSectorCheck(fetchDocument),
+    requestObjects: createRequestObjects({
+      issuer,
+      clientKeys,
+      fetchDocument,
+      unsigned: config.requestObjectUnsigned,
+    }),
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
 
@@ -193,7 +205,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     closing = true;
   });
   metrics.measure(app);
-  securityHeaders(app, config.secureCookies);
+  const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
+  securityHeaders(app, config.secureCookies, crossOriginAddresses);
   await app.register(fastifyCookie);
 
   const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
@@ -209,25 +222,26 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     clientAuthenticationMethods,
     assertionAlgorithms: assertionSigningAlgorithms,
     signingAlgorithms: idTokenSigningAlgorithms,
+    requestObjectAlgorithms: requestObjectSigningAlgorithms.filter(
+      (alg) => alg !== 'none' || config.requestObjectUnsigned,
+    ),
     keyManagementAlgorithms,
     contentEncryptionAlgorithms,
     subjectTypes,
-    acrValues: [passwordAcr],
+    acrValues,
     locales: renderer.availableLocales,
     registrationModes,
   };
 
   await app.register(
     async (root) => {
-      await crossOrigin(
-        root,
-        crossOriginPaths.map((path) => basePath + path),
-      );
+      await crossOrigin(root, crossOriginAddresses);
       await root.register(discoveryEndpoint, { ...options, capabilities });
       await root.register(jwksEndpoint, options);
       await root.register(registrationEndpoint, options);
       await root.register(authorizationEndpoint, options);
       await root.register(authenticationEndpoint, options);
+      await root.register(pushedAuthorizationRequestEndpoint, options);
       await root.register(loginEndpoint, options);
       await root.register(consentEndpoint, options);
       await root.register(pagesEndpoint, { ...options, renderer });

@@ -88,7 +88,10 @@ export const settings = {
   INTROSPECTION_MALFORMED: z.enum(['error', 'inactive']).default('error'),
   USERINFO_POST: flag,
   REQUIRE_PKCE: flag,
+  REQUEST_OBJECT_UNSIGNED: flag,
+  REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: flag,
   REFRESH_TOKEN_ROTATION: z.enum(['all', 'public']).default('all'),
+  PUSHED_REQUEST_LIFETIME: seconds(60, 600),
   AUTHORIZATION_CODE_LIFETIME: seconds(60, 600),
   ACCESS_TOKEN_LIFETIME: seconds(600),
   REFRESH_TOKEN_LIFETIME: seconds(30 * 86_400),
@@ -115,6 +118,7 @@ export const settings = {
   LIMIT_CLIENT_AUTH_FAILURES: count(30),
   LIMIT_VERIFICATION_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
+  LIMIT_PUSHED_REQUESTS: count(1000),
 } as const;
 
 const schema = z.object(settings);
@@ -144,9 +148,12 @@ export interface Config {
   readonly introspectionMalformed: Settings['INTROSPECTION_MALFORMED'];
   readonly userinfoPost: boolean;
   readonly requirePkce: boolean;
+  readonly requestObjectUnsigned: boolean;
+  readonly requirePushedRequests: boolean;
   readonly rotateConfidential: boolean;
   /** All in seconds. */
   readonly lifetimes: {
+    readonly pushedRequest: number;
     readonly authorizationCode: number;
     readonly accessToken: number;
     readonly refreshToken: number;
@@ -173,6 +180,7 @@ export interface Config {
     readonly clientAuthFailures: number;
     readonly verificationCodes: number;
     readonly pendingSignIns: number;
+    readonly pushedRequests: number;
   };
 }
 
@@ -218,8 +226,11 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     introspectionMalformed: s.INTROSPECTION_MALFORMED,
     userinfoPost: s.USERINFO_POST === 'true',
     requirePkce: s.REQUIRE_PKCE === 'true',
+    requirePushedRequests: s.REQUIRE_PUSHED_AUTHORIZATION_REQUESTS === 'true',
+    requestObjectUnsigned: s.REQUEST_OBJECT_UNSIGNED === 'true',
     rotateConfidential: s.REFRESH_TOKEN_ROTATION === 'all',
     lifetimes: Object.freeze({
+      pushedRequest: s.PUSHED_REQUEST_LIFETIME,
       authorizationCode: s.AUTHORIZATION_CODE_LIFETIME,
       accessToken: s.ACCESS_TOKEN_LIFETIME,
       refreshToken: s.REFRESH_TOKEN_LIFETIME,
@@ -245,6 +256,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
       verificationCodes: s.LIMIT_VERIFICATION_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
+      pushedRequests: s.LIMIT_PUSHED_REQUESTS,
     }),
   });
 }

@@ -67,6 +67,7 @@ const expected = [
   'POST /introspect',
   'POST /login',
   'POST /logout',
+  'POST /par',
   'POST /register',
   'POST /revoke',
   'POST /token',

@@ -24,8 +24,8 @@ export interface ClientAuthenticationOptions {
   limits: Limits;
   audit: AuditTrail;
   issuer: string;
-  /** Path of the token endpoint below the issuer: its address is a valid audience of assertions. */
-  tokenPath: string;
+  /** Paths below the issuer whose addresses are valid audiences of assertions, beside the issuer. */
+  audiencePaths: readonly string[];
 }
 
 export type AuthenticateClient = (
@@ -56,7 +56,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
   authenticateRegistrant: AuthenticateRegistrant;
 } {
   const { limits } = options;
-  const audiences = [options.issuer, options.issuer + options.tokenPath];
+  const audiences = [options.issuer, ...options.audiencePaths.map((path) => options.issuer + path)];
 
   return {
     authenticateClient: (request, rules) => authenticate(request, present(request), rules),

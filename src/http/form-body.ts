@@ -1,18 +1,32 @@
 // Bodies: which content types a plugin reads; everything else is 415.
+import { parse } from 'node:querystring';
 import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
-import { OAuthError } from '../oauth/errors.ts';
+import { invalidRequest, OAuthError } from '../oauth/errors.ts';
+import { isPercentEncoded } from './parameters.ts';
 
 /** Only application/x-www-form-urlencoded (RFC 6749 3.2). */
 export async function onlyForms(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
-  await app.register(formbody);
+  await addFormParser(app);
   app.addHook('preValidation', async (request) => {
     const type = request.headers['content-type'];
     if (request.method !== 'POST') return;
     if (type === undefined || !/^application\/x-www-form-urlencoded *(;.*)?$/i.test(type)) {
       throw new OAuthError('invalid_request', 'the body must be application/x-www-form-urlencoded', 415);
     }
+  });
+}
+
+/** Reads application/x-www-form-urlencoded beside what is read already; one that is no UTF-8 is refused (security requirement R107). */
+export async function addFormParser(app: FastifyInstance): Promise<void> {
+  await app.register(formbody, {
+    parser: (body) => {
+      // bytes that are no UTF-8 have become U+FFFD
+      if (body.includes('\ufffd') || !isPercentEncoded(body))
+        throw invalidRequest('the body is not percent-encoded UTF-8');
+      return parse(body);
+    },
   });
 }
 

@@ -25,6 +25,16 @@ export function readParameters<S extends z.ZodType>(schema: S, input: unknown): 
   throw invalidRequest(`the parameter ${name} ${/^(must|is) /.test(issue.message) ? issue.message : 'is not valid'}`);
 }
 
+/** True when every escape of a query or a form is a whole one, and all of them together are UTF-8 (RFC 3986 2.1). */
+export function isPercentEncoded(encoded: string): boolean {
+  try {
+    decodeURIComponent(encoded);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const maxParameters = 64;
 
 /**

@@ -1,6 +1,7 @@
-// The headers of every response (security requirements R57, R96), and what is refused before any route: long addresses, wrong methods.
+// The headers of every response (security requirements R57, R96), and what is refused before any route: long and malformed addresses, wrong methods.
 import type { FastifyInstance } from 'fastify';
-import { OAuthError } from '../oauth/errors.ts';
+import { invalidRequest, OAuthError } from '../oauth/errors.ts';
+import { isPercentEncoded } from './parameters.ts';
 
 const maxUrl = 8 * 1024;
 
@@ -15,7 +16,8 @@ export function headersOfEveryResponse(https: boolean): Record<string, string> {
   };
 }
 
-export function securityHeaders(app: FastifyInstance, https: boolean): void {
+/** @param crossOriginPaths the addresses that answer a preflight themselves */
+export function securityHeaders(app: FastifyInstance, https: boolean, crossOriginPaths: readonly string[]): void {
   const headers = headersOfEveryResponse(https);
   // with callbacks: these two run for every request, and have nothing to wait for
   app.addHook('onRequest', (_request, reply, done) => {
@@ -23,14 +25,20 @@ export function securityHeaders(app: FastifyInstance, https: boolean): void {
     done();
   });
   app.addHook('onRequest', (request, _reply, done) => {
-    if (request.url.length <= maxUrl) return done();
-    done(new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414));
+    const { url } = request;
+    if (url.length > maxUrl)
+      return done(new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414));
+    const query = url.indexOf('?');
+    // what no browser sends, and no reader could read back (security requirement R107)
+    if (query >= 0 && (/[^!-~]/.test(url) || !isPercentEncoded(url.slice(query))))
+      return done(invalidRequest('the query is not percent-encoded UTF-8'));
+    done();
   });
-  refuseOtherMethods(app);
+  refuseOtherMethods(app, new Set(crossOriginPaths));
 }
 
 /** 405 with Allow for a known address that is asked with another method (RFC 9110 15.5.6). */
-function refuseOtherMethods(app: FastifyInstance): void {
+function refuseOtherMethods(app: FastifyInstance, crossOriginPaths: ReadonlySet<string>): void {
   const methods = new Map<string, Set<string>>();
   app.addHook('onRoute', (route) => {
     if (route.url.includes('*')) return;
@@ -39,8 +47,10 @@ function refuseOtherMethods(app: FastifyInstance): void {
     methods.set(route.url, known);
   });
   app.addHook('onRequest', (request, _reply, done) => {
-    if (!request.is404) return done();
     const path = request.url.split('?')[0]!;
+    // the route that preflights come by takes OPTIONS of every address
+    const ownless = request.method === 'OPTIONS' && !crossOriginPaths.has(path);
+    if (!request.is404 && !ownless) return done();
     const known = [...methods].find(([url]) => matches(url, path))?.[1];
     if (!known) return done();
     const headers = { allow: [...known].join(', ') };

@@ -7,6 +7,7 @@ import type { Store } from '../repositories/index.ts';
 import type { Limits } from '../repositories/limits.ts';
 import type { ClientKeys } from '../tokens/client-keys.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
+import type { RequestObjects } from '../tokens/request-object.ts';
 import type { TokenService } from '../tokens/token-service.ts';
 import type { AuditTrail } from './audit.ts';
 import type { AuthorizationFlow } from './authorization/flow.ts';
@@ -31,6 +32,7 @@ export interface ServerOptions {
   authenticateRegistrant: AuthenticateRegistrant;
   clientKeys: ClientKeys;
   checkSector: CheckSector;
+  requestObjects: RequestObjects;
   audit: AuditTrail;
   limits: Limits;
   metrics: Metrics;

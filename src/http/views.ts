@@ -95,6 +95,8 @@ export interface Pages {
     switchAccountUri: string;
     /** What is asked for, one entry a scope, with the values that would be released (name of the claim, its text). */
     scopes: { scope: string; claims: { claim: string; value: string }[] }[];
+    /** Single claims beside those of the scopes, each with its text, which is empty where there is no value yet. */
+    claims?: { claim: string; value: string }[];
     problem?: 'expired' | 'tampered';
   };
   /** "Continue to CLIENT as USER", one protected button (the /authenticate short form). */
@@ -144,7 +146,7 @@ export interface Pages {
     account: AccountView;
     email?: string;
     /** Applications with a remembered grant. */
-    grants: { clientId: string; name: string; scopes: string[]; since: Date }[];
+    grants: { clientId: string; name: string; scopes: string[]; claims?: string[]; since: Date }[];
     logoutUri: string;
     /** Posts `withdraw` with the client_id of the grant to end. */
     form: FormView;
@@ -235,6 +237,10 @@ export const examples: { [N in PageName]: [least: Pages[N], most: Pages[N]] } = 
         { scope: 'phone', claims: [] },
         { scope: 'offline_access', claims: [] },
       ],
+      claims: [
+        { claim: 'nickname', value: 'ada' },
+        { claim: 'picture', value: '' },
+      ],
       problem: 'expired',
     },
   ],
@@ -285,6 +291,7 @@ export const examples: { [N in PageName]: [least: Pages[N], most: Pages[N]] } = 
           clientId: 'harbour',
           name: 'Harbour',
           scopes: ['openid', 'profile', 'email'],
+          claims: ['phone_number'],
           since: new Date('2026-03-14T09:26:53Z'),
         },
       ],

@@ -1,5 +1,5 @@
 // The End-User's claims: which a set of scopes releases, in their standard types, without empty ones (OpenID Connect Core 5.1).
-import { scopeClaims } from './scope.ts';
+import { claimsOfScopes, scopeClaims } from './scope.ts';
 
 /** What is known of a user, as claims are made from it. */
 export interface Subject {
@@ -41,13 +41,15 @@ export const supportedClaims: readonly string[] = ['sub', ...new Set(Object.valu
  * `email` comes with `email_verified` always.
  */
 export function releasedClaims(user: Subject, scopes: readonly string[]): Record<string, unknown> {
+  return namedClaims(user, claimsOfScopes(scopes));
+}
+
+/** The same for single claims. */
+export function namedClaims(user: Subject, names: readonly string[]): Record<string, unknown> {
   const released: Record<string, unknown> = {};
-  for (const scope of scopes) {
-    if (!Object.hasOwn(scopeClaims, scope)) continue;
-    for (const claim of scopeClaims[scope]!) {
-      const value = claimValue(user, claim);
-      if (value !== undefined) released[claim] = value;
-    }
+  for (const claim of names) {
+    const value = claimValue(user, claim);
+    if (value !== undefined) released[claim] = value;
   }
   return released;
 }

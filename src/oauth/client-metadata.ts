@@ -1,7 +1,7 @@
 // Client metadata: the registered fields, each checked by its standard's rules (OpenID Connect Registration 1.0, RFC 7591).
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { isPrivateUseUri, isRedirectUri, isResourceUri, isWebUri } from './redirect-uri.ts';
+import { isPrivateUseUri, isRedirectUri, isRequestUri, isResourceUri, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
@@ -25,6 +25,8 @@ export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', '
 /** What can be encrypted for a client. */
 const encryptedResponses = ['id_token', 'userinfo'] as const;
 export type EncryptedResponse = (typeof encryptedResponses)[number];
+/** `none` only where the service is set to accept unsigned request objects. */
+export const requestObjectSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256', 'none'] as const;
 
 /** The registered metadata after defaulting, under its standard names. */
 export type ClientMetadata = Omit<z.infer<typeof clientMetadataShape>, 'grant_types' | 'response_types'> & {
@@ -132,10 +134,23 @@ export const clientMetadataShape = z.object({
   logo_uri: webUri.optional(),
   policy_uri: webUri.optional(),
   tos_uri: webUri.optional(),
+  initiate_login_uri: webUri
+    .refine((uri) => uri.startsWith('https:'), 'must be an https URL without user information or a fragment')
+    .optional(),
   contacts: z.array(displayText).max(10, 'must have at most 10 entries').optional(),
   jwks_uri: webUri.optional(),
   jwks: z
     .strictObject({ keys: z.array(jsonWebKey).min(1).max(20) }, { error: 'must be a JSON Web Key Set' })
+    .optional(),
+  request_object_signing_alg: z
+    .enum(requestObjectSigningAlgorithms, { error: 'is not a supported algorithm' })
+    .optional(),
+  request_uris: uriList.optional(),
+  require_signed_request_object: z.boolean({ error: 'must be true or false' }).optional(),
+  require_pushed_authorization_requests: z.boolean({ error: 'must be true or false' }).optional(),
+  default_acr_values: z
+    .array(z.string().regex(/^[!-~]{1,255}$/), { error: 'must be an array of strings' })
+    .max(20, 'must have at most 20 entries')
     .optional(),
   default_max_age: z.int({ error: 'must be a whole number of seconds' }).min(0).optional(),
   require_auth_time: z.boolean({ error: 'must be true or false' }).optional(),
@@ -152,9 +167,13 @@ export const registrableFields = Object.keys(clientMetadataShape.shape);
 /**
  * Validates metadata that somebody sends; unknown members are dropped (RFC 7591 section 2).
  * @param options.admin the sender is an administrator, who may give the scopes `admin` and `metrics`
+ * @param options.unsigned the service accepts unsigned request objects, so a client may register for them
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
-export function parseClientMetadata(input: Record<string, unknown>, options: { admin?: boolean } = {}): ClientMetadata {
+export function parseClientMetadata(
+  input: Record<string, unknown>,
+  options: { admin?: boolean; unsigned?: boolean } = {},
+): ClientMetadata {
   const parsed = clientMetadataShape.safeParse(input);
   if (!parsed.success) throw refusal(parsed.error.issues[0]!);
   const grantTypes = parsed.data.grant_types;
@@ -192,6 +211,9 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   }
   const sector = sectorProblem(metadata);
   if (sector !== undefined) throw invalidClientMetadata(sector);
+  for (const uri of metadata.request_uris ?? []) {
+    if (!isRequestUri(uri)) throw invalidClientMetadata('request_uris must hold https URLs without user information');
+  }
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
   const allowed: readonly string[] = [...registrableScopes, ...(options.admin ? administratorScopes : [])];
@@ -218,6 +240,7 @@ export function parseClientMetadata(input: Record<string, unknown>, options: { a
   if (signsWithSecret(metadata) && method === 'private_key_jwt') {
     throw invalidClientMetadata('HS256 signatures need a client secret');
   }
+  checkRequestObjects(metadata, options.admin === true || options.unsigned === true);
   if (metadata.grant_types.includes('refresh_token') && !needsRedirect) {
     throw invalidClientMetadata('grant_types: refresh_token needs authorization_code');
   }
@@ -239,14 +262,30 @@ function verifyEncryption(metadata: ClientMetadata, response: (typeof encryptedR
     throw invalidClientMetadata(`jwks has no key that ${response}_encrypted_response_alg can encrypt to`);
 }
 
+/** Whether the client can send the request objects that it registers for. */
+function checkRequestObjects(metadata: ClientMetadata, unsigned: boolean): void {
+  const alg = metadata.request_object_signing_alg;
+  const method = metadata.token_endpoint_auth_method;
+  if (alg === 'none' && (!unsigned || metadata.require_signed_request_object))
+    throw invalidClientMetadata('request_object_signing_alg must not be none: request objects have to be signed');
+  if (alg === 'HS256' && (method === 'none' || method === 'private_key_jwt'))
+    throw invalidClientMetadata('HS256 request objects need a client secret');
+  if (alg !== undefined && alg !== 'none' && alg !== 'HS256' && !metadata.jwks && !metadata.jwks_uri)
+    throw invalidClientMetadata(`request_object_signing_alg ${alg} needs jwks or jwks_uri`);
+}
+
 /** True when the client's secret serves as an HMAC key, and must be stored encrypted beside its hash. */
 export function needsSecretAsKey(metadata: ClientMetadata): boolean {
   return metadata.token_endpoint_auth_method === 'client_secret_jwt' || signsWithSecret(metadata);
 }
 
-/** True when the service signs something for the client with the client's secret. */
+/** True when the client's secret signs something of the service for the client, or of the client for the service. */
 function signsWithSecret(metadata: ClientMetadata): boolean {
-  return metadata.id_token_signed_response_alg === 'HS256' || metadata.userinfo_signed_response_alg === 'HS256';
+  return [
+    metadata.id_token_signed_response_alg,
+    metadata.userinfo_signed_response_alg,
+    metadata.request_object_signing_alg,
+  ].includes('HS256');
 }
 
 /** True when the client has a client_secret at all. */
@@ -261,7 +300,7 @@ export function isPublicClient(metadata: ClientMetadata): boolean {
 /**
  * Whether `next` gives the client anything that an administrator did not look at in `current`
  * (decisions section 2): redirect URIs, response and grant types, auth method to none, keys, uma_profile, scope,
- * and the names by which it knows users.
+ * what guards its requests, and the names by which it knows users.
  */
 export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
   const more = (a: readonly string[], b: readonly string[]) => b.some((item) => !a.includes(item));
@@ -269,6 +308,7 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
     more(current.redirect_uris, next.redirect_uris) ||
     more(current.post_logout_redirect_uris ?? [], next.post_logout_redirect_uris ?? []) ||
     more(current.resource_uris ?? [], next.resource_uris ?? []) ||
+    more(current.request_uris ?? [], next.request_uris ?? []) ||
     more(current.response_types, next.response_types) ||
     more(current.grant_types, next.grant_types) ||
     more(splitScope(current.scope), splitScope(next.scope)) ||
@@ -278,8 +318,17 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
     current.jwks_uri !== next.jwks_uri ||
     !isDeepStrictEqual(current.jwks, next.jwks) ||
     (current.require_pkce && !next.require_pkce) ||
+    (current.require_signed_request_object === true && !next.require_signed_request_object) ||
+    (current.require_pushed_authorization_requests === true && !next.require_pushed_authorization_requests) ||
+    acceptsMoreRequestObjects(current, next) ||
     (next.uma_profile && !current.uma_profile)
   );
+}
+
+/** A client without a registered algorithm may use any, and one with `none` sends what anybody could have written. */
+function acceptsMoreRequestObjects(current: ClientMetadata, next: ClientMetadata): boolean {
+  const [before, after] = [current.request_object_signing_alg, next.request_object_signing_alg];
+  return before !== after && (after === undefined || after === 'none');
 }
 
 /** The name that people see. */

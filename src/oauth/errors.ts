@@ -19,9 +19,12 @@ export const errorCodes = [
   'interaction_required', // OpenID Connect Core 3.1.2.6
   'login_required',
   'consent_required',
-  'request_not_supported',
+  'unmet_authentication_requirements', // OpenID Connect Core Unmet Authentication Requirements 1.0
+  'request_not_supported', // OpenID Connect Core 3.1.2.6
   'request_uri_not_supported',
   'registration_not_supported',
+  'invalid_request_uri',
+  'invalid_request_object',
   'invalid_redirect_uri', // RFC 7591 3.2.2
   'invalid_client_metadata',
   'slow_down', // RFC 8628 3.5

@@ -26,6 +26,11 @@ export function isRedirectUri(uri: string, applicationType: 'web' | 'native'): b
   return applicationType === 'native' && isPrivateUseUri(uri);
 }
 
+/** Where a request object may be fetched from; a fragment only tells its versions apart (OpenID Connect Core 6.2). */
+export function isRequestUri(uri: string): boolean {
+  return uri.length <= 2000 && /^[!-~]+$/.test(uri) && isWebUri(uri.split('#')[0]!);
+}
+
 /** An absolute URI that names a resource server: no fragment (RFC 8707 section 2). */
 export function isResourceUri(uri: string): boolean {
   return uri.length <= 2000 && /^[a-z][a-z0-9+.-]*:[!-~]+$/i.test(uri) && !uri.includes('#') && URL.canParse(uri);

@@ -26,6 +26,11 @@ export const scopeClaims: Readonly<Record<string, readonly string[]>> = {
   offline_access: [],
 };
 
+/** The names of the claims that these scopes release. */
+export function claimsOfScopes(scopes: readonly string[]): string[] {
+  return scopes.flatMap((scope) => (Object.hasOwn(scopeClaims, scope) ? scopeClaims[scope]! : []));
+}
+
 /** What only an administrator gives: the admin routes, and reading the metrics. */
 export const administratorScopes = ['admin', 'metrics'] as const;
 export type AdministratorScope = (typeof administratorScopes)[number];

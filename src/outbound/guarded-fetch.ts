@@ -6,7 +6,8 @@ import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 /** The document could not be had; the message is for the log. */
 export class FetchRefused extends Error {}
 
-export type GuardedFetch = (url: string) => Promise<string>;
+/** @param types media types of which the document must be one; any, where they are left out */
+export type GuardedFetch = (url: string, types?: readonly string[]) => Promise<string>;
 
 const timeout = 5_000; // milliseconds, for all of it
 const maxBytes = 64 * 1024;
@@ -18,7 +19,7 @@ const maxBytes = 64 * 1024;
  */
 export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
   const guarded = new RequestFilteringHttpsAgent({ keepAlive: false });
-  return (address) =>
+  return (address, types) =>
     new Promise((resolve, reject) => {
       const refuse = (reason: string, cause?: unknown) => reject(new FetchRefused(`${address}: ${reason}`, { cause }));
       let url: URL;
@@ -36,13 +37,22 @@ export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
       }
       const options: https.RequestOptions = {
         signal: AbortSignal.timeout(timeout),
-        headers: { accept: 'application/json, application/jwk-set+json', 'user-agent': 'gatehouse' },
+        headers: {
+          accept: types?.join(', ') ?? 'application/json, application/jwk-set+json',
+          'user-agent': 'gatehouse',
+        },
       };
       if (!exempt) options.agent = guarded;
       const request = (url.protocol === 'https:' ? https : http).get(url, options, (response) => {
         if (response.statusCode !== 200) {
           response.destroy();
           refuse(`answered ${response.statusCode}; redirects are not followed`);
+          return;
+        }
+        const type = response.headers['content-type']?.split(';')[0]!.trim().toLowerCase();
+        if (types && !types.some((expected) => expected === type)) {
+          response.destroy();
+          refuse('the document has another media type');
           return;
         }
         const chunks: Buffer[] = [];

@@ -1,5 +1,6 @@
 // The table access_tokens: small rows that are read on every request of a resource.
 import { type Sql, statement } from '../database/database.ts';
+import type { RequestedClaims } from '../oauth/claims-request.ts';
 import { toUser, type User, type UserRow } from './users.ts';
 
 export interface AccessToken {
@@ -17,6 +18,9 @@ export interface AccessToken {
   authTime: Date | undefined;
   amr: string[] | undefined;
   nonce: string | undefined;
+  requested: RequestedClaims | undefined;
+  /** What the client is registered for, where claims were requested. */
+  registeredScope: string | undefined;
   /** Whom it is for: the resource and its server, else the client itself. */
   audience: string[];
 }
@@ -32,6 +36,8 @@ interface Row extends UserRow {
   auth_time: Date | null;
   amr: string[] | null;
   nonce: string | null;
+  requested: RequestedClaims | null;
+  registered_scope: string | null;
   audience: string[] | null;
 }
 
@@ -39,7 +45,8 @@ interface Row extends UserRow {
 const find = statement(
   'access_tokens.find',
   `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at,
-          cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.auth_time, cs.amr, cs.nonce,
+          cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.auth_time, cs.amr, cs.nonce, cs.requested,
+          CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END AS registered_scope,
           coalesce(t.audience, cs.audience) AS audience,
           c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'] AS userinfo_as_jwt
      FROM access_tokens t
@@ -74,6 +81,8 @@ export function accessTokensRepository(sql: Sql) {
           authTime: row.auth_time ?? undefined,
           amr: row.amr ?? undefined,
           nonce: row.nonce ?? undefined,
+          requested: row.requested ?? undefined,
+          registeredScope: row.registered_scope ?? undefined,
           audience: row.audience ?? [row.token_client_id],
         }
       );

@@ -1,6 +1,7 @@
 // The table authorization_codes: issued with their client session in one statement, redeemed exactly once in another.
 import { isForeignKeyViolation, type Sql, statement } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
+import type { RequestedClaims } from '../oauth/claims-request.ts';
 import { toUser, type UserRow } from './users.ts';
 
 export interface NewCode {
@@ -13,6 +14,9 @@ export interface NewCode {
   /** The version of the client that the request was validated against. */
   clientVersion: number;
   scope: string[];
+  /** Single claims that the grant must cover, beside those of the scopes. */
+  claims: string[];
+  requested: RequestedClaims | undefined;
   offline: boolean;
   redirectUri: string;
   nonce: string | undefined;
@@ -40,6 +44,7 @@ export interface Authorization {
   authTime: Date;
   amr: string[];
   nonce: string | undefined;
+  requested: RequestedClaims | undefined;
   user: Subject;
 }
 
@@ -83,15 +88,17 @@ export type RedemptionResult =
 const codesPerClientSession = 5;
 
 const issueText = (withRequest: boolean) => `
-  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $17 RETURNING 1),' : ''}
+  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $19 RETURNING 1),' : ''}
   client_session AS (
-    INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, subject, expires_at)
-    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7, $12::text[], $16::text,
+    INSERT INTO client_sessions
+      (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, requested, subject, expires_at)
+    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7,
+           $12::text[], $16::jsonb, $18::text,
            now() + make_interval(secs => $15)
       FROM sessions s
       JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
       JOIN clients c ON c.client_id = $3 AND c.status = 'enabled' AND c.version = $4
-      JOIN grants g ON g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[]
+      JOIN grants g ON g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[] AND g.claims @> $17::text[]
       ${withRequest ? 'JOIN request ON true' : ''}
      WHERE s.id = $2 AND s.idle_expires_at > now()
     RETURNING id, session_id, client_id, subject),
@@ -173,7 +180,7 @@ const redeem = statement(
      DELETE FROM client_sessions cs USING attempt a WHERE cs.id = a.id AND (a.replayed OR a.failures >= 5))
    SELECT a.redemptions, a.failure, a.replayed, now() AS issued_at,
           cs.id AS client_session_id, cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.scope, cs.auth_time, cs.amr, cs.nonce,
-          cs.client_id, u.*
+          cs.requested, cs.client_id, u.*
      FROM attempt a JOIN client_sessions cs ON cs.id = a.id JOIN users u ON u.sub = cs.sub`,
 );
 
@@ -200,6 +207,8 @@ export function authorizationCodesRepository(sql: Sql) {
         code.accessTokenHash,
         code.accessTokenLifetime,
         code.clientSessionLifetime,
+        code.requested,
+        code.claims,
         code.subject,
       ];
       try {
@@ -227,6 +236,7 @@ export function authorizationCodesRepository(sql: Sql) {
           scope: string;
           auth_time: Date;
           nonce: string | null;
+          requested: RequestedClaims | null;
           amr: string[];
           client_id: string;
         }
@@ -255,6 +265,7 @@ export function authorizationCodesRepository(sql: Sql) {
             authTime: row.auth_time,
             amr: row.amr,
             nonce: row.nonce ?? undefined,
+            requested: row.requested ?? undefined,
             user: toUser(row),
           },
         };

@@ -1,10 +1,14 @@
-// The table authorization_requests: requests that wait for their End-User, each bound to one browser.
+// The table authorization_requests: requests that wait for their End-User, each bound to one browser, or pushed by a client.
 import { type Sql, statement } from '../database/database.ts';
+import type { ErrorCode } from '../oauth/errors.ts';
 
 export interface AuthorizationRequestRow {
   clientId: string;
   endpoint: 'authorization' | 'authentication';
+  /** Those that count: of a request object only what it held. */
   parameters: Record<string, string>;
+  /** Why the request cannot be served, told to the client once the End-User is signed in. */
+  problem: { code: ErrorCode; description: string } | undefined;
   /** What was decided on the consent page for this very request, and by whom. */
   decision: { allowed: boolean; sub: string } | undefined;
   createdAt: Date;
@@ -16,12 +20,35 @@ const insert = statement(
   `WITH surplus AS (
      DELETE FROM authorization_requests WHERE id_hash IN (
        SELECT id_hash FROM authorization_requests WHERE browser_hash = $2 ORDER BY created_at DESC OFFSET $7))
-   INSERT INTO authorization_requests (id_hash, browser_hash, client_id, endpoint, parameters, expires_at)
-   VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))`,
+   INSERT INTO authorization_requests (id_hash, browser_hash, client_id, endpoint, parameters, problem, expires_at)
+   VALUES ($1, $2, $3, $4, $5, $8, now() + make_interval(secs => $6))`,
+);
+// the client's oldest go when too many of its requests wait for a browser
+const push = statement(
+  'authorization_requests.push',
+  `WITH surplus AS (
+     DELETE FROM authorization_requests WHERE id_hash IN (
+       SELECT id_hash FROM authorization_requests WHERE client_id = $2 AND browser_hash IS NULL
+        ORDER BY created_at DESC OFFSET $5 FOR UPDATE SKIP LOCKED))
+   INSERT INTO authorization_requests (id_hash, client_id, endpoint, parameters, expires_at)
+   VALUES ($1, $2, 'authorization', $3, now() + make_interval(secs => $4))`,
+);
+// its time as a request in the browser begins when it comes there: only a sign-in after that is a fresh one
+const take = statement(
+  'authorization_requests.take',
+  `WITH surplus AS (
+     DELETE FROM authorization_requests WHERE id_hash IN (
+       SELECT id_hash FROM authorization_requests WHERE browser_hash = $3 AND id_hash <> $1
+        ORDER BY created_at DESC OFFSET $5))
+   UPDATE authorization_requests SET browser_hash = $3,
+          created_at = CASE WHEN browser_hash IS NULL THEN date_trunc('milliseconds', now()) ELSE created_at END,
+          expires_at = CASE WHEN browser_hash IS NULL THEN now() + make_interval(secs => $4) ELSE expires_at END
+    WHERE id_hash = $1 AND client_id = $2 AND coalesce(browser_hash, $3) = $3 AND expires_at > now()
+   RETURNING 1 AS done`,
 );
 const find = statement(
   'authorization_requests.find',
-  `SELECT client_id, endpoint, parameters, decision, decided_sub, created_at FROM authorization_requests
+  `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
     WHERE id_hash = $1 AND browser_hash = $2 AND expires_at > now()`,
 );
 const decide = statement(
@@ -42,6 +69,7 @@ export function authorizationRequestsRepository(sql: Sql) {
       clientId: string;
       endpoint: AuthorizationRequestRow['endpoint'];
       parameters: Record<string, string>;
+      problem: AuthorizationRequestRow['problem'];
       lifetime: number;
       perBrowser: number;
     }): Promise<void> {
@@ -52,8 +80,31 @@ export function authorizationRequestsRepository(sql: Sql) {
         request.endpoint,
         request.parameters,
         request.lifetime,
-        request.perBrowser > 0 ? request.perBrowser - 1 : 1_000_000,
+        kept(request.perBrowser),
+        request.problem,
       ]);
+    },
+    /** @param request.lifetime until a browser has to come, in seconds @param request.perClient how many may wait, 0 for any number */
+    async push(request: {
+      idHash: Buffer;
+      clientId: string;
+      parameters: Record<string, string>;
+      lifetime: number;
+      perClient: number;
+    }): Promise<void> {
+      const { idHash, clientId, parameters, lifetime, perClient } = request;
+      await sql.query(push, [idHash, clientId, parameters, lifetime, kept(perClient)]);
+    },
+    /** Binds a pushed request to the first browser that comes with it; false when it is gone or another browser's. Parameters as for insert(). */
+    async take(request: {
+      idHash: Buffer;
+      clientId: string;
+      browserHash: Buffer;
+      lifetime: number;
+      perBrowser: number;
+    }): Promise<boolean> {
+      const { idHash, clientId, browserHash, lifetime, perBrowser } = request;
+      return (await sql.query(take, [idHash, clientId, browserHash, lifetime, kept(perBrowser)])).length > 0;
     },
     /** The pending request, if it is this browser's. */
     async find(idHash: Buffer, browserHash: Buffer): Promise<AuthorizationRequestRow | undefined> {
@@ -61,6 +112,7 @@ export function authorizationRequestsRepository(sql: Sql) {
         client_id: string;
         endpoint: AuthorizationRequestRow['endpoint'];
         parameters: Record<string, string>;
+        problem: AuthorizationRequestRow['problem'] | null;
         decision: 'allowed' | 'denied' | null;
         decided_sub: string | null;
         created_at: Date;
@@ -70,6 +122,7 @@ export function authorizationRequestsRepository(sql: Sql) {
           clientId: row.client_id,
           endpoint: row.endpoint,
           parameters: row.parameters,
+          problem: row.problem ?? undefined,
           decision:
             row.decision && row.decided_sub ? { allowed: row.decision === 'allowed', sub: row.decided_sub } : undefined,
           createdAt: row.created_at,
@@ -85,4 +138,9 @@ export function authorizationRequestsRepository(sql: Sql) {
       return (await sql.query(remove, [idHash])).length > 0;
     },
   };
+}
+
+/** How many of the newest stay beside the one that comes. */
+function kept(limit: number): number {
+  return limit > 0 ? limit - 1 : 1_000_000;
 }

@@ -4,23 +4,29 @@ import { type Sql, statement } from '../database/database.ts';
 export interface Grant {
   clientId: string;
   scope: string[];
+  /** Single claims beside those of the scopes. */
+  claims: string[];
   redirectUris: string[];
   createdAt: Date;
   clientName: string;
 }
 
-const find = statement('grants.find', 'SELECT scope, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2');
+const find = statement(
+  'grants.find',
+  'SELECT scope, claims, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2',
+);
 const add = statement(
   'grants.add',
-  `INSERT INTO grants (sub, client_id, scope, redirect_uris) VALUES ($1, $2, $3, ARRAY[$4])
+  `INSERT INTO grants (sub, client_id, scope, redirect_uris, claims) VALUES ($1, $2, $3, ARRAY[$4], $5)
    ON CONFLICT (sub, client_id) DO UPDATE SET
      scope = ARRAY(SELECT DISTINCT unnest(grants.scope || excluded.scope)),
+     claims = ARRAY(SELECT DISTINCT unnest(grants.claims || excluded.claims)),
      redirect_uris = ARRAY(SELECT DISTINCT unnest(grants.redirect_uris || excluded.redirect_uris)),
      updated_at = now()`,
 );
 const list = statement(
   'grants.list',
-  `SELECT g.client_id, g.scope, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name
+  `SELECT g.client_id, g.scope, g.claims, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name
      FROM grants g JOIN clients c USING (client_id) WHERE g.sub = $1 ORDER BY g.created_at DESC LIMIT 200`,
 );
 const withdraw = statement(
@@ -30,18 +36,22 @@ const withdraw = statement(
 
 export function grantsRepository(sql: Sql) {
   return {
-    async find(sub: string, clientId: string): Promise<{ scope: string[]; redirectUris: string[] } | undefined> {
-      const [row] = await sql.query<{ scope: string[]; redirect_uris: string[] }>(find, [sub, clientId]);
-      return row && { scope: row.scope, redirectUris: row.redirect_uris };
+    async find(sub: string, clientId: string): Promise<Pick<Grant, 'scope' | 'claims' | 'redirectUris'> | undefined> {
+      const [row] = await sql.query<{ scope: string[]; claims: string[]; redirect_uris: string[] }>(find, [
+        sub,
+        clientId,
+      ]);
+      return row && { scope: row.scope, claims: row.claims, redirectUris: row.redirect_uris };
     },
-    /** Adds scopes to what a user has granted to a client, for an answer to this redirect URI. */
-    async add(sub: string, clientId: string, scope: string[], redirectUri: string): Promise<void> {
-      await sql.query(add, [sub, clientId, scope, redirectUri]);
+    /** Adds scopes, and single claims beside theirs, to what a user has granted to a client, for an answer to this redirect URI. */
+    async add(sub: string, clientId: string, scope: string[], redirectUri: string, claims: string[]): Promise<void> {
+      await sql.query(add, [sub, clientId, scope, redirectUri, claims]);
     },
     async list(sub: string): Promise<Grant[]> {
       const rows = await sql.query<{
         client_id: string;
         scope: string[];
+        claims: string[];
         redirect_uris: string[];
         created_at: Date;
         client_name: string;
@@ -49,6 +59,7 @@ export function grantsRepository(sql: Sql) {
       return rows.map((row) => ({
         clientId: row.client_id,
         scope: row.scope,
+        claims: row.claims,
         redirectUris: row.redirect_uris,
         createdAt: row.created_at,
         clientName: row.client_name,

@@ -87,8 +87,8 @@ const rotate = statement(
      DELETE FROM client_sessions cs USING used WHERE cs.id = used.id AND used.refusal = 'reused')
    SELECT coalesce(f.failure, used.refusal, CASE WHEN used.id IS NULL THEN 'expired' END) AS failure,
           used.uses >= 1 AS rotated, now() AS issued_at,
-          cs.id AS client_session_id, cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.client_id, array_to_string(coalesce($3::text[], f.scope), ' ') AS scope,
-          cs.auth_time, cs.amr, cs.nonce, u.*
+          cs.id AS client_session_id, cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.client_id,
+          array_to_string(coalesce($3::text[], f.scope), ' ') AS scope, cs.auth_time, cs.amr, cs.nonce, cs.requested, u.*
      FROM family f JOIN client_sessions cs ON cs.id = f.id JOIN users u ON u.sub = cs.sub LEFT JOIN used ON true`,
 );
 
@@ -109,6 +109,7 @@ export function refreshTokensRepository(sql: Sql) {
           auth_time: Date;
           amr: string[];
           nonce: string | null;
+          requested: Authorization['requested'] | null;
         }
       >(rotate, [
         refresh.tokenHash,
@@ -135,6 +136,7 @@ export function refreshTokensRepository(sql: Sql) {
           authTime: row.auth_time,
           amr: row.amr,
           nonce: row.nonce ?? undefined,
+          requested: row.requested ?? undefined,
           user: toUser(row),
         },
       };

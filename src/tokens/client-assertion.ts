@@ -1,7 +1,8 @@
 // Client assertions (RFC 7523, OpenID Connect Core 9): client_secret_jwt and private_key_jwt.
-import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
+import { decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
 import { assertionSigningAlgorithms, type ClientMetadata } from '../oauth/client-metadata.ts';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
+import { type ReadJwks, verifyWithKeys } from './client-signature.ts';
 
 /** An assertion is refused; the message is for the log. */
 export class AssertionRefused extends Error {}
@@ -34,7 +35,7 @@ export function assertionSubject(assertion: string): string | undefined {
 export async function verifyClientAssertion(
   assertion: string,
   client: { clientId: string; metadata: ClientMetadata },
-  keys: { secret: Buffer } | { jwks: (fresh: boolean) => Promise<JSONWebKeySet> },
+  keys: { secret: Buffer } | { jwks: ReadJwks },
   audiences: string[],
 ): Promise<VerifiedAssertion> {
   const expected = client.metadata.token_endpoint_auth_signing_alg;
@@ -68,44 +69,4 @@ export async function verifyClientAssertion(
   if (payload.iat !== undefined && payload.iat > Date.now() / 1000 + tolerance)
     throw new AssertionRefused('iat is in the future');
   return { jti, expiresAt: new Date((exp! + tolerance) * 1000) };
-}
-
-async function verifyWithKeys(
-  assertion: string,
-  jwks: (fresh: boolean) => Promise<JSONWebKeySet>,
-  options: Parameters<typeof jwtVerify>[2],
-): Promise<JWTPayload> {
-  for (const fresh of [false, true]) {
-    try {
-      return await verifyWithAny(assertion, createLocalJWKSet(await jwks(fresh)), options);
-    } catch (error) {
-      // the client may have rotated its keys since we read them, and its keys need no names (Core 10.1.1, RFC 7517 4.5)
-      const maybeNew =
-        error instanceof errors.JWKSNoMatchingKey ||
-        (error instanceof errors.JWSSignatureVerificationFailed && decodeProtectedHeader(assertion).kid === undefined);
-      if (fresh || !maybeNew) throw error;
-    }
-  }
-  throw new AssertionRefused('no key matches');
-}
-
-/** A key set without kid may have several candidates: each is tried. */
-async function verifyWithAny(
-  assertion: string,
-  keySet: ReturnType<typeof createLocalJWKSet>,
-  options: Parameters<typeof jwtVerify>[2],
-): Promise<JWTPayload> {
-  try {
-    return (await jwtVerify(assertion, keySet, options)).payload;
-  } catch (error) {
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-    for await (const key of error) {
-      try {
-        return (await jwtVerify(assertion, key, options)).payload;
-      } catch (inner) {
-        if (!(inner instanceof errors.JWSSignatureVerificationFailed)) throw inner;
-      }
-    }
-    throw new errors.JWSSignatureVerificationFailed();
-  }
 }

@@ -12,6 +12,7 @@ export interface IdTokenContent {
   sid: string;
   authTime: Date;
   amr: string[];
+  acr: string | undefined;
   nonce?: string | undefined;
   accessToken?: string | undefined;
   code?: string | undefined;
@@ -25,16 +26,13 @@ export interface IdTokenContent {
 /** What signs for a client; the key of HS256 is the client's secret. */
 export type ResponseKey = { alg: KeyAlgorithm } | { alg: 'HS256'; secret: Buffer };
 
-/** What authentication context a password gives (RFC 6711 name of the service). */
-export const passwordAcr = 'urn:gatehouse:acr:password';
-
 export async function mintIdToken(ring: KeyRing, key: ResponseKey, content: IdTokenContent): Promise<string> {
   const payload: JWTPayload = {
     ...content.claims,
     sid: content.sid,
     auth_time: Math.floor(content.authTime.getTime() / 1000),
     amr: content.amr,
-    acr: passwordAcr,
+    acr: content.acr,
   };
   if (content.nonce !== undefined) payload['nonce'] = content.nonce;
   if (content.accessToken !== undefined) payload['at_hash'] = leftHalf(content.accessToken, key.alg);

@@ -13,6 +13,7 @@ export const tokenPrefixes = {
   initial_access_token: 'ghia_',
   registration_code: 'ghrc_',
   session: 'ghse_',
+  pushed_authorization_request: 'ghpr_',
 } as const;
 export type OpaqueTokenKind = keyof typeof tokenPrefixes;
 
@@ -23,7 +24,7 @@ export interface OpaqueToken {
   hash: Buffer;
 }
 
-const form = /^gh(?:ac|at|ch|rt|ra|ia|rc|se)_[A-Za-z0-9_-]{49}$/;
+const form = /^gh(?:ac|at|ch|rt|ra|ia|rc|se|pr)_[A-Za-z0-9_-]{49}$/;
 const randomLength = 43;
 
 export function newOpaqueToken(kind: OpaqueTokenKind): OpaqueToken {

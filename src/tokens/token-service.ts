@@ -1,8 +1,9 @@
 // The token service: it mints everything that the service issues, and is the only door to keys.
 import type { SecretBox } from '../crypto/secret-box.ts';
+import { acrOf } from '../oauth/acr.ts';
 import { type IdTokenSigningAlgorithm, isPublicClient } from '../oauth/client-metadata.ts';
-import { releasedClaims } from '../oauth/claims.ts';
-import { splitScope } from '../oauth/scope.ts';
+import { namedClaims, releasedClaims } from '../oauth/claims.ts';
+import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Authorization } from '../repositories/authorization-codes.ts';
 import type { Client } from '../repositories/clients.ts';
 import { encryptFor, findRecipient, type Recipient } from './client-encryption.ts';
@@ -76,11 +77,11 @@ export function createTokenService(options: TokenServiceOptions) {
       findRecipient(options.clientKeys, client.metadata, 'id_token'),
     /**
      * An ID Token for an authorization. With an access token at hand, or a code for one, the claims of the scopes stay at UserInfo, but for
-     * those of the scope `scope` (decisions section 5).
+     * those of the scope `scope` (decisions section 5) and those that were asked for by name (Core 5.5).
      */
     async idToken(
       client: Client,
-      authorization: Pick<Authorization, 'sid' | 'subject' | 'scope' | 'authTime' | 'amr' | 'user'>,
+      authorization: Pick<Authorization, 'sid' | 'subject' | 'scope' | 'authTime' | 'amr' | 'requested' | 'user'>,
       issued: {
         at: Date;
         recipient: Recipient | undefined;
@@ -92,6 +93,9 @@ export function createTokenService(options: TokenServiceOptions) {
       const scopes = splitScope(authorization.scope);
       const alone = issued.accessToken === undefined && issued.code === undefined;
       const carried = alone ? scopes : scopes.filter((scope) => scope === 'scope');
+      // as far as the client is still registered for them
+      const registered = claimsOfScopes(splitScope(client.metadata.scope));
+      const requested = authorization.requested?.id_token?.filter((claim) => registered.includes(claim)) ?? [];
       const signed = await mintIdToken(keyRing, responseKey(client, client.metadata.id_token_signed_response_alg), {
         issuer,
         clientId: client.clientId,
@@ -99,12 +103,16 @@ export function createTokenService(options: TokenServiceOptions) {
         sid: authorization.sid,
         authTime: authorization.authTime,
         amr: authorization.amr,
+        acr: authorization.requested?.acr ?? acrOf(authorization.amr),
         nonce: issued.nonce,
         accessToken: issued.accessToken,
         code: issued.code,
         issuedAt: Math.floor(issued.at.getTime() / 1000),
         lifetime: this.lifetimes(client).idToken,
-        claims: releasedClaims(authorization.user, carried),
+        claims: {
+          ...releasedClaims(authorization.user, carried),
+          ...namedClaims(authorization.user, requested),
+        },
       });
       return issued.recipient ? encryptFor(issued.recipient, signed, 'jwt') : signed;
     },

@@ -146,7 +146,7 @@ const faults: [string, Record<string, string>, string][] = [
   ['max_age 1e9', { max_age: '1e9' }, 'invalid_request'],
   ['an oversize nonce', { nonce: 'n'.repeat(2049) }, 'invalid_request'],
   ['a request object', { request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
-  ['a request_uri', { request_uri: 'http://169.254.169.254/' }, 'request_uri_not_supported'],
+  ['a request_uri', { request_uri: 'http://169.254.169.254/' }, 'invalid_request_uri'],
   ['a registration', { registration: '{}' }, 'registration_not_supported'],
   ['a forged id_token_hint', { id_token_hint: 'e30.e30.e30' }, 'invalid_request'],
 ];

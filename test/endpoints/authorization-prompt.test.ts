@@ -141,6 +141,23 @@ test('login_hint stands in the field, as text, and decides nothing (OpenID Conne
   expect(responseParameters(await ask(agent, { login_hint: 'bob', prompt: 'none' }))['code']).toBeDefined();
 });
 
+test.each<Record<string, string>>([
+  { display: 'page' },
+  { display: 'popup' },
+  { display: 'touch' },
+  { display: 'hologram' },
+  { ui_locales: 'se' },
+  { ui_locales: 'fr-CA x-none !' },
+  { claims_locales: 'se' },
+  { acr_values: '1 2' },
+  { extra: 'foobar' },
+])('a wish that cannot be met is no error: %j (OpenID Connect Core 3.1.2.1)', async (parameters) => {
+  const page = await ask(new UserAgent(service), parameters);
+  expect(isSignInPage(page)).toBe(true);
+  const agent = await signedIn(alice);
+  expect(responseParameters(await ask(agent, { ...parameters, prompt: 'none' }))['code']).toBeDefined();
+});
+
 test('an id_token_hint of the person who is signed in is met without a page (OpenID Connect Core 3.1.2.1)', async () => {
   const agent = await signedIn(alice);
   const hint = await idToken(await ask(agent, {}));

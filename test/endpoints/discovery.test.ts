@@ -66,7 +66,9 @@ describe.each(documents)('%s', (path) => {
       subject_types_supported: ['public', 'pairwise'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
-      request_uri_parameter_supported: false,
+      request_parameter_supported: true,
+      request_uri_parameter_supported: true,
+      require_request_uri_registration: true,
     });
     const lists: Record<string, string[]> = {
       response_types_supported: ['code'],

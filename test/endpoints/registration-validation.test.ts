@@ -147,3 +147,18 @@ test.each([
 ])('%s may be registered (RFC 8252 7)', async (_what, metadata) => {
   expect(await register({ redirect_uris: [redirect], ...metadata })).toMatchObject({ status: 201 });
 });
+
+test('initiate_login_uri is in the answer and where the registration is read, and only by https (OpenID Connect Core 4)', async () => {
+  const initiate_login_uri = 'https://rp.example.com/login?tenant=1';
+  const created = await register({ redirect_uris: [redirect], initiate_login_uri });
+  expect(created).toMatchObject({ status: 201, body: { initiate_login_uri } });
+  expect(await manage(created.body as Record<string, string>, 'GET')).toMatchObject({
+    status: 200,
+    body: { initiate_login_uri },
+  });
+  for (const wrong of ['http://rp.example.com/login', 'http://127.0.0.1:8081/login', 'com.example.app:/login', 5])
+    expect(await register({ redirect_uris: [redirect], initiate_login_uri: wrong })).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_client_metadata', error_description: expect.stringContaining('initiate_login_uri') },
+    });
+});

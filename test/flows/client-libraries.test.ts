@@ -192,30 +192,139 @@ test('oauth4webapi registers, signs in with PKCE, refreshes, reads claims and ge
   expect(own.access_token).toMatch(/^ghat_/);
 });
 
-test('oauth4webapi authenticates by a private key of its registered set (RFC 7523)', async () => {
+test.each(['ES256', 'Ed25519'])(
+  'oauth4webapi authenticates by a private key of its registered set: %s (RFC 7523)',
+  async (alg) => {
+    const insecure = { [oauth.allowInsecureRequests]: true };
+    const issuer = new URL(service.issuer);
+    const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+    const keys = await oauth.generateKeyPair(alg, { extractable: true });
+    const jwk = { ...(await crypto.subtle.exportKey('jwk', keys.publicKey)), kid: 'k1', alg, use: 'sig' };
+    const client = await oauth.processDynamicClientRegistrationResponse(
+      await oauth.dynamicClientRegistrationRequest(
+        as,
+        {
+          redirect_uris: [],
+          grant_types: ['client_credentials'],
+          token_endpoint_auth_method: 'private_key_jwt',
+          jwks: { keys: [jwk] } as unknown as oauth.JsonObject,
+        },
+        insecure,
+      ),
+    );
+    await approve(client.client_id);
+    const authentication = oauth.PrivateKeyJwt({ key: keys.privateKey, kid: 'k1' });
+    const tokens = await oauth.processClientCredentialsResponse(
+      as,
+      client,
+      await oauth.clientCredentialsGrantRequest(as, client, authentication, {}, insecure),
+    );
+    expect(tokens.access_token).toMatch(/^ghat_/);
+  },
+);
+
+test.each([
+  ['RS256', 'in the address'],
+  ['PS256', 'in the address'],
+  ['EdDSA', 'in the address'],
+  ['ES256', 'pushed'],
+  ['none', 'pushed without an object'],
+])(
+  'openid-client signs its request by %s, %s, and a client that must push signs in (RFC 9101, RFC 9126)',
+  async (alg, way) => {
+    const plain = { execute: [openid.allowInsecureRequests] };
+    const pair = alg === 'none' ? undefined : await oauth.generateKeyPair(alg === 'EdDSA' ? 'Ed25519' : alg);
+    const exported = pair && ((await crypto.subtle.exportKey('jwk', pair.publicKey)) as Record<string, string>);
+    const jwk = exported && { ...exported, kid: 'k1', alg: alg === 'EdDSA' ? 'Ed25519' : alg, use: 'sig' };
+    const registered = await openid.dynamicClientRegistration(
+      new URL(service.issuer),
+      {
+        redirect_uris: [redirectUri],
+        token_endpoint_auth_method: 'client_secret_basic',
+        ...(jwk && { jwks: { keys: [jwk] }, request_object_signing_alg: alg, require_signed_request_object: true }),
+        require_pushed_authorization_requests: way.startsWith('pushed'),
+      },
+      undefined,
+      plain,
+    );
+    const { client_id: clientId, client_secret: secret } = registered.clientMetadata();
+    await approve(clientId);
+    const config = await openid.discovery(
+      new URL(service.issuer),
+      clientId,
+      { client_secret: secret as string },
+      openid.ClientSecretBasic(secret as string),
+      plain,
+    );
+    const verifier = openid.randomPKCECodeVerifier();
+    const [state, nonce] = [openid.randomState(), openid.randomNonce()];
+    const parameters = {
+      redirect_uri: redirectUri,
+      scope: 'openid profile',
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    };
+    const signed =
+      pair && (await openid.buildAuthorizationUrlWithJAR(config, parameters, { key: pair.privateKey, kid: 'k1' }));
+    const url = !way.startsWith('pushed')
+      ? signed!
+      : await openid.buildAuthorizationUrlWithPAR(
+          config,
+          signed ? { request: signed.searchParams.get('request')! } : parameters,
+        );
+    const callback = await visit(url);
+    const tokens = await openid.authorizationCodeGrant(config, callback, {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+      expectedNonce: nonce,
+      idTokenExpected: true,
+    });
+    expect(tokens.claims()).toMatchObject({ sub: user.sub });
+  },
+);
+
+test('oauth4webapi pushes a signed request as a public client (RFC 9101, RFC 9126)', async () => {
   const insecure = { [oauth.allowInsecureRequests]: true };
   const issuer = new URL(service.issuer);
   const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
-  const keys = await oauth.generateKeyPair('ES256', { extractable: true });
+  const keys = await oauth.generateKeyPair('ES256');
   const jwk = { ...(await crypto.subtle.exportKey('jwk', keys.publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' };
-  const client = await oauth.processDynamicClientRegistrationResponse(
-    await oauth.dynamicClientRegistrationRequest(
-      as,
-      {
-        redirect_uris: [],
-        grant_types: ['client_credentials'],
-        token_endpoint_auth_method: 'private_key_jwt',
-        jwks: { keys: [jwk] } as unknown as oauth.JsonObject,
-      },
-      insecure,
-    ),
-  );
-  await approve(client.client_id);
-  const authentication = oauth.PrivateKeyJwt({ key: keys.privateKey, kid: 'k1' });
-  const tokens = await oauth.processClientCredentialsResponse(
+  const { clientId } = await service.createClient({ token_endpoint_auth_method: 'none', jwks: { keys: [jwk] } });
+  const client: oauth.Client = { client_id: clientId };
+  const verifier = oauth.generateRandomCodeVerifier();
+  const state = oauth.generateRandomState();
+  const request = await oauth.issueRequestObject(
     as,
     client,
-    await oauth.clientCredentialsGrantRequest(as, client, authentication, {}, insecure),
+    {
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'openid',
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+    },
+    { key: keys.privateKey, kid: 'k1' },
   );
-  expect(tokens.access_token).toMatch(/^ghat_/);
+  const pushed = await oauth.processPushedAuthorizationResponse(
+    as,
+    client,
+    await oauth.pushedAuthorizationRequest(as, client, oauth.None(), { request }, insecure),
+  );
+  const url = new URL(as.authorization_endpoint!);
+  url.search = new URLSearchParams({ client_id: clientId, request_uri: pushed.request_uri }).toString();
+  const parameters = oauth.validateAuthResponse(as, client, await visit(url), state);
+  const answer = await oauth.authorizationCodeGrantRequest(
+    as,
+    client,
+    oauth.None(),
+    parameters,
+    redirectUri,
+    verifier,
+    insecure,
+  );
+  const tokens = await oauth.processAuthorizationCodeResponse(as, client, answer, { requireIdToken: true });
+  expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
 });

@@ -74,6 +74,14 @@ describe('accepted', () => {
     ['twenty addresses', { redirect_uris: Array.from({ length: 20 }, (_, n) => `https://rp.example.com/${n}`) }],
     ['a name of 100 characters of any script', { client_name: '名'.repeat(100) }],
     ['HS256 ID Tokens with a secret', { id_token_signed_response_alg: 'HS256' }],
+    ['a login to initiate', { initiate_login_uri: 'https://rp.example.com/login?tenant=1' }],
+    ['levels of authentication, unknown ones too', { default_acr_values: ['urn:mace:incommon:iap:silver', '1'] }],
+    ['HS256 request objects with a secret', { request_object_signing_alg: 'HS256' }],
+    ['ES256 request objects with keys', { request_object_signing_alg: 'ES256', jwks: { keys: [publicKey] } }],
+    [
+      'request objects by reference',
+      { request_uris: ['https://rp.example.com/object', 'https://rp.example.com/object#h'] },
+    ],
   ])('%s (RFC 7591 2)', (_what, input) => {
     expect(refused(input)).toBeUndefined();
   });
@@ -81,6 +89,15 @@ describe('accepted', () => {
   test('the scope admin from an administrator only (decisions section 2)', () => {
     expect(refused({ scope: 'openid admin' })).toBe('invalid_client_metadata');
     expect(refused({ scope: 'openid admin' }, { admin: true })).toBeUndefined();
+  });
+
+  test('unsigned request objects only where the service accepts them, or from an administrator (RFC 9101 10.5)', () => {
+    const input = { request_object_signing_alg: 'none' };
+    expect(refused(input)).toBe('invalid_client_metadata');
+    for (const options of [{ unsigned: true }, { admin: true }]) {
+      expect(refused(input, options)).toBeUndefined();
+      expect(refused({ ...input, require_signed_request_object: true }, options)).toBe('invalid_client_metadata');
+    }
   });
 
   test('names are composed and trimmed, scopes lose their doubles (security R48)', () => {
@@ -157,6 +174,32 @@ describe('refused', () => {
       'RS256 assertions by secret',
       { token_endpoint_auth_method: 'client_secret_jwt', token_endpoint_auth_signing_alg: 'RS256' },
     ],
+    ['a login to initiate by http', { initiate_login_uri: 'http://rp.example.com/login' }],
+    ['a login to initiate by http on loopback', { initiate_login_uri: 'http://127.0.0.1/login' }],
+    ['a login to initiate as a script', { initiate_login_uri: 'javascript:alert(1)' }],
+    ['a login to initiate with a fragment', { initiate_login_uri: 'https://rp.example.com/login#x' }],
+    ['levels of authentication in words', { default_acr_values: '1 2' }],
+    ['a level of authentication with a space', { default_acr_values: ['1 2'] }],
+    ['an unknown algorithm of request objects', { request_object_signing_alg: 'RS1' }],
+    ['signed request objects without keys', { request_object_signing_alg: 'RS256' }],
+    [
+      'HS256 request objects of a public client',
+      { token_endpoint_auth_method: 'none', request_object_signing_alg: 'HS256' },
+    ],
+    [
+      'HS256 request objects without a secret',
+      {
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [publicKey] },
+        request_object_signing_alg: 'HS256',
+      },
+    ],
+    ['a request object by http', { request_uris: ['http://rp.example.com/object'] }],
+    ['a request object with user information', { request_uris: ['https://rp@rp.example.com/object'] }],
+    ['a request object by a name of the push', { request_uris: ['urn:ietf:params:oauth:request_uri:x'] }],
+    ['a request object at no list', { request_uris: 'https://rp.example.com/object' }],
+    ['a demand for signed requests in words', { require_signed_request_object: 'true' }],
+    ['a demand for pushed requests in words', { require_pushed_authorization_requests: 'true' }],
     ['an unknown scope', { scope: 'openid everything' }],
     ['the scope admin', { scope: 'admin' }],
     ['a scope that is no text', { scope: ['openid'] }],
@@ -181,15 +224,22 @@ describe('refused', () => {
 });
 
 describe('what an administrator did not look at', () => {
-  const current = parseClientMetadata({ redirect_uris, grant_types: ['authorization_code'], require_pkce: true });
-  const next = (change: Record<string, unknown>) =>
-    parseClientMetadata({ redirect_uris, grant_types: ['authorization_code'], require_pkce: true, ...change });
+  const approved = {
+    redirect_uris,
+    grant_types: ['authorization_code'],
+    require_pkce: true,
+    request_object_signing_alg: 'HS256',
+    require_signed_request_object: true,
+    require_pushed_authorization_requests: true,
+  };
+  const current = parseClientMetadata(approved);
+  const next = (change: Record<string, unknown>) => parseClientMetadata({ ...approved, ...change }, { unsigned: true });
 
   test.each<[string, Record<string, unknown>]>([
     ['one more redirect URI', { redirect_uris: [...redirect_uris, 'https://rp.example.com/2'] }],
     ['another redirect URI', { redirect_uris: ['https://rp.example.com/2'] }],
     ['one more grant type', { grant_types: ['authorization_code', 'refresh_token'] }],
-    ['auth method none', { token_endpoint_auth_method: 'none' }],
+    ['auth method none', { token_endpoint_auth_method: 'none', request_object_signing_alg: undefined }],
     ['keys', { jwks: { keys: [publicKey] } }],
     ['an address of keys', { jwks_uri: 'https://rp.example.com/jwks' }],
     ['uma_profile', { uma_profile: true }],
@@ -197,6 +247,12 @@ describe('what an administrator did not look at', () => {
     ['a post-logout address', { post_logout_redirect_uris: ['https://rp.example.com/bye'] }],
     ['web to native', { application_type: 'native' }],
     ['no PKCE any more', { require_pkce: false }],
+    ['an address of request objects', { request_uris: ['https://rp.example.com/object'] }],
+    ['no signed requests any more', { require_signed_request_object: false }],
+    ['no pushed requests any more', { require_pushed_authorization_requests: undefined }],
+    ['signed requests left out', { require_signed_request_object: undefined }],
+    ['any algorithm of request objects', { request_object_signing_alg: undefined }],
+    ['none of them', { request_object_signing_alg: 'none', require_signed_request_object: undefined }],
   ])('%s widens (decisions section 2, security R45)', (_what, change) => {
     expect(widens(current, next(change))).toBe(true);
   });
@@ -218,6 +274,7 @@ test.each<[string, Record<string, unknown>, [isPublic: boolean, secret: boolean,
   ['client_secret_post', { token_endpoint_auth_method: 'client_secret_post' }, [false, true, false]],
   ['client_secret_jwt', { token_endpoint_auth_method: 'client_secret_jwt' }, [false, true, true]],
   ['HS256 ID Tokens', { id_token_signed_response_alg: 'HS256' }, [false, true, true]],
+  ['HS256 request objects', { request_object_signing_alg: 'HS256' }, [false, true, true]],
   [
     'private_key_jwt',
     { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [publicKey] } },

@@ -10,11 +10,13 @@ const redirectUri = 'https://rp.example.com/cb';
 const usual: Situation = {
   prompts: [],
   maxAge: undefined,
-  hintedSub: undefined,
+  expectedSubs: undefined,
   scope: ['openid', 'email'],
+  claims: [],
   redirectUri,
   session: { sub: 'alice', authTime: at(-60), now: at(10) },
-  grant: { scope: ['openid', 'email', 'profile'], redirectUris: [redirectUri] },
+  grant: { scope: ['openid', 'email', 'profile'], claims: [], redirectUris: [redirectUri] },
+  meetsAcr: true,
   firstParty: false,
   selfRegistered: false,
   transaction: undefined,
@@ -79,18 +81,38 @@ describe('sign-in', () => {
   );
   run(
     [
-      ['the hint names who is signed in', { hintedSub: 'alice' }, issue],
-      ['the hint names somebody else', { hintedSub: 'bob' }, login],
-      ['the hint names somebody else, silent', { hintedSub: 'bob', prompts: ['none'] }, told('login_required')],
+      ['the hint names who is signed in', { expectedSubs: ['alice'] }, issue],
+      ['the hint names somebody else', { expectedSubs: ['bob'] }, login],
+      ['the hint names somebody else, silent', { expectedSubs: ['bob'], prompts: ['none'] }, told('login_required')],
       [
         'somebody else signed in for it',
-        { hintedSub: 'bob', transaction: waiting, session: freshSession },
+        { expectedSubs: ['bob'], transaction: waiting, session: freshSession },
         told('login_required'),
       ],
-      ['the hinted one signed in for it', { hintedSub: 'alice', transaction: waiting, session: freshSession }, issue],
-      ['a decision does not make up for it', { hintedSub: 'bob', transaction: allowed }, login],
+      [
+        'the hinted one signed in for it',
+        { expectedSubs: ['alice'], transaction: waiting, session: freshSession },
+        issue,
+      ],
+      ['a decision does not make up for it', { expectedSubs: ['bob'], transaction: allowed }, login],
+      ['one of several is signed in', { expectedSubs: ['bob', 'alice'] }, issue],
+      ['hint and claims agree on nobody', { expectedSubs: [], prompts: ['none'] }, told('login_required')],
     ],
     'security A6',
+  );
+  run(
+    [
+      ['a sign-in that does not reach it is asked again', { meetsAcr: false }, login],
+      ['not with prompt=none', { meetsAcr: false, prompts: ['none'] }, told('login_required')],
+      ['not by one from before the request', { meetsAcr: false, transaction: waiting }, login],
+      [
+        'one that does not reach it either ends it',
+        { meetsAcr: false, transaction: waiting, session: freshSession },
+        told('unmet_authentication_requirements'),
+      ],
+      ['nor does a decision make up for it', { meetsAcr: false, transaction: allowed }, login],
+    ],
+    'OpenID Connect Core 5.5.1.1',
   );
 });
 
@@ -98,12 +120,20 @@ describe('consent', () => {
   run(
     [
       ['no grant', { grant: undefined }, consent],
-      ['a grant of less', { grant: { scope: ['openid'], redirectUris: [redirectUri] } }, consent],
+      ['a grant of less', { grant: { scope: ['openid'], claims: [], redirectUris: [redirectUri] } }, consent],
       [
         'a grant of less, silent',
-        { prompts: ['none'], grant: { scope: ['openid'], redirectUris: [] } },
+        { prompts: ['none'], grant: { scope: ['openid'], claims: [], redirectUris: [] } },
         told('consent_required'),
       ],
+      ['a claim beside the scopes', { claims: ['phone_number'] }, consent],
+      ['a claim beside the scopes, silent', { claims: ['phone_number'], prompts: ['none'] }, told('consent_required')],
+      [
+        'a claim that was granted',
+        { claims: ['phone_number'], grant: { ...usual.grant!, claims: ['phone_number'] } },
+        issue,
+      ],
+      ['a claim of a scope that was granted', { claims: ['nickname'] }, { step: 'issue', recordGrant: true }],
       ['prompt=consent though granted', { prompts: ['consent'] }, consent],
       ['prompt=consent after yes', { prompts: ['consent'], transaction: allowed }, issue],
       [

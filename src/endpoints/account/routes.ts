@@ -27,6 +27,7 @@ export async function accountEndpoint(app: FastifyInstance, options: ServerOptio
         clientId: grant.clientId,
         name: grant.clientName,
         scopes: grant.scope,
+        claims: grant.claims,
         since: grant.createdAt,
       })),
       logoutUri: `/logout`,

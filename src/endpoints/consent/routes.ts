@@ -2,15 +2,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
+import { verifyRequest } from '../../http/authorization/request.ts';
+import { requestRules } from '../../http/authorization/rules.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { Pages } from '../../http/views.ts';
-import { releasedClaims } from '../../oauth/claims.ts';
+import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
 import { OAuthError } from '../../oauth/errors.ts';
-import { splitScope } from '../../oauth/scope.ts';
+import { claimsOfScopes } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import type { User } from '../../repositories/users.ts';
@@ -25,11 +27,14 @@ interface Pending {
   client: Client;
   redirectUri: string;
   scope: string[];
+  /** Single claims beside those of the scopes. */
+  claims: string[];
   uiLocales: string | undefined;
 }
 
 export async function consentEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store, clients, sessions, pages, audit } = options;
+  const { store, sessions, pages, audit } = options;
+  const rules = requestRules(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -51,9 +56,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     if (!pending) return pages.refuse(reply, 'expired');
     const session = await sessions.find(request, reply);
     if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
-    if (
-      !sessions.isOwnForm(request, csrf, { action: '/consent', transaction, session, shown: pending.scope.join(' ') })
-    ) {
+    if (!sessions.isOwnForm(request, csrf, { action: '/consent', transaction, session, shown: shown(pending) })) {
       return show(request, reply, transaction, pending, session, 'tampered');
     }
     const { sub } = session.user;
@@ -61,7 +64,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     const allowed = decision === 'allow';
     await store.transaction(async (repositories) => {
       if (!(await repositories.authorizationRequests.decide(digest('transaction', transaction), sub, allowed))) return;
-      if (allowed) await repositories.grants.add(sub, clientId, pending.scope, pending.redirectUri);
+      if (allowed) await repositories.grants.add(sub, clientId, pending.scope, pending.redirectUri, pending.claims);
       await audit(
         request,
         {
@@ -70,7 +73,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
           actor: sub,
           sub,
           clientId,
-          detail: { scope: pending.scope },
+          detail: { scope: pending.scope, ...(pending.claims.length > 0 && { claims: pending.claims }) },
         },
         repositories,
       );
@@ -82,17 +85,18 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     const browserHash = sessions.browserHash(request);
     const stored =
       browserHash && (await store.authorizationRequests.find(digest('transaction', transaction), browserHash));
-    const client = stored && (await clients.find(stored.clientId));
-    if (!stored || !client || client.status !== 'enabled') return undefined;
-    const registered = splitScope(client.metadata.scope);
-    const refreshes = client.metadata.grant_types.includes('refresh_token');
+    if (!stored) return undefined;
+    const authorization = await verifyRequest(stored.parameters, rules, stored.problem).catch((error: unknown) => {
+      if (error instanceof OAuthError) return undefined;
+      throw error;
+    });
+    if (!authorization || authorization.error) return undefined;
     return {
-      client,
-      redirectUri: stored.parameters['redirect_uri'] ?? '',
-      scope: splitScope(stored.parameters['scope'] ?? '').filter(
-        (scope) => registered.includes(scope) && (scope !== 'offline_access' || refreshes),
-      ),
-      uiLocales: stored.parameters['ui_locales']?.slice(0, 200),
+      client: authorization.client,
+      redirectUri: authorization.target.redirectUri,
+      scope: authorization.scope,
+      claims: authorization.claims.beside,
+      uiLocales: authorization.uiLocales,
     };
   }
 
@@ -104,8 +108,13 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     session: Session,
     problem?: 'tampered',
   ): Promise<FastifyReply> {
-    const granted = (await store.grants.find(session.user.sub, pending.client.clientId))?.scope ?? [];
-    const asked = pending.scope.filter((scope) => !granted.includes(scope));
+    const granted = await store.grants.find(session.user.sub, pending.client.clientId);
+    const scopes = pending.scope.filter((scope) => !granted?.scope.includes(scope));
+    const known = [...(granted?.claims ?? []), ...claimsOfScopes(granted?.scope ?? [])];
+    const claims = pending.claims.filter((claim) => !known.includes(claim));
+    // what was granted before is shown again only where nothing else is asked
+    const asked =
+      scopes.length + claims.length > 0 ? { scopes, claims } : { scopes: pending.scope, claims: pending.claims };
     const data: Pages['consent'] = {
       client: clientView(pending.client, pending.redirectUri),
       account: accountView(session.user),
@@ -116,13 +125,14 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
             action: '/consent',
             transaction,
             session,
-            shown: pending.scope.join(' '),
+            shown: shown(pending),
           }),
           transaction,
         },
       },
       switchAccountUri: `/login?transaction=${transaction}`,
-      scopes: (asked.length > 0 ? asked : pending.scope).map((scope) => ({
+      claims: asked.claims.map((claim) => ({ claim, value: readable(namedClaims(session.user, [claim])[claim]) })),
+      scopes: asked.scopes.map((scope) => ({
         scope,
         claims: releasedValues(session.user, scope),
       })),
@@ -136,12 +146,18 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
   }
 }
 
+/** What the page shows and the answer is about. */
+function shown({ scope, claims }: Pending): string {
+  return [...scope, ...claims.map((claim) => `claim:${claim}`)].join(' ');
+}
+
 /** The values that a scope would release, as a person reads them. */
 function releasedValues(user: User, scope: string): { claim: string; value: string }[] {
   return Object.entries(releasedClaims(user, [scope])).map(([claim, value]) => ({ claim, value: readable(value) }));
 }
 
 function readable(value: unknown): string {
+  if (value === undefined) return '';
   if (Array.isArray(value)) return value.join(', ');
   if (typeof value === 'object' && value !== null) return String((value as { formatted?: unknown }).formatted ?? '');
   return String(value);

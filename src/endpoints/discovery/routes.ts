@@ -1,5 +1,6 @@
 // GET /.well-known/…: what the service can do, built from what was registered (OpenID Connect Discovery, RFC 8414).
 import type { FastifyInstance } from 'fastify';
+import type { Config } from '../../config.ts';
 import { jsonErrors } from '../../http/errors.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 
@@ -19,6 +20,7 @@ export interface Capabilities {
   assertionAlgorithms: readonly string[];
   /** Of ID Tokens and UserInfo alike. */
   signingAlgorithms: readonly string[];
+  requestObjectAlgorithms: readonly string[];
   keyManagementAlgorithms: readonly string[];
   contentEncryptionAlgorithms: readonly string[];
   subjectTypes: readonly string[];
@@ -35,9 +37,9 @@ export async function discoveryEndpoint(
   { config, capabilities }: ServerOptions & { capabilities: Capabilities },
 ): Promise<void> {
   app.setErrorHandler(jsonErrors);
-  const openid = JSON.stringify(openidConfiguration(config.issuer, capabilities));
+  const openid = JSON.stringify(openidConfiguration(config, capabilities));
   const oauth = JSON.stringify({
-    ...openidConfiguration(config.issuer, capabilities),
+    ...openidConfiguration(config, capabilities),
     ...addresses(config.issuer, capabilities.ownEndpoints),
     registration_modes_supported: capabilities.registrationModes,
   });
@@ -49,7 +51,10 @@ export async function discoveryEndpoint(
   serve('/.well-known/oauth-authorization-server', oauth);
 }
 
-function openidConfiguration(issuer: string, capabilities: Capabilities): Record<string, unknown> {
+function openidConfiguration(
+  { issuer, requirePushedRequests }: Config,
+  capabilities: Capabilities,
+): Record<string, unknown> {
   return {
     issuer,
     ...addresses(issuer, capabilities.endpoints),
@@ -73,14 +78,16 @@ function openidConfiguration(issuer: string, capabilities: Capabilities): Record
       (method) => method !== 'none',
     ),
     introspection_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
-    display_values_supported: ['page'],
+    display_values_supported: ['page', 'touch'],
     claim_types_supported: ['normal'],
     claims_supported: capabilities.claims,
     ui_locales_supported: capabilities.locales,
-    claims_parameter_supported: false,
-    request_parameter_supported: false,
-    request_uri_parameter_supported: false,
-    require_request_uri_registration: false,
+    claims_parameter_supported: true,
+    request_parameter_supported: true,
+    request_uri_parameter_supported: true,
+    require_request_uri_registration: true,
+    require_pushed_authorization_requests: requirePushedRequests,
+    request_object_signing_alg_values_supported: capabilities.requestObjectAlgorithms,
     prompt_values_supported: capabilities.prompts,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,

@@ -5,12 +5,13 @@ import { jsonErrors, noStore } from '../../http/errors.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
+import { acrOf } from '../../oauth/acr.ts';
 import { releasedClaims } from '../../oauth/claims.ts';
+import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { User } from '../../repositories/users.ts';
-import { passwordAcr } from '../../tokens/id-token.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 
 const shape = z.object({ token: text(8192), token_type_hint: text(255).optional() });
@@ -30,6 +31,7 @@ interface Known {
   authTime: Date | undefined;
   amr: string[] | undefined;
   nonce: string | undefined;
+  requested?: RequestedClaims | undefined;
 }
 
 const inactive = { active: false };
@@ -125,7 +127,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
         ...released,
         ...(token.authTime && {
           auth_time: Math.floor(token.authTime.getTime() / 1000),
-          acr: passwordAcr,
+          acr: token.requested?.acr ?? acrOf(token.amr ?? []),
           amr: token.amr,
           sid: token.sid,
           nonce: token.nonce,

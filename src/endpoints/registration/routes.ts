@@ -34,6 +34,8 @@ const clientPath = z.object({ clientId: text(255) });
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { config, store, clients, secretBox, audit, limits, checkSector, authenticateRegistrant } = options;
   const deferred = createDeferredRegistration(options);
+  const parse = (body: Record<string, unknown>): ClientMetadata =>
+    parseClientMetadata(body, { unsigned: config.requestObjectUnsigned });
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
   // OpenID Connect clients name no scope as they register: one that nobody looks at may have all standard ones
@@ -62,7 +64,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
       throw invalidRequest('client_secret differs from the current one');
     }
     refuseForeignMembers(body);
-    const metadata = parseClientMetadata(body);
+    const metadata = parse(body);
     await checkSectorOf(request, metadata, held.metadata);
     const { client, newSecret } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(held.clientId);
@@ -135,7 +137,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     trusted: boolean,
     acceptsDeferral: boolean,
   ): Promise<Answer> {
-    const metadata = parseClientMetadata(withoutAdministratorScopes(body));
+    const metadata = parse(withoutAdministratorScopes(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
     if (!trusted) await countRegistration(request);
     const { registrationsWaiting } = config.limits;
@@ -193,7 +195,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     known: Client,
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const metadata = parseClientMetadata(withoutAdministratorScopes(body));
+    const metadata = parse(withoutAdministratorScopes(body));
     await checkSectorOf(request, metadata, known.metadata);
     const { client, shown } = await store.transaction(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);

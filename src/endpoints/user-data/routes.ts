@@ -1,9 +1,8 @@
 // GET /user/{sub}/address, info, settings, scope: what a client may know and keep of a user (service specification 4.7).
-import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { bearerErrors, jsonErrors, noStore } from '../../http/errors.ts';
-import { addJsonParser } from '../../http/form-body.ts';
+import { addFormParser, addJsonParser } from '../../http/form-body.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { releasedClaims } from '../../oauth/claims.ts';
@@ -19,7 +18,7 @@ const bySub = z.object({ sub: text(255) });
 export async function userDataEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { store } = options;
   app.removeAllContentTypeParsers();
-  await app.register(formbody);
+  await addFormParser(app);
   addJsonParser(app, settingsLimits);
   app.setErrorHandler((error, request, reply) =>
     isBasic(request) ? jsonErrors(error, request, reply) : bearerErrors(error, request, reply),

@@ -1,19 +1,19 @@
 // GET /user/info: the End-User's claims for an access token (OpenID Connect Core 5.3, RFC 6750).
-import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { bearerToken } from '../../http/bearer-token.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
+import { addFormParser } from '../../http/form-body.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import { releasedClaims } from '../../oauth/claims.ts';
+import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
 import { insufficientScope, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
-import { splitScope } from '../../oauth/scope.ts';
+import { claimsOfScopes, splitScope } from '../../oauth/scope.ts';
 import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 
 export async function userinfoEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { config, store, clients, tokens } = options;
   app.removeAllContentTypeParsers();
-  await app.register(formbody);
+  await addFormParser(app);
   app.setErrorHandler(bearerErrors);
 
   /** Sends the claims as the client registered to get them, whatever Accept says (Core 5.3.2). */
@@ -24,7 +24,10 @@ export async function userinfoEndpoint(app: FastifyInstance, options: ServerOpti
     const scopes = splitScope(found.scope);
     if (!found.user || found.subject === undefined || !scopes.includes('openid'))
       throw insufficientScope('the access token has not the scope openid');
-    const claims = { ...releasedClaims(found.user, scopes), sub: found.subject };
+    // single claims, as far as the client is still registered for them (Core 5.5)
+    const registered = claimsOfScopes(splitScope(found.registeredScope ?? ''));
+    const requested = found.requested?.userinfo?.filter((claim) => registered.includes(claim)) ?? [];
+    const claims = { ...releasedClaims(found.user, scopes), ...namedClaims(found.user, requested), sub: found.subject };
     noStore(reply);
     if (!found.userinfoAsJwt) {
       reply.send(claims);

@@ -1,15 +1,20 @@
 // The course of a sign-in, shared by /authorize and its short form /authenticate: begun by a client, interrupted by pages, ended by a response.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
+import { preferredAcr } from '../../oauth/acr.ts';
+import { requestedClaims } from '../../oauth/claims-request.ts';
+import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
-import { audienceOf } from '../audience.ts';
 import type { ServerOptions } from '../server-options.ts';
+import { effectiveRequest } from './effective-request.ts';
 import { nextStep, type NextStep } from './next-step.ts';
+import { pushedTransaction } from './pushed-request.ts';
 import { type TrustedRequest, verifyRequest } from './request.ts';
+import { requestRules } from './rules.ts';
 import { errorParameters, sendAuthorizationResponse } from './response.ts';
 
 interface Transaction extends AuthorizationRequestRow {
@@ -21,11 +26,7 @@ export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
 export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
   const { config, store, clients, tokens, sessions, pages } = options;
-  const rules = {
-    findClient: clients.find,
-    findAudience: (resource: string) => audienceOf(store, resource),
-    requirePkce: config.requirePkce,
-  };
+  const rules = requestRules(options);
 
   /** Answers the client if nothing is left to ask; false when a page has to come first. Not the reply: awaiting that yields nothing. */
   async function proceed(
@@ -42,13 +43,17 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       throw new AuthorizationError(target, step.code, step.description);
     }
     if (step.step !== 'issue' || !session) return false;
-    if (step.recordGrant) await store.grants.add(session.user.sub, client.clientId, scope, target.redirectUri);
+    if (step.recordGrant) {
+      const { beside } = authorization.claims;
+      await store.grants.add(session.user.sub, client.clientId, scope, target.redirectUri, beside);
+    }
     const wanted = parts(authorization.responseType);
     const code = wanted.code ? newOpaqueToken('authorization_code') : undefined;
     const accessToken = wanted.token ? newOpaqueToken('access_token') : undefined;
     const offline = code !== undefined && scope.includes('offline_access');
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
     const lives = tokens.lifetimes(client);
+    const requested = requestedClaims(authorization.claims, preferredAcr(authorization.acr.values, session.amr));
     const recipient = wanted.idToken ? await recipientOf(request, authorization, transaction) : undefined;
     const subject = await store.pairwiseSubjects.obtain(client.metadata, session.user.sub);
     const issuedAt = await store.authorizationCodes.issue({
@@ -58,6 +63,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       clientId: client.clientId,
       clientVersion: client.version,
       scope: granted,
+      claims: authorization.claims.beside,
+      requested,
       offline,
       redirectUri: target.redirectUri,
       nonce: authorization.nonce,
@@ -97,6 +104,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
           scope: granted.join(' '),
           authTime: session.authTime,
           amr: session.amr,
+          requested,
           user: session.user,
         },
         { at: issuedAt, recipient, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
@@ -126,13 +134,21 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     }
   }
 
+  /** The user whom a client knows by a subject; one that its sector does not know is left as it is: no user's. */
+  async function userOf(metadata: ClientMetadata | undefined, subject: string): Promise<string> {
+    if (metadata?.subject_type !== 'pairwise') return subject;
+    return (await store.pairwiseSubjects.findUser(metadata, subject))?.sub ?? subject;
+  }
+
   async function stepOf(
     authorization: TrustedRequest,
     session: Session | undefined,
     transaction: Transaction | undefined,
   ): Promise<NextStep> {
-    const { client, target } = authorization;
-    let hintedSub: string | undefined;
+    const { client, target, acr } = authorization;
+    let expectedSubs =
+      authorization.subjects &&
+      (await Promise.all(authorization.subjects.map((subject) => userOf(client.metadata, subject))));
     if (authorization.idTokenHint !== undefined) {
       const hint = await tokens.readIdTokenHint(authorization.idTokenHint);
       if (!hint) {
@@ -144,18 +160,18 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         };
       }
       const hinted = await clients.find(hint.clientId);
-      hintedSub = hint.sub;
-      // a subject that its sector does not know is left as it is: no user's
-      if (hinted?.metadata.subject_type === 'pairwise')
-        hintedSub = (await store.pairwiseSubjects.findUser(hinted.metadata, hint.sub))?.sub ?? hint.sub;
+      const hintedSub = await userOf(hinted?.metadata, hint.sub);
+      expectedSubs = expectedSubs?.filter((sub) => sub === hintedSub) ?? [hintedSub];
     }
     return nextStep({
       prompts: authorization.prompts,
       maxAge: authorization.maxAge,
-      hintedSub,
+      expectedSubs,
       scope: authorization.scope,
+      claims: authorization.claims.beside,
       redirectUri: target.redirectUri,
       session: session && { sub: session.user.sub, authTime: session.authTime, now: session.now },
+      meetsAcr: !acr.essential || preferredAcr(acr.values, session?.amr ?? []) !== undefined,
       grant: session && (await store.grants.find(session.user.sub, client.clientId)),
       firstParty: client.firstParty,
       selfRegistered: client.approvedBy === 'automatic',
@@ -169,6 +185,41 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
 
   const toPage = (reply: FastifyReply, step: NextStep | undefined, transaction: string) =>
     pages.redirect(reply, `/${step?.step === 'consent' ? 'consent' : 'login'}?transaction=${transaction}`);
+
+  /** A stored request, after a page or a push: validated again, then answered or sent to the next page. Throws as begin() does. */
+  async function resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
+    const idHash = digest('transaction', id);
+    const browserHash = sessions.browserHash(request);
+    const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
+    if (!stored) return pages.refuse(reply, 'expired');
+    const transaction: Transaction = { ...stored, id, idHash };
+    const authorization = await verifyRequest(stored.parameters, rules, stored.problem);
+    const session = await sessions.find(request, reply);
+    if (authorization.error && mayTell(authorization, session)) {
+      await store.authorizationRequests.delete(idHash);
+      throw authorization.error;
+    }
+    const step = authorization.error ? undefined : await stepOf(authorization, session, transaction);
+    if (step && (await proceed(request, reply, authorization, session, step, transaction))) return reply;
+    return toPage(reply, step, id);
+  }
+
+  /** A pushed request belongs to the browser that brings its name first: there it can be loaded again until it is answered. */
+  async function take(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: string,
+    clientId: string | undefined,
+  ): Promise<FastifyReply> {
+    const taken = await store.authorizationRequests.take({
+      idHash: digest('transaction', id),
+      clientId: clientId ?? '',
+      browserHash: sessions.ensureBrowserHash(request, reply),
+      lifetime: config.lifetimes.form,
+      perBrowser: config.limits.pendingSignIns,
+    });
+    return taken ? resume(request, reply, id) : pages.refuse(reply, 'expired');
+  }
 
   return {
     /**
@@ -186,7 +237,11 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       // what waits for the End-User is stored, and PostgreSQL stores no NUL (security requirement R107)
       if (Object.entries(parameters).flat().join('').includes('\0'))
         throw invalidRequest('a parameter holds a NUL character');
-      const authorization = await verifyRequest(parameters, rules);
+      const pushed = pushedTransaction(parameters['request_uri']);
+      if (pushed !== undefined) return take(request, reply, pushed, parameters['client_id']);
+      const { reason, ...effective } = await effectiveRequest(parameters, rules, false);
+      if (reason !== undefined) request.log.info({ ...effective.problem, reason }, 'request object refused');
+      const authorization = await verifyRequest(effective.parameters, rules, effective.problem);
       const session = await sessions.find(request, reply);
       if (authorization.error && mayTell(authorization, session)) throw authorization.error;
       const step = authorization.error ? undefined : await stepOf(authorization, session, undefined);
@@ -200,31 +255,14 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         browserHash: sessions.ensureBrowserHash(request, reply),
         clientId: authorization.client.clientId,
         endpoint,
-        parameters,
+        ...effective,
         lifetime: config.lifetimes.form,
         perBrowser: config.limits.pendingSignIns,
       });
       return asks ? confirm(authorization, session, transaction) : toPage(reply, step, transaction);
     },
 
-    /** A stored request, after a page: validated again, then answered or sent to the next page. Throws as begin() does. */
-    async resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
-      const idHash = digest('transaction', id);
-      const browserHash = sessions.browserHash(request);
-      const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
-      if (!stored) return pages.refuse(reply, 'expired');
-      const transaction: Transaction = { ...stored, id, idHash };
-      const authorization = await verifyRequest(stored.parameters, rules);
-      const session = await sessions.find(request, reply);
-      if (!session) return toPage(reply, undefined, id);
-      if (authorization.error) {
-        await store.authorizationRequests.delete(idHash);
-        throw authorization.error;
-      }
-      const step = await stepOf(authorization, session, transaction);
-      if (await proceed(request, reply, authorization, session, step, transaction)) return reply;
-      return toPage(reply, step, id);
-    },
+    resume,
 
     /** The error dialect of both addresses: to the client if it is known and safe, else to the sign-in page. */
     errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -1,17 +1,22 @@
 // Decides what comes next for an authorization request; pure, so that the order of the rules can be read and tested.
 import type { ErrorCode } from '../../oauth/errors.ts';
+import { claimsOfScopes } from '../../oauth/scope.ts';
 
 export interface Situation {
   prompts: readonly string[];
   /** In seconds. */
   maxAge: number | undefined;
-  /** The subject that a valid id_token_hint names. */
-  hintedSub: string | undefined;
+  /** Whom the client expects, by a valid id_token_hint or by the claims that it asks for; undefined is anybody. */
+  expectedSubs: readonly string[] | undefined;
   scope: readonly string[];
+  /** Single claims beside those of the scopes. */
+  claims: readonly string[];
   redirectUri: string;
   session: { sub: string; authTime: Date; now: Date } | undefined;
+  /** Whether the session's sign-in reaches the authentication context that the request demands. */
+  meetsAcr: boolean;
   /** What the user has granted to the client before. */
-  grant: { scope: readonly string[]; redirectUris: readonly string[] } | undefined;
+  grant: { scope: readonly string[]; claims: readonly string[]; redirectUris: readonly string[] } | undefined;
   firstParty: boolean;
   /** A client that no administrator looked at asks again for each redirect URI (attack case A25). */
   selfRegistered: boolean;
@@ -33,8 +38,14 @@ export function nextStep(situation: Situation): NextStep {
     if (silent) return { step: 'error', code: 'login_required', description: 'the End-User has to sign in' };
     // somebody signed in for this request, but not whom the client expects: asking again would not end
     if (login === 'other-user' && session && transaction && session.authTime > transaction.createdAt) {
-      return { step: 'error', code: 'login_required', description: 'another End-User than the hinted one signed in' };
+      return { step: 'error', code: 'login_required', description: 'another End-User than the expected one signed in' };
     }
+    if (login === 'unmet')
+      return {
+        step: 'error',
+        code: 'unmet_authentication_requirements',
+        description: 'the sign-in did not reach the acr that the request demands',
+      };
     return { step: 'login' };
   }
   const decision = transaction?.decision;
@@ -49,27 +60,35 @@ export function nextStep(situation: Situation): NextStep {
   }
   // an allowed request whose grant was withdrawn meanwhile is asked again
   if (!situation.firstParty && !covered) return { step: 'consent' };
-  return { step: 'issue', recordGrant: !covered };
+  return {
+    step: 'issue',
+    recordGrant: !covered || !situation.claims.every((claim) => situation.grant!.claims.includes(claim)),
+  };
 }
 
 function loginNeeded({
   prompts,
   maxAge,
-  hintedSub,
+  expectedSubs,
+  meetsAcr,
   session,
   transaction,
-}: Situation): 'signed-out' | 'fresh' | 'other-user' | undefined {
+}: Situation): 'signed-out' | 'fresh' | 'other-user' | 'unmet' | undefined {
   if (!session) return 'signed-out';
   // only a credential check after the request began can satisfy these (security requirement R9)
   const fresh = transaction !== undefined && session.authTime > transaction.createdAt;
   if ((prompts.includes('login') || prompts.includes('select_account')) && !fresh) return 'fresh';
   if (maxAge !== undefined && !fresh && session.now.getTime() - session.authTime.getTime() > maxAge * 1000)
     return 'fresh';
-  if (hintedSub !== undefined && hintedSub !== session.sub) return 'other-user';
+  if (expectedSubs !== undefined && !expectedSubs.includes(session.sub)) return 'other-user';
+  if (!meetsAcr) return fresh ? 'unmet' : 'fresh';
   return undefined;
 }
 
-function grantCovers({ grant, scope, redirectUri, selfRegistered }: Situation): boolean {
+function grantCovers({ grant, scope, claims, redirectUri, selfRegistered }: Situation): boolean {
   if (!grant || !scope.every((value) => grant.scope.includes(value))) return false;
+  // who let a client see the whole profile let it see the name
+  const granted = [...grant.claims, ...claimsOfScopes(grant.scope)];
+  if (!claims.every((claim) => granted.includes(claim))) return false;
   return !selfRegistered || grant.redirectUris.includes(redirectUri);
 }

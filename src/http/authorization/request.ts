@@ -1,6 +1,8 @@
 // Verifies an authorization request: syntax, client, redirect URI, then everything else (security requirement R1).
 import { z } from 'zod';
 import { readParameters, text } from '../parameters.ts';
+import { acrValues } from '../../oauth/acr.ts';
+import { parseClaimsRequest, type SingleClaims, singleClaims } from '../../oauth/claims-request.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, type ErrorCode, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
@@ -16,6 +18,8 @@ import {
 } from '../../oauth/response-type.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
+import type { RequestProblem } from './effective-request.ts';
+import type { RequestRules } from './rules.ts';
 
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const;
 
@@ -32,6 +36,12 @@ export interface TrustedRequest {
   /** Only meaningful without an error, as all that follows. */
   responseType: ResponseType;
   scope: string[];
+  /** Single claims beside those of the scopes. */
+  claims: SingleClaims;
+  /** Whom the End-User has to be one of. */
+  subjects: string[] | undefined;
+  /** The levels of authentication that are wanted and known here, in order of preference. */
+  acr: { values: string[]; essential: boolean };
   nonce: string | undefined;
   /** In seconds. */
   maxAge: number | undefined;
@@ -46,17 +56,14 @@ const maxScope = 1024;
 const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2000).optional() });
 
 /**
- * @param parameters single-valued, as sent
+ * @param parameters those that count, single-valued
+ * @param problem what is wrong with the request as a whole
  * @throws OAuthError when the request cannot be trusted: nothing may be sent to the address that it names
  */
 export async function verifyRequest(
   parameters: Record<string, string>,
-  rules: {
-    findClient: (clientId: string) => Promise<Client | undefined>;
-    /** Throws OAuthError invalid_target. */
-    findAudience: (resource: string) => Promise<string[]>;
-    requirePkce: boolean;
-  },
+  rules: Pick<RequestRules, 'findClient' | 'findAudience' | 'requirePkce'>,
+  problem?: RequestProblem,
 ): Promise<TrustedRequest> {
   const { client_id, redirect_uri } = readParameters(trusted, parameters);
   const client = client_id === undefined ? undefined : await rules.findClient(client_id);
@@ -80,11 +87,18 @@ export async function verifyRequest(
     error: undefined,
     responseType: 'code',
     scope: [],
+    claims: { userinfo: [], idToken: [], beside: [] },
+    subjects: undefined,
+    acr: { values: [], essential: false },
     nonce: undefined,
     maxAge: undefined,
     codeChallenge: undefined,
     audience: undefined,
   };
+  if (problem) {
+    request.error = new AuthorizationError(target, problem.code, problem.description);
+    return request;
+  }
   try {
     verifyRest(request, parameters, rules.requirePkce);
     const { resource } = parameters;
@@ -106,8 +120,6 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
 
   if (parameters['state'] !== target.state)
     refuse('invalid_request', `state must be well-formed text of at most ${maxOpaque} characters`);
-  if (parameters['request'] !== undefined) refuse('request_not_supported', 'request objects are not supported');
-  if (parameters['request_uri'] !== undefined) refuse('request_uri_not_supported', 'request objects are not supported');
   if (parameters['registration'] !== undefined)
     refuse('registration_not_supported', 'the registration parameter is not supported');
 
@@ -133,13 +145,25 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
 
   const scope = parameters['scope'] ?? '';
   if (scope.length > maxScope || !isScope(scope)) refuse('invalid_scope', 'scope must be a list of scope values');
-  const asked = splitScope(scope);
+  const askedScope = splitScope(scope);
   const registered = splitScope(metadata.scope);
-  if (!asked.includes('openid')) refuse('invalid_scope', 'scope must include openid');
+  if (!askedScope.includes('openid')) refuse('invalid_scope', 'scope must include openid');
   if (!registered.includes('openid')) refuse('invalid_scope', 'the client is not registered for the scope openid');
-  request.scope = asked.filter((value) => registered.includes(value));
+  request.scope = askedScope.filter((value) => registered.includes(value));
   if (!metadata.grant_types.includes('refresh_token'))
     request.scope = request.scope.filter((value) => value !== 'offline_access');
+
+  const asked = parseClaimsRequest(parameters['claims']);
+  request.subjects = asked.subjects;
+  request.claims = singleClaims(asked, request.scope, registered, {
+    userinfo: code || token,
+    idToken: code || idToken,
+  });
+  // what the claim of the ID Token demands is more than a wish
+  const wanted = asked.acr?.values ?? parameters['acr_values']?.split(' ') ?? metadata.default_acr_values ?? [];
+  request.acr = { values: wanted.filter((acr) => acrValues.includes(acr)), essential: asked.acr?.essential ?? false };
+  if (request.acr.essential && request.acr.values.length === 0)
+    refuse('unmet_authentication_requirements', 'no sign-in here reaches the acr that the request demands');
 
   const nonce = parameters['nonce'];
   if (nonce !== undefined && !wellFormed(nonce, maxOpaque))

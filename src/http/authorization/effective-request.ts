@@ -1,0 +1,114 @@
+// Which parameters of an authorization request count: its own, or those of the request object that it carries (RFC 9101).
+import type { ErrorCode } from '../../oauth/errors.ts';
+import { RequestObjectRefused } from '../../tokens/request-object.ts';
+import type { RequestRules } from './rules.ts';
+
+export interface EffectiveRequest {
+  parameters: Record<string, string>;
+  /** Why the request cannot be served, before any of its parameters is looked at. */
+  problem: RequestProblem | undefined;
+  /** What only the log is told about it. */
+  reason?: string | undefined;
+}
+
+export interface RequestProblem {
+  code: ErrorCode;
+  description: string;
+}
+
+/** What a request may be made of; everything else in a request object, or in a push, is ignored. */
+export const requestParameters = [
+  'response_type',
+  'response_mode',
+  'client_id',
+  'redirect_uri',
+  'scope',
+  'state',
+  'nonce',
+  'prompt',
+  'max_age',
+  'display',
+  'ui_locales',
+  'claims_locales',
+  'login_hint',
+  'id_token_hint',
+  'acr_values',
+  'claims',
+  'code_challenge',
+  'code_challenge_method',
+  'resource',
+  'registration',
+];
+
+/**
+ * With a request object only what stands in it counts, but for client_id (RFC 9101 6.3). Where the object is refused, the
+ * parameters outside say where that can be told, if they can be trusted.
+ * @param sent single-valued, as sent
+ * @param pushed whether the client itself sent it ahead
+ */
+export async function effectiveRequest(
+  sent: Record<string, string>,
+  { findClient, clientSecret, requestObjects, requirePushed }: RequestRules,
+  pushed: boolean,
+): Promise<EffectiveRequest> {
+  const { request, request_uri: requestUri, ...outside } = sent;
+  const client = outside['client_id'] === undefined ? undefined : await findClient(outside['client_id']);
+  // nothing is read and nothing fetched for one who is refused anyway
+  if (!client || client.status !== 'enabled') return { parameters: outside, problem: undefined };
+  const { clientId, metadata } = client;
+  // as it was sent: an instance of the version before, on the same database, refuses it too
+  const refused = (code: ErrorCode, description: string) => ({ parameters: sent, problem: { code, description } });
+
+  if (!pushed && (requirePushed || metadata.require_pushed_authorization_requests))
+    return refused('invalid_request', 'the request has to be pushed first (RFC 9126)');
+  if (request === undefined && requestUri === undefined) {
+    return metadata.require_signed_request_object
+      ? refused('invalid_request', 'the client is registered to send its requests as signed request objects')
+      : { parameters: outside, problem: undefined };
+  }
+  if (request !== undefined && requestUri !== undefined)
+    return refused('invalid_request', 'request and request_uri must not both be there');
+  if (requestUri !== undefined && !metadata.request_uris?.includes(requestUri))
+    return refused('invalid_request_uri', 'request_uri is not registered for the client');
+
+  const signing = { clientId, metadata, secret: () => clientSecret(client) };
+  try {
+    const payload = await (request === undefined
+      ? requestObjects.fetch(requestUri!, signing)
+      : requestObjects.read(request, signing));
+    const inside = parametersOf(payload);
+    for (const name of ['client_id', 'response_type']) {
+      if (inside[name] !== undefined && outside[name] !== undefined && inside[name] !== outside[name])
+        return refused('invalid_request_object', `${name} differs from that of the request object`);
+    }
+    return { parameters: { ...inside, client_id: clientId }, problem: undefined };
+  } catch (error) {
+    if (error instanceof RequestObjectRefused) return { ...refused(error.code, error.message), reason: error.reason };
+    throw error;
+  }
+}
+
+/** @throws RequestObjectRefused */
+function parametersOf(payload: Record<string, unknown>): Record<string, string> {
+  const refuse = (message: string): never => {
+    throw new RequestObjectRefused('invalid_request_object', message);
+  };
+  if (payload['request'] !== undefined || payload['request_uri'] !== undefined)
+    refuse('a request object must not hold another one');
+  const parameters: Record<string, string> = {};
+  for (const name of requestParameters) {
+    const value = payload[name];
+    // JSON has numbers and objects where a query has text (OpenID Connect Core 6.1)
+    const text =
+      name === 'max_age' && typeof value === 'number'
+        ? String(value)
+        : name === 'claims' && typeof value === 'object'
+          ? JSON.stringify(value)
+          : value;
+    if (text === undefined || text === '') continue;
+    if (typeof text !== 'string' || text.includes('\0') || !text.isWellFormed())
+      return refuse(`${name} in the request object must be well-formed text`);
+    parameters[name] = text;
+  }
+  return parameters;
+}

@@ -1,0 +1,33 @@
+// What the verification of an authorization request asks of the service, and the settings that bear on it.
+import type { Client } from '../../repositories/clients.ts';
+import type { RequestObjects } from '../../tokens/request-object.ts';
+import { audienceOf } from '../audience.ts';
+import type { ServerOptions } from '../server-options.ts';
+
+export interface RequestRules {
+  findClient: (clientId: string) => Promise<Client | undefined>;
+  /** Throws OAuthError invalid_target. */
+  findAudience: (resource: string) => Promise<string[]>;
+  clientSecret: (client: Client) => Buffer | undefined;
+  requestObjects: RequestObjects;
+  requirePkce: boolean;
+  /** Whether every request has to be pushed. */
+  requirePushed: boolean;
+}
+
+export function requestRules({
+  config,
+  store,
+  clients,
+  tokens,
+  requestObjects,
+}: Pick<ServerOptions, 'config' | 'store' | 'clients' | 'tokens' | 'requestObjects'>): RequestRules {
+  return {
+    findClient: clients.find,
+    findAudience: (resource) => audienceOf(store, resource),
+    clientSecret: tokens.clientSecret,
+    requestObjects,
+    requirePkce: config.requirePkce,
+    requirePushed: config.requirePushedRequests,
+  };
+}

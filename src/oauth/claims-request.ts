@@ -1,0 +1,129 @@
+// The parameter `claims`: single claims that a client asks for, beside those of its scopes (OpenID Connect Core 5.5).
+import { supportedClaims } from './claims.ts';
+import { invalidRequest } from './errors.ts';
+import { claimsOfScopes } from './scope.ts';
+
+export interface ClaimsRequest {
+  /** Names of claims that the service knows. */
+  userinfo: string[];
+  idToken: string[];
+  /** Whom the End-User has to be one of (Core 5.5.1). */
+  subjects: string[] | undefined;
+  /** The authentication context that the ID Token must show, in order of preference (Core 5.5.1.1). */
+  acr: { values: string[]; essential: boolean } | undefined;
+}
+
+/** What of a request is to be released, each as far as the client is registered for it. */
+export interface SingleClaims {
+  /** At UserInfo, beside what the scopes release there. */
+  userinfo: string[];
+  /** In the ID Token. */
+  idToken: string[];
+  /** All of these that no scope of the request covers: what the End-User has to grant. */
+  beside: string[];
+}
+
+/** What a client session keeps of a request, for its tokens. */
+export interface RequestedClaims {
+  /** The level that was asked for and reached. */
+  acr?: string;
+  userinfo?: string[];
+  id_token?: string[];
+}
+
+const maxLength = 8192;
+const maxDepth = 16;
+const maxMembers = 256;
+
+/**
+ * Reads the parameter. What the service does not know in it is ignored, as the standard says.
+ * @throws OAuthError invalid_request
+ */
+export function parseClaimsRequest(text: string | undefined): ClaimsRequest {
+  const request = text === undefined ? {} : parse(text);
+  const userinfo = section(request, 'userinfo');
+  const idToken = section(request, 'id_token');
+  const wantedSubjects = [userinfo, idToken].flatMap((claims) => wanted(claims['sub']) ?? []);
+  const acr = wanted(idToken['acr']);
+  return {
+    userinfo: names(userinfo),
+    idToken: names(idToken),
+    subjects: wantedSubjects.length > 0 ? wantedSubjects : undefined,
+    acr: acr && { values: acr, essential: idToken['acr']?.['essential'] === true },
+  };
+}
+
+/** A claim is released only if a scope that the client registered could release it: nobody approved more than that. */
+export function singleClaims(
+  asked: ClaimsRequest,
+  scope: readonly string[],
+  registered: readonly string[],
+  carried: { userinfo: boolean; idToken: boolean },
+): SingleClaims {
+  const known = claimsOfScopes(registered);
+  const covered = claimsOfScopes(scope);
+  const allowed = (claims: string[]) => claims.filter((claim) => known.includes(claim));
+  const uncovered = (claims: string[]) => claims.filter((claim) => !covered.includes(claim));
+  const userinfo = carried.userinfo ? uncovered(allowed(asked.userinfo)) : [];
+  const idToken = carried.idToken ? allowed(asked.idToken) : [];
+  return { userinfo, idToken, beside: [...new Set([...userinfo, ...uncovered(idToken)])] };
+}
+
+/** @param acr the level that was asked for and reached @returns undefined where nothing was asked for */
+export function requestedClaims(claims: SingleClaims, acr: string | undefined): RequestedClaims | undefined {
+  const requested: RequestedClaims = {
+    ...(acr !== undefined && { acr }),
+    ...(claims.userinfo.length > 0 && { userinfo: claims.userinfo }),
+    ...(claims.idToken.length > 0 && { id_token: claims.idToken }),
+  };
+  return Object.keys(requested).length > 0 ? requested : undefined;
+}
+
+type Section = Record<string, Record<string, unknown> | null>;
+
+function parse(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = text.length <= maxLength ? JSON.parse(text) : undefined;
+  } catch {
+    value = undefined;
+  }
+  if (!isObject(value)) throw invalidRequest(`claims must be a JSON object of at most ${maxLength} characters`);
+  checkBounds(value, 1);
+  return value;
+}
+
+function section(request: Record<string, unknown>, name: string): Section {
+  const value = request[name];
+  if (value === undefined || value === null) return {};
+  if (!isObject(value) || !Object.values(value).every((member) => member === null || isObject(member)))
+    throw invalidRequest(`${name} in claims must be an object of claims, each null or an object`);
+  return value as Section;
+}
+
+/** The value or values that a claim shall have one of; undefined for any. @throws OAuthError invalid_request */
+function wanted(claim: Record<string, unknown> | null | undefined): string[] | undefined {
+  if (claim?.['value'] === undefined && claim?.['values'] === undefined) return undefined;
+  const values = [claim['value'] ?? claim['values']].flat();
+  if (!values.every((value) => typeof value === 'string'))
+    throw invalidRequest('value and values of sub and acr in claims must be text');
+  return values;
+}
+
+/** `email` comes with `email_verified`, as everywhere (decisions section 5). */
+function names(claims: Section): string[] {
+  const known = Object.keys(claims).filter((name) => name !== 'sub' && supportedClaims.includes(name));
+  return known.includes('email') ? [...new Set([...known, 'email_verified'])] : known;
+}
+
+function checkBounds(value: unknown, depth: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  const members = Object.values(value);
+  if (depth > maxDepth || members.length > maxMembers)
+    throw invalidRequest(`claims may have ${maxDepth} levels, and ${maxMembers} members in one place`);
+  for (const member of members) checkBounds(member, depth + 1);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

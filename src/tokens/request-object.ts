@@ -1,0 +1,122 @@
+// Request objects (RFC 9101, OpenID Connect Core 6): by value or from a registered address, verified with the client's own keys.
+import { decodeProtectedHeader, type JWTPayload, jwtVerify, UnsecuredJWT } from 'jose';
+import { type ClientMetadata, requestObjectSigningAlgorithms } from '../oauth/client-metadata.ts';
+import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
+import type { ClientKeys } from './client-keys.ts';
+import { registeredName, verifyWithKeys } from './client-signature.ts';
+
+type RefusalCode =
+  'invalid_request_object' | 'invalid_request_uri' | 'request_not_supported' | 'request_uri_not_supported';
+
+/** A request object is refused; the message is for the client. */
+export class RequestObjectRefused extends Error {
+  readonly code: RefusalCode;
+  /** What only the log is told: the words of the error behind it, not the content of the object. */
+  readonly reason: string | undefined;
+  constructor(code: RefusalCode, message: string, cause?: unknown) {
+    super(message);
+    this.code = code;
+    this.reason = cause instanceof Error ? cause.message : undefined;
+  }
+}
+
+export interface RequestObjectOptions {
+  issuer: string;
+  clientKeys: ClientKeys;
+  fetchDocument: GuardedFetch;
+  /** Whether an object without a signature is accepted of those who did not register to sign. */
+  unsigned: boolean;
+}
+
+/** A client as its request objects are verified; the secret is there if it is stored as a key. */
+export interface SigningClient {
+  clientId: string;
+  metadata: ClientMetadata;
+  secret: () => Buffer | undefined;
+}
+
+export type RequestObjects = ReturnType<typeof createRequestObjects>;
+
+const grammar = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/;
+const mediaTypes = ['application/oauth-authz-req+jwt', 'application/jwt', 'text/plain'];
+const tolerance = 30; // seconds of difference between clocks
+
+/** @returns readers that throw RequestObjectRefused */
+export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsigned }: RequestObjectOptions) {
+  const underWay = new Map<string, Promise<string>>();
+
+  /** However many browsers come at once, an address is asked by one connection. */
+  function fetchOnce(address: string): Promise<string> {
+    const fetching = underWay.get(address) ?? fetchDocument(address, mediaTypes);
+    underWay.set(address, fetching);
+    const done = () => void (underWay.get(address) === fetching && underWay.delete(address));
+    fetching.then(done, done);
+    return fetching;
+  }
+
+  async function verify(object: string, client: SigningClient, byReference: boolean): Promise<JWTPayload> {
+    const refuse = (message: string, cause?: unknown): never => {
+      throw new RequestObjectRefused('invalid_request_object', message, cause);
+    };
+    if (!grammar.test(object)) refuse('the request object is not a signed JWT; encrypted ones are not supported');
+    let payload: JWTPayload;
+    try {
+      const { alg: named, typ, crit, jku, jwk, x5u } = decodeProtectedHeader(object);
+      const alg = registeredName(named);
+      if (crit || jku || jwk || x5u) refuse('the header of the request object holds a member that is not allowed');
+      if (typ !== undefined && !/^((application\/)?oauth-authz-req\+jwt|JWT)$/i.test(typ))
+        refuse('typ of the request object must be oauth-authz-req+jwt');
+      const expected = client.metadata.request_object_signing_alg;
+      if (alg === 'none' && !unsigned) {
+        const code = byReference ? 'request_uri_not_supported' : 'request_not_supported';
+        throw new RequestObjectRefused(code, 'request objects must be signed');
+      }
+      if (!requestObjectSigningAlgorithms.some((known) => known === alg) || (expected && alg !== expected))
+        refuse('the request object is not signed by the algorithm that the client registered');
+      if (alg === 'none' && client.metadata.require_signed_request_object)
+        refuse('the client is registered to sign its request objects');
+      payload = alg === 'none' ? UnsecuredJWT.decode(object).payload : await verifySignature(object, alg!, client);
+    } catch (error) {
+      if (error instanceof RequestObjectRefused) throw error;
+      // whatever a client's own key or object makes the cryptography say
+      return refuse('the request object cannot be verified: check its signature, aud, iss and times', error);
+    }
+    const { iss, aud, sub, iat, jti } = payload;
+    if ((iss ?? client.clientId) !== client.clientId) refuse('iss of the request object must be the client_id');
+    if (![aud ?? issuer].flat().includes(issuer)) refuse('aud of the request object must be the issuer');
+    // what authenticates a client is no request (RFC 9101 10.8)
+    if (sub === client.clientId) refuse('a client assertion is not a request object');
+    if (iat !== undefined && iat > Date.now() / 1000 + tolerance) refuse('iat of the request object is in the future');
+    if (jti !== undefined && typeof jti !== 'string') refuse('jti of the request object must be text');
+    return payload;
+  }
+
+  function verifySignature(object: string, alg: string, client: SigningClient): Promise<JWTPayload> {
+    const options = { algorithms: [alg], issuer: client.clientId, audience: issuer, clockTolerance: tolerance };
+    if (alg !== 'HS256') return verifyWithKeys(object, (fresh) => clientKeys(client.metadata, fresh), options);
+    const secret = client.secret();
+    if (!secret)
+      throw new RequestObjectRefused(
+        'invalid_request_object',
+        'for HS256 register request_object_signing_alg HS256 and a client_secret',
+      );
+    return jwtVerify(object, secret, options).then((verified) => verified.payload);
+  }
+
+  return {
+    /** An object by value. */
+    read: (object: string, client: SigningClient): Promise<JWTPayload> => verify(object, client, false),
+    /** An object by reference; that the client registered the address is the caller's to check. */
+    async fetch(uri: string, client: SigningClient): Promise<JWTPayload> {
+      let object: string;
+      try {
+        // the fragment is a part of the name, not of the address
+        object = await fetchOnce(uri.split('#')[0]!);
+      } catch (error) {
+        if (!(error instanceof FetchRefused)) throw error;
+        throw new RequestObjectRefused('invalid_request_uri', 'no request object can be had at request_uri', error);
+      }
+      return verify(object.trim(), client, true);
+    },
+  };
+}

@@ -1,0 +1,104 @@
+// What no reader could read back, and methods that an address does not know: refused at the edge, whatever the address.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ environment: { ...withoutLimits, USERINFO_POST: 'true' } });
+  client = await service.createClient();
+});
+afterAll(() => service?.stop());
+
+// an escape that is none, a lone one, bytes that are no UTF-8, a surrogate, an overlong form
+const malformed = ['%zz', '%', '%f', '%ff', '%ed%a0%80', '%c0%af', 'a%e2%82', '%ff%fe'];
+
+test.each(malformed)('%s in a query is refused with 400 and is no text (security R107)', async (value) => {
+  const browser = new UserAgent(service);
+  for (const name of ['state', 'nonce', 'login_hint', 'x']) {
+    const page = await browser.get(`${authorizationUrl(service.issuer, client)}&${name}=${value}`);
+    expect(page.location).toBe(`${service.issuer}/login?problem=request`);
+    expect((await browser.follow(page)).status).toBe(400);
+  }
+  for (const path of ['/logout', '/end-session', '/user/me/info', '/login', '/.well-known/openid-configuration']) {
+    const answer = await fetch(`${service.issuer}${path}?state=${value}`);
+    expect(answer.status, path).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
+  }
+});
+
+test.each(malformed)('%s in a form is refused with 400 and is no text (security R107)', async (value) => {
+  for (const path of ['/token', '/revoke', '/introspect', '/login', '/logout', '/user/info', '/user/me/info']) {
+    for (const body of [`token=a&x=${value}`, `${value}=x`]) {
+      const answer = await fetch(service.issuer + path, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: client.basic },
+      });
+      expect(answer.status, path).toBe(400);
+      expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
+    }
+  }
+});
+
+test('bytes beyond ASCII in a form must be UTF-8 (security R107)', async () => {
+  const post = (body: Uint8Array<ArrayBuffer>) =>
+    fetch(`${service.issuer}/introspect`, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', authorization: client.basic },
+    }).then((answer) => answer.json());
+  expect(await post(Buffer.from('token=\xff', 'latin1'))).toMatchObject({
+    error: 'invalid_request',
+    error_description: expect.stringContaining('UTF-8'),
+  });
+  expect(await post(Buffer.from('token=\u00e9', 'utf8'))).toMatchObject({ error: 'invalid_token' });
+});
+
+test('what is well-formed comes back as it was sent (RFC 6749 4.1.2)', async () => {
+  const user = await service.createUser();
+  const browser = new UserAgent(service);
+  await browser.authorize(client, user);
+  for (const state of ['%E2%9C%93', '%25zz', 'a+b', '%EF%BF%BD', '%F0%9F%9A%A2']) {
+    const page = await browser.get(`${authorizationUrl(service.issuer, client)}&state=${state}`);
+    expect(new URL(page.location!).searchParams.get('state')).toBe(decodeURIComponent(state.replaceAll('+', ' ')));
+  }
+});
+
+test.each([
+  ['/login', 'GET, POST'],
+  ['/authorize', 'GET, POST'],
+  ['/consent', 'GET, POST'],
+  ['/account', 'GET, POST'],
+  ['/introspect', 'POST'],
+  ['/register', 'POST'],
+  ['/register/some-client', 'GET, PUT, DELETE'],
+  ['/admin/api/clients', 'GET, POST'],
+])(
+  '%s answers OPTIONS as any other method that it does not know: 405 with Allow (RFC 9110 15.5.6)',
+  async (path, allow) => {
+    for (const headers of [
+      {},
+      { origin: 'https://rp.example.com', 'access-control-request-method': 'POST' },
+      { accept: 'text/html' },
+    ] as Record<string, string>[]) {
+      for (const method of ['OPTIONS', 'PATCH']) {
+        if (method === 'PATCH' && path.startsWith('/admin')) continue;
+        const answer = await fetch(service.issuer + path, { method, headers });
+        expect(answer.status).toBe(405);
+        expect(answer.headers.get('allow')).toBe(allow);
+        expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+      }
+    }
+  },
+);
+
+test('OPTIONS of an unknown address is 404, and a preflight is answered where scripts may call (security R97)', async () => {
+  expect((await fetch(`${service.issuer}/nowhere`, { method: 'OPTIONS' })).status).toBe(404);
+  const headers = { origin: 'https://rp.example.com', 'access-control-request-method': 'POST' };
+  const preflight = await fetch(`${service.issuer}/token`, { method: 'OPTIONS', headers });
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+});

@@ -1,0 +1,422 @@
+// POST /par: requests that a client pushes, what is refused there, and the one browser that may bring their name (RFC 9126).
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, call, redeem, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, type Page, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+let service: TestService;
+let user: User;
+let client: TestClient;
+/** Signed in. */
+let agent: UserAgent;
+let key: { privateKey: CryptoKey; jwk: JWK };
+beforeAll(async () => {
+  service = await startTestService({ instances: 2, environment: withoutLimits });
+  user = await service.createUser();
+  client = await service.createClient({}, { firstParty: true });
+  agent = new UserAgent(service);
+  await agent.signIn(user);
+  const pair = await generateKeyPair('ES256', { extractable: true });
+  key = { privateKey: pair.privateKey, jwk: await exportJWK(pair.publicKey) };
+});
+afterAll(() => service?.stop());
+
+const request = (of: TestClient, change: Record<string, string> = {}): Record<string, string> => ({
+  response_type: 'code',
+  scope: 'openid',
+  redirect_uri: of.redirectUri,
+  state: 's',
+  ...change,
+});
+async function post(form: Record<string, string> | string, headers: Record<string, string> = {}): Promise<Answer> {
+  const response = await fetch(`${service.issuer}/par`, { method: 'POST', body: new URLSearchParams(form), headers });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Record<string, unknown>,
+  };
+}
+const push = (change: Record<string, string> = {}, of = client) =>
+  post(request(of, change), { authorization: of.basic });
+async function pushed(change: Record<string, string> = {}, of = client): Promise<string> {
+  const { status, body } = await push(change, of);
+  if (status !== 201) throw new Error(`not pushed: ${status} ${JSON.stringify(body)}`);
+  return body['request_uri'] as string;
+}
+const visit = (requestUri: string, by = agent, of = client, outside: Record<string, string> = {}): Promise<Page> =>
+  by.get(
+    `${service.issuer}/authorize?${new URLSearchParams({ client_id: of.clientId, request_uri: requestUri, ...outside }).toString()}`,
+  );
+const expired = () => `${service.issuer}/login?problem=expired`;
+const waiting = async () =>
+  (await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM authorization_requests'))[0]!.n;
+
+test('a request is pushed and answered with its name, which the browser brings (RFC 9126 2.2)', async () => {
+  const { status, headers, body } = await push();
+  expect(status).toBe(201);
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(body).toEqual({
+    request_uri: expect.stringMatching(/^urn:ietf:params:oauth:request_uri:ghpr_[A-Za-z0-9_-]{49}$/),
+    expires_in: 60,
+  });
+  const page = await visit(body['request_uri'] as string);
+  const response = responseParameters(page);
+  expect(response).toEqual({ code: expect.any(String), state: 's', iss: service.issuer });
+  expect((await redeem(service.issuer, client, response['code']!)).status).toBe(200);
+});
+
+test('what stands beside the name in the address is ignored (RFC 9126 4, RFC 9101 6.3)', async () => {
+  const outside = {
+    state: 'other',
+    scope: 'openid email',
+    redirect_uri: 'https://evil.example/',
+    response_mode: 'form_post',
+  };
+  const response = responseParameters(await visit(await pushed(), agent, client, outside));
+  expect(response).toMatchObject({ code: expect.any(String), state: 's' });
+  expect((await redeem(service.issuer, client, response['code']!)).body['scope']).toBe('openid');
+});
+
+describe('the client authenticates as at the token endpoint', () => {
+  const assertion = async (of: TestClient, audience: string): Promise<Record<string, string>> => {
+    const jwt = new SignJWT({ jti: crypto.randomUUID() })
+      .setIssuer(of.clientId)
+      .setSubject(of.clientId)
+      .setAudience(audience)
+      .setExpirationTime('1m');
+    const secret = of.metadata.token_endpoint_auth_method === 'client_secret_jwt';
+    return {
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: secret
+        ? await jwt.setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(of.clientSecret))
+        : await jwt.setProtectedHeader({ alg: 'ES256' }).sign(key.privateKey),
+    };
+  };
+
+  test.each(['client_secret_post', 'client_secret_jwt', 'private_key_jwt', 'none'])(
+    'by %s, for the issuer, the token endpoint or this one (RFC 9126 2)',
+    async (method) => {
+      const of = await service.createClient({
+        token_endpoint_auth_method: method,
+        ...(method === 'private_key_jwt' && { jwks: { keys: [key.jwk] } }),
+      });
+      for (const audience of ['', '/token', '/par']) {
+        const credentials: Record<string, string> =
+          method === 'none'
+            ? { client_id: of.clientId }
+            : method === 'client_secret_post'
+              ? { client_id: of.clientId, client_secret: of.clientSecret }
+              : await assertion(of, service.issuer + audience);
+        const { code_challenge, code_challenge_method } = pkce();
+        const answer = await post({ ...request(of), ...credentials, code_challenge, code_challenge_method });
+        expect(answer).toMatchObject({ status: 201, body: { expires_in: 60 } });
+      }
+      // credentials are no part of what is stored
+      const [row] = await service.database.sql<{ parameters: object }>(
+        'SELECT parameters FROM authorization_requests WHERE client_id = $1',
+        [of.clientId],
+      );
+      expect(Object.keys(row!.parameters).filter((name) => /secret|assertion/.test(name))).toEqual([]);
+    },
+  );
+
+  test('wrong credentials, none and a disabled client get the answers of the token endpoint (RFC 9126 2.3)', async () => {
+    const wrong = `Basic ${Buffer.from(`${client.clientId}:wrong`).toString('base64')}`;
+    expect(await post(request(client), { authorization: wrong })).toMatchObject({
+      status: 401,
+      body: { error: 'invalid_client' },
+    });
+    expect(await post({ ...request(client), client_id: client.clientId })).toMatchObject({ status: 401 });
+    expect(await post(request(client))).toMatchObject({ status: 401 });
+    const disabled = await service.createClient({}, { status: 'disabled' });
+    expect(await push({}, disabled)).toMatchObject({ status: 400, body: { error: 'unauthorized_client' } });
+  });
+});
+
+describe('what is wrong is told to the client at once, as JSON', () => {
+  test.each<[string, Record<string, string>, string]>([
+    ['an unregistered redirect_uri', { redirect_uri: 'https://evil.example/' }, 'invalid_request'],
+    ['no redirect_uri', { redirect_uri: '' }, 'invalid_request'],
+    ['no response_type', { response_type: '' }, 'invalid_request'],
+    ['an unknown response_type', { response_type: 'teapot' }, 'unsupported_response_type'],
+    ['an unregistered response_type', { response_type: 'code id_token', nonce: 'n' }, 'unauthorized_client'],
+    ['a scope without openid', { scope: 'email' }, 'invalid_scope'],
+    ['prompt none and login', { prompt: 'none login' }, 'invalid_request'],
+    ['PKCE by plain', { code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' }, 'invalid_request'],
+    ['an endless state', { state: 's'.repeat(2049) }, 'invalid_request'],
+    ['NUL in a login_hint', { login_hint: 'a\0b' }, 'invalid_request'],
+    ['a forged hint', { id_token_hint: 'e30.e30.e30' }, 'invalid_request'],
+    ['an unknown resource', { resource: 'https://api.example/' }, 'invalid_target'],
+    ['a request_uri', { request_uri: 'urn:ietf:params:oauth:request_uri:x' }, 'invalid_request'],
+    ['an object that is none', { request: 'hello' }, 'invalid_request_object'],
+    ['another client_id', { client_id: 'other' }, 'invalid_request'],
+  ])('%s (RFC 9126 2.3)', async (_what, change, error) => {
+    const before = await waiting();
+    const answer = await push(change);
+    expect(answer).toMatchObject({ status: 400, body: { error, error_description: expect.any(String) } });
+    expect(answer.body).not.toHaveProperty('request_uri');
+    expect(await waiting()).toBe(before);
+  });
+
+  test('a repeated parameter, another content type and another method (RFC 6749 3.1, RFC 9126 2.3)', async () => {
+    const twice = `${new URLSearchParams(request(client)).toString()}&state=2`;
+    expect(await post(twice, { authorization: client.basic })).toMatchObject({ status: 400 });
+    const json = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
+    expect((await fetch(`${service.issuer}/par`, json)).status).toBe(415);
+    const get = await fetch(`${service.issuer}/par`);
+    expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+
+  test('a public client without PKCE (RFC 7636, security R20)', async () => {
+    const open = await service.createClient({ token_endpoint_auth_method: 'none' });
+    const answer = await post({ ...request(open), client_id: open.clientId });
+    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+  });
+});
+
+describe('a name is good once', () => {
+  test('after the answer it leads to a page that says so, and to no code (RFC 9126 4)', async () => {
+    const name = await pushed();
+    expect(responseParameters(await visit(name))['code']).toBeDefined();
+    for (const by of [agent, new UserAgent(service)]) {
+      const page = await visit(name, by);
+      expect(page.location).toBe(expired());
+      expect((await by.follow(page)).status).toBe(400);
+    }
+  });
+
+  test('many at once get one code (RFC 9126 4, security R15)', async () => {
+    const name = await pushed();
+    // the browser has its name before, as any that was here
+    await agent.get('/login');
+    const pages = await Promise.all(Array.from({ length: 12 }, () => visit(name)));
+    expect(pages.filter((page) => page.location?.includes('code='))).toHaveLength(1);
+    expect(pages.filter((page) => page.status >= 500)).toEqual([]);
+  });
+
+  test('until then the browser that brought it can load it again, and go back (decisions section 3)', async () => {
+    const by = new UserAgent(service);
+    const name = await pushed();
+    const first = await visit(name, by);
+    const again = await visit(name, by);
+    expect(again.location).toBe(first.location);
+    const login = await by.follow(again);
+    await by.submit(login, { username: user.username, password: 'wrong' });
+    expect((await visit(name, by)).location).toBe(first.location);
+    expect(responseParameters(await by.signIn(user, login))).toMatchObject({ code: expect.any(String), state: 's' });
+    expect((await visit(name, by)).location).toBe(expired());
+  });
+
+  test('another browser, and another client, cannot take it (RFC 9126 4)', async () => {
+    const by = new UserAgent(service);
+    const other = await service.createClient({}, { firstParty: true });
+    const name = await pushed();
+    expect((await visit(name, by, other)).location).toBe(expired());
+    expect((await visit(name, by)).location).toContain('/login?transaction=');
+    expect((await visit(name)).location).toBe(expired());
+  });
+
+  test('it goes after a minute, though the sign-in may last longer (RFC 9126 2.2)', async () => {
+    const by = new UserAgent(service);
+    const [late, early] = [await pushed(), await pushed()];
+    const login = await by.follow(await visit(early, by));
+    await service.database.sql(`UPDATE authorization_requests SET expires_at = expires_at - interval '60 seconds'`);
+    expect((await visit(late, by)).location).toBe(expired());
+    expect(responseParameters(await by.signIn(user, login))['code']).toBeDefined();
+  });
+
+  test('the name of nothing is no name: unknown, malformed, of another kind (RFC 9126 4)', async () => {
+    const name = await pushed();
+    const begun = await new UserAgent(service).get(authorizationUrl(service.issuer, client));
+    const transaction = new URL(begun.location!).searchParams.get('transaction');
+    for (const wrong of [
+      `${name.slice(0, -1)}${name.endsWith('A') ? 'B' : 'A'}`,
+      `${name}A`,
+      'urn:ietf:params:oauth:request_uri:',
+      'urn:ietf:params:oauth:request_uri:unknown',
+      `urn:ietf:params:oauth:request_uri:${transaction}`,
+      `urn:ietf:params:oauth:request_uri:ghac_${'A'.repeat(49)}`,
+    ])
+      expect((await visit(wrong)).location).toBe(expired());
+    // and a name is no request of any browser before it was brought as one
+    const token = name.split(':').at(-1)!;
+    expect((await agent.get(`/authorize?transaction=${token}`)).location).toBe(expired());
+    expect((await visit(name)).location).toContain('code=');
+  });
+
+  test('no name and no value of it is stored or logged in clear (security R26, R99)', async () => {
+    const name = await pushed();
+    await visit(name);
+    const token = name.split(':').at(-1)!;
+    const [row] = await service.database.sql<{ found: boolean }>(
+      `SELECT EXISTS (SELECT FROM authorization_requests r WHERE r::text LIKE '%' || $1 || '%') AS found`,
+      [token],
+    );
+    expect(row!.found).toBe(false);
+    expect(JSON.stringify(service.logs)).not.toContain(token);
+  });
+
+  test('of more than the limit the oldest of the client go, and nobody else’s (security R105)', async () => {
+    const small = await startTestService({ environment: { ...withoutLimits, LIMIT_PUSHED_REQUESTS: '3' } });
+    try {
+      const [one, two] = [await small.createClient(), await small.createClient()];
+      const send = async (of: TestClient) => {
+        const body = new URLSearchParams(request(of));
+        const answer = await fetch(`${small.issuer}/par`, {
+          method: 'POST',
+          body,
+          headers: { authorization: of.basic },
+        });
+        return ((await answer.json()) as { request_uri: string }).request_uri;
+      };
+      const kept = await send(two);
+      const names: string[] = [];
+      for (let n = 0; n < 5; n++) names.push(await send(one));
+      const by = new UserAgent(small);
+      const at = async (name: string, of: TestClient) =>
+        (
+          await by.get(
+            `${small.issuer}/authorize?${new URLSearchParams({ client_id: of.clientId, request_uri: name }).toString()}`,
+          )
+        ).location;
+      for (const name of names.slice(0, 2)) expect(await at(name, one)).toContain('problem=expired');
+      for (const name of names.slice(2)) expect(await at(name, one)).toContain('transaction=');
+      expect(await at(kept, two)).toContain('transaction=');
+    } finally {
+      await small.stop();
+    }
+  });
+});
+
+describe('sign-in for a pushed request', () => {
+  test('goes through sign-in and consent, on any instance (decisions section 3)', async () => {
+    const of = await service.createClient();
+    const by = new UserAgent(service);
+    const name = await pushed({ scope: 'openid email' }, of);
+    const consent = await by.signIn(user, await by.follow(await visit(name, by, of)));
+    expect(consent.body).toContain('See your email address');
+    expect(responseParameters(await by.submit(consent, { decision: 'allow' }))).toMatchObject({ state: 's' });
+  });
+
+  test('prompt=login wants a sign-in after the browser came, not after the push (security R9)', async () => {
+    const by = new UserAgent(service);
+    const name = await pushed({ prompt: 'login' });
+    await by.signIn(user);
+    const login = await by.follow(await visit(name, by));
+    expect(login.body).toContain('id="password"');
+    expect(responseParameters(await by.signIn(user, login))['code']).toBeDefined();
+  });
+
+  test('prompt=none is answered without a page, and is used up by that (OpenID Connect Core 3.1.2.6)', async () => {
+    const by = new UserAgent(service);
+    const name = await pushed({ prompt: 'none' });
+    expect(responseParameters(await visit(name, by))).toEqual({
+      error: 'login_required',
+      error_description: expect.any(String),
+      state: 's',
+      iss: service.issuer,
+    });
+    expect((await visit(name, by)).location).toBe(expired());
+  });
+
+  test('a client that is disabled after the push gets nothing (decisions section 3)', async () => {
+    const doomed = await service.createClient();
+    const name = await pushed({}, doomed);
+    await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [doomed.clientId]);
+    await expect
+      .poll(async () => (await visit(name, agent, doomed)).location)
+      .toBe(`${service.issuer}/login?problem=client`);
+  });
+
+  test('a loopback address may differ in its port, as everywhere (RFC 8252 7.3)', async () => {
+    const native = await service.createClient(
+      { application_type: 'native', redirect_uris: ['http://127.0.0.1/cb'], token_endpoint_auth_method: 'none' },
+      { firstParty: true },
+    );
+    const { code_challenge, code_challenge_method } = pkce();
+    const redirect_uri = 'http://127.0.0.1:51004/cb';
+    const { body } = await post({
+      ...request(native, { redirect_uri }),
+      client_id: native.clientId,
+      code_challenge,
+      code_challenge_method,
+    });
+    expect((await visit(body['request_uri'] as string, agent, native)).location).toMatch(`${redirect_uri}?code=`);
+  });
+});
+
+test('a signed request object can be pushed: it alone counts (RFC 9126 3)', async () => {
+  const of = await service.createClient(
+    { jwks: { keys: [key.jwk] }, require_signed_request_object: true },
+    { firstParty: true },
+  );
+  const sign = (change = {}) =>
+    new SignJWT({
+      ...request(of),
+      client_id: of.clientId,
+      iss: of.clientId,
+      aud: service.issuer,
+      state: 'inside',
+      ...change,
+    })
+      .setProtectedHeader({ alg: 'ES256' })
+      .sign(key.privateKey);
+  const send = async (object: string) => post({ request: object, state: 'outside' }, { authorization: of.basic });
+  const { body } = await send(await sign());
+  expect(responseParameters(await visit(body['request_uri'] as string, agent, of))['state']).toBe('inside');
+  for (const change of [{ client_id: client.clientId }, { aud: 'https://other.example' }])
+    expect(await send(await sign(change))).toMatchObject({ status: 400, body: { error: 'invalid_request_object' } });
+  expect(await push({}, of)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+});
+
+describe('where every request has to be pushed', () => {
+  test('a client that registered for it is refused any other way, after sign-in too (RFC 9126 6)', async () => {
+    const of = await service.createClient({ require_pushed_authorization_requests: true }, { firstParty: true });
+    const plain = `/authorize?${new URLSearchParams({ ...request(of), client_id: of.clientId }).toString()}`;
+    const short = `/authenticate?${new URLSearchParams({ client_id: of.clientId, redirect_uri: of.redirectUri }).toString()}`;
+    for (const address of [plain, short]) {
+      expect(responseParameters(await agent.get(address))['error']).toBe('invalid_request');
+      const by = new UserAgent(service);
+      const end = await by.signIn(user, await by.follow(await by.get(address)));
+      expect(responseParameters(end)['error']).toBe('invalid_request');
+    }
+    expect(responseParameters(await visit(await pushed({}, of), agent, of))['code']).toBeDefined();
+  });
+
+  test('REQUIRE_PUSHED_AUTHORIZATION_REQUESTS demands it of all, and discovery says so (RFC 9126 5)', async () => {
+    const strict = await startTestService({
+      environment: { ...withoutLimits, REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: 'true', PUSHED_REQUEST_LIFETIME: '90' },
+    });
+    try {
+      const of = await strict.createClient({}, { firstParty: true });
+      const by = new UserAgent(strict);
+      await by.signIn(await strict.createUser());
+      const plain = new URLSearchParams({ ...request(of), client_id: of.clientId }).toString();
+      expect(responseParameters(await by.get(`/authorize?${plain}`))['error']).toBe('invalid_request');
+      const sent = { method: 'POST', body: new URLSearchParams(request(of)), headers: { authorization: of.basic } };
+      const answer = (await (await fetch(`${strict.issuer}/par`, sent)).json()) as Record<string, string>;
+      expect(answer['expires_in']).toBe(90);
+      const brought = new URLSearchParams({ client_id: of.clientId, request_uri: answer['request_uri']! }).toString();
+      expect(responseParameters(await by.get(`/authorize?${brought}`))['code']).toBeDefined();
+      for (const [base, demanded] of [
+        [strict.issuer, true],
+        [service.issuer, false],
+      ] as const)
+        expect((await call(`${base}/.well-known/openid-configuration`)).body).toMatchObject({
+          pushed_authorization_request_endpoint: `${base}/par`,
+          require_pushed_authorization_requests: demanded,
+        });
+    } finally {
+      await strict.stop();
+    }
+  });
+});
+
+test('scripts of any origin may push, as they may redeem (security R97)', async () => {
+  const headers = { origin: 'https://rp.example.com', 'access-control-request-method': 'POST' };
+  const preflight = await fetch(`${service.issuer}/par`, { method: 'OPTIONS', headers });
+  expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, '*']);
+});

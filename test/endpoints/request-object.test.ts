@@ -1,0 +1,312 @@
+// Request objects by value: what counts of them, who may sign them, and where their errors go (RFC 9101, OpenID Connect Core 6).
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, type Page, pkce, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+let service: TestService;
+let user: User;
+/** Signed in. */
+let agent: UserAgent;
+let pairs: Record<string, { privateKey: CryptoKey; jwk: JWK }>;
+let jwks: { keys: JWK[] };
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  user = await service.createUser();
+  agent = new UserAgent(service);
+  await agent.signIn(user);
+  pairs = Object.fromEntries(await Promise.all([...algorithms, 'other'].map(async (name) => [name, await pair(name)])));
+  // without kid, as the certification suite registers its keys
+  jwks = { keys: algorithms.map((alg) => pairs[alg]!.jwk) };
+  client = await service.createClient({ jwks }, { firstParty: true });
+});
+afterAll(() => service?.stop());
+
+async function pair(alg: string): Promise<{ privateKey: CryptoKey; jwk: JWK }> {
+  const { privateKey, publicKey } = await generateKeyPair(alg === 'other' ? 'RS256' : alg, { extractable: true });
+  return { privateKey, jwk: await exportJWK(publicKey) };
+}
+
+const now = () => Math.floor(Date.now() / 1000);
+/** What the certification suite sends: no times and no jti. */
+const content = (of: TestClient, change: JWTPayload = {}): JWTPayload => ({
+  iss: of.clientId,
+  aud: service.issuer,
+  client_id: of.clientId,
+  redirect_uri: of.redirectUri,
+  response_type: 'code',
+  scope: 'openid',
+  state: 'inside',
+  ...change,
+});
+const sign = (payload: JWTPayload, alg: string = 'RS256', key: CryptoKey = pairs[alg]!.privateKey, header = {}) =>
+  new SignJWT(payload).setProtectedHeader({ alg, ...header }).sign(key);
+const hmac = (payload: JWTPayload, secret: string) =>
+  new SignJWT(payload).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(secret));
+
+/** Asks with a request object and what stands outside of it. */
+const ask = (
+  request: string,
+  outside: Record<string, string> = {},
+  { of = client, by = agent, base = service } = {} as { of?: TestClient; by?: UserAgent; base?: TestService },
+): Promise<Page> =>
+  by.get(`${base.issuer}/authorize?${new URLSearchParams({ client_id: of.clientId, request, ...outside }).toString()}`);
+const valid = () => ({ response_type: 'code', scope: 'openid', redirect_uri: client.redirectUri, state: 'outside' });
+
+describe('a signed object', () => {
+  test.each(algorithms)('is served by %s, without kid and without times (RFC 9101 5, 6.2)', async (alg) => {
+    const response = responseParameters(await ask(await sign(content(client), alg)));
+    expect(response).toEqual({ code: expect.any(String), state: 'inside', iss: service.issuer });
+  });
+
+  test('is served by HS256 with the client secret of a client that registered for it (OpenID Connect Core 6.1)', async () => {
+    const of = await service.createClient({ request_object_signing_alg: 'HS256' }, { firstParty: true });
+    const response = responseParameters(await ask(await hmac(content(of), of.clientSecret), {}, { of }));
+    expect(response['code']).toBeDefined();
+    const shared = await ask(await hmac(content(of), of.sharedSecret), { redirect_uri: of.redirectUri }, { of });
+    expect(responseParameters(shared)['error']).toBe('invalid_request_object');
+    // a secret that is stored as a hash only is no key
+    const hashed = await ask(await hmac(content(client), client.clientSecret), valid());
+    expect(responseParameters(hashed)['error']).toBe('invalid_request_object');
+  });
+
+  test('counts alone: what stands outside neither wins nor fills in (RFC 9101 6.3)', async () => {
+    const request = await sign(content(client, { nonce: 'n-inside', state: undefined }));
+    const outside = {
+      scope: 'openid email',
+      state: 'outside',
+      nonce: 'n-outside',
+      redirect_uri: `${client.redirectUri}_invalid`,
+      response_mode: 'form_post',
+      prompt: 'login',
+    };
+    const page = await ask(request, outside);
+    expect(page.location).toMatch(`${client.redirectUri}?`);
+    const response = responseParameters(page);
+    expect(response).toEqual({ code: expect.any(String), iss: service.issuer });
+    const { body } = await redeem(service.issuer, client, response['code']!);
+    expect(body['scope']).toBe('openid');
+    const claims = JSON.parse(Buffer.from((body['id_token'] as string).split('.')[1]!, 'base64url').toString());
+    expect(claims.nonce).toBe('n-inside');
+  });
+
+  test('may hold max_age as a number and claims as an object (OpenID Connect Core 6.1)', async () => {
+    const request = await sign(content(client, { max_age: 0, prompt: 'none' }));
+    expect(responseParameters(await ask(request))['error']).toBe('login_required');
+  });
+
+  test('goes through sign-in and consent, and does not have to last until then (RFC 9101 6)', async () => {
+    const of = await service.createClient({ jwks });
+    const by = new UserAgent(service);
+    const request = await sign(
+      content(of, { exp: now() + 60, iat: now(), nbf: now(), jti: 'j-1', scope: 'openid email' }),
+    );
+    const login = await by.follow(await ask(request, {}, { of, by }));
+    // by the time of the answer the keys of the client are others
+    await service.store.clients.update(of.clientId, {
+      metadata: { ...of.metadata, jwks: { keys: [pairs['other']!.jwk as { kty: string }] } },
+    });
+    await expect
+      .poll(async () => responseParameters(await ask(request, { redirect_uri: of.redirectUri }, { of }))['error'])
+      .toBe('invalid_request_object');
+    const consent = await by.signIn(user, login);
+    expect(consent.body).toContain('See your email address');
+    const end = await by.submit(consent, { decision: 'allow' });
+    expect(responseParameters(end)).toMatchObject({ code: expect.any(String), state: 'inside' });
+  });
+
+  test('can be loaded again: Back and reload work (decisions section 3)', async () => {
+    const by = new UserAgent(service);
+    const request = await sign(content(client, { exp: now() + 60, jti: 'j-2' }));
+    const first = await ask(request, {}, { by });
+    const second = await ask(request, {}, { by });
+    for (const page of [first, second]) expect(page.location).toContain('/login?transaction=');
+    expect(responseParameters(await by.signIn(user, await by.follow(second)))['code']).toBeDefined();
+  });
+
+  test('demands PKCE where the client has to (RFC 7636, security R20)', async () => {
+    const of = await service.createClient({ jwks, require_pkce: true }, { firstParty: true });
+    const without = await ask(await sign(content(of)), pkce(), { of });
+    expect(responseParameters(without)['error']).toBe('invalid_request');
+    const { code_verifier, ...challenge } = pkce();
+    const { code } = responseParameters(await ask(await sign(content(of, challenge)), {}, { of }));
+    expect((await redeem(service.issuer, of, code!, { code_verifier })).status).toBe(200);
+  });
+});
+
+const objects: [string, () => string | Promise<string>, string][] = [
+  ['text', () => 'hello', 'invalid_request_object'],
+  ['a JWT of rubbish', () => 'e30.e30.e30', 'invalid_request_object'],
+  ['an encrypted JWT', () => 'e30.e30.e30.e30.e30', 'invalid_request_object'],
+  ['another key', () => sign(content(client), 'RS256', pairs['other']!.privateKey), 'invalid_request_object'],
+  [
+    'an embedded key',
+    () => sign(content(client), 'RS256', pairs['other']!.privateKey, { jwk: pairs['other']!.jwk }),
+    'invalid_request_object',
+  ],
+  ['another issuer', () => sign(content(client, { iss: 'somebody' })), 'invalid_request_object'],
+  ['no issuer', () => sign(content(client, { iss: undefined })), 'invalid_request_object'],
+  ['another audience', () => sign(content(client, { aud: 'https://other.example' })), 'invalid_request_object'],
+  ['no audience', () => sign(content(client, { aud: undefined })), 'invalid_request_object'],
+  ['the past', () => sign(content(client, { exp: now() - 60 })), 'invalid_request_object'],
+  ['the future', () => sign(content(client, { nbf: now() + 120 })), 'invalid_request_object'],
+  ['an iat in the future', () => sign(content(client, { iat: now() + 120 })), 'invalid_request_object'],
+  ['a jti that is none', () => sign({ ...content(client), jti: 5 as unknown as string }), 'invalid_request_object'],
+  ['another typ', () => sign(content(client), 'RS256', undefined, { typ: 'at+jwt' }), 'invalid_request_object'],
+  ['crit', () => sign(content(client), 'RS256', undefined, { b64: true, crit: ['b64'] }), 'invalid_request_object'],
+  ['a client assertion', () => sign(content(client, { sub: client.clientId })), 'invalid_request_object'],
+  ['another client_id', () => sign(content(client, { client_id: 'other' })), 'invalid_request_object'],
+  ['another response_type', () => sign(content(client, { response_type: 'none' })), 'invalid_request_object'],
+  ['a nested request', () => sign(content(client, { request: 'e30.e30.' })), 'invalid_request_object'],
+  [
+    'a nested request_uri',
+    () => sign(content(client, { request_uri: 'https://a.example/' })),
+    'invalid_request_object',
+  ],
+  ['a state that is a number', () => sign(content(client, { state: 5 })), 'invalid_request_object'],
+  ['NUL in a nonce', () => sign(content(client, { nonce: 'a\0b' })), 'invalid_request_object'],
+  ['a lone surrogate', () => sign(content(client, { login_hint: '\ud800' })), 'invalid_request_object'],
+  ['no signature', () => new UnsecuredJWT(content(client)).encode(), 'request_not_supported'],
+  ['a cut signature', async () => (await sign(content(client))).replace(/\.[^.]*$/, '.'), 'invalid_request_object'],
+];
+
+describe('a refused object', () => {
+  test.each(objects)(
+    '%s is told to the validated address outside of it (decisions section 3)',
+    async (_what, make, error) => {
+      const response = responseParameters(await ask(await make(), valid()));
+      expect(response).toMatchObject({ error, state: 'outside', iss: service.issuer });
+      expect(response['error_description']).toMatch(/^[ !#-[\]-~]+$/);
+      expect(response).not.toHaveProperty('code');
+    },
+  );
+
+  test('is told to nobody where the address outside is not registered, signed in or not (RFC 6749 4.1.2.1)', async () => {
+    const evil = 'https://evil.example/';
+    for (const make of [() => 'hello', () => sign(content(client, { redirect_uri: evil })), objects[3]![1]]) {
+      const request = await make();
+      for (const by of [agent, new UserAgent(service)]) {
+        for (const outside of [{}, { redirect_uri: evil }, { redirect_uri: `${client.redirectUri}_invalid` }]) {
+          const page = await ask(request, outside as Record<string, string>, { by });
+          expect(page.location).toBe(`${service.issuer}/login?problem=client`);
+        }
+      }
+    }
+  });
+
+  test('meets the sign-in page first, and is still refused after it (RFC 9700 4.11.2)', async () => {
+    const by = new UserAgent(service);
+    const page = await ask(await sign(content(client), 'RS256', pairs['other']!.privateKey), valid(), { by });
+    expect(page.location).toContain('/login?transaction=');
+    const end = await by.signIn(user, await by.follow(page));
+    expect(responseParameters(end)).toMatchObject({ error: 'invalid_request_object', state: 'outside' });
+  });
+
+  test('is explained in the log, without what it held (security R99)', async () => {
+    const canary = `canary-${crypto.randomUUID()}`;
+    await ask(await sign(content(client, { state: canary, nonce: canary, aud: 'https://other.example' })), valid());
+    expect(service.logs.filter((line) => line['msg'] === 'request object refused').at(-1)).toMatchObject({
+      code: 'invalid_request_object',
+      reason: expect.stringContaining('aud'),
+    });
+    expect(JSON.stringify(service.logs)).not.toContain(canary);
+  });
+
+  test('an unknown and a disabled client get one answer, whatever the object (security R2)', async () => {
+    const disabled = await service.createClient({ jwks }, { status: 'disabled' });
+    for (const of of [disabled, { ...client, clientId: 'unknown' }])
+      for (const request of ['hello', await sign(content(of))])
+        expect((await ask(request, { redirect_uri: of.redirectUri }, { of })).location).toBe(
+          `${service.issuer}/login?problem=client`,
+        );
+  });
+
+  test('request and request_uri together are invalid_request (RFC 9101 5)', async () => {
+    const both = await ask(await sign(content(client)), { ...valid(), request_uri: 'https://rp.example.com/object' });
+    expect(responseParameters(both)).toMatchObject({ error: 'invalid_request', state: 'outside' });
+  });
+
+  test('the registered algorithm is the only one (OpenID Connect Registration 2)', async () => {
+    const of = await service.createClient({ jwks, request_object_signing_alg: 'ES256' }, { firstParty: true });
+    const outside = { redirect_uri: of.redirectUri };
+    expect(responseParameters(await ask(await sign(content(of), 'ES256'), outside, { of }))['code']).toBeDefined();
+    expect(responseParameters(await ask(await sign(content(of)), outside, { of }))['error']).toBe(
+      'invalid_request_object',
+    );
+  });
+});
+
+describe('require_signed_request_object', () => {
+  test('refuses a request without one at both addresses, after sign-in too (RFC 9101 10.5)', async () => {
+    const of = await service.createClient({ jwks, require_signed_request_object: true }, { firstParty: true });
+    expect(responseParameters(await ask(await sign(content(of)), {}, { of }))['code']).toBeDefined();
+    const plain = authorizationUrl(service.issuer, of);
+    const short = `${service.issuer}/authenticate?${new URLSearchParams({ client_id: of.clientId, redirect_uri: of.redirectUri }).toString()}`;
+    for (const address of [plain, short])
+      expect(responseParameters(await agent.get(address))['error']).toBe('invalid_request');
+    await expect(obtainCode(service, of, user)).rejects.toThrow('invalid_request');
+  });
+});
+
+describe('without a signature', () => {
+  let open: TestService;
+  let rp: TestClient;
+  let browser: UserAgent;
+  beforeAll(async () => {
+    open = await startTestService({ environment: { ...withoutLimits, REQUEST_OBJECT_UNSIGNED: 'true' } });
+    rp = await open.createClient({ jwks }, { firstParty: true });
+    browser = new UserAgent(open);
+    await browser.signIn(await open.createUser());
+  });
+  afterAll(() => open?.stop());
+  const unsigned = (change: JWTPayload = {}, of = rp) =>
+    new UnsecuredJWT({ ...content(of, { iss: undefined, aud: undefined }), ...change }).encode();
+  const askOpen = (request: string, outside: Record<string, string> = {}, of = rp) =>
+    ask(request, outside, { of, by: browser, base: open });
+
+  test('an object is served where the setting says so: state and nonce only inside (OpenID Connect Core 6.1)', async () => {
+    const outside = { response_type: 'code', scope: 'openid', redirect_uri: rp.redirectUri };
+    const response = responseParameters(await askOpen(unsigned({ nonce: 'n' }), outside));
+    expect(response).toMatchObject({ code: expect.any(String), state: 'inside' });
+    const discovered = (await (await fetch(`${open.issuer}/.well-known/openid-configuration`)).json()) as JWTPayload;
+    expect(discovered['request_object_signing_alg_values_supported']).toContain('none');
+  });
+
+  test('a redirect_uri inside counts, the one outside does not (OpenID Connect Core 6.1)', async () => {
+    const page = await askOpen(unsigned(), { redirect_uri: `${rp.redirectUri}_invalid` });
+    expect(page.location).toMatch(`${rp.redirectUri}?`);
+  });
+
+  test('what it says of itself has to be right all the same (RFC 9101 6)', async () => {
+    for (const change of [{ iss: 'x' }, { aud: 'https://x.example' }, { exp: now() - 60 }, { client_id: 'x' }]) {
+      const response = responseParameters(await askOpen(unsigned(change), { redirect_uri: rp.redirectUri }));
+      expect(response['error']).toBe('invalid_request_object');
+    }
+  });
+
+  test('a client that registered to sign has to (OpenID Connect Registration 2, RFC 9101 10.5)', async () => {
+    for (const registered of [{ request_object_signing_alg: 'RS256' }, { require_signed_request_object: true }]) {
+      const of = await open.createClient({ jwks, ...registered });
+      const response = responseParameters(await askOpen(unsigned({}, of), { redirect_uri: of.redirectUri }, of));
+      expect(response['error']).toBe('invalid_request_object');
+    }
+  });
+
+  test('a client registers for none only where the setting says so (RFC 7591 2)', async () => {
+    const register = (base: string) =>
+      fetch(`${base}/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ redirect_uris: [rp.redirectUri], request_object_signing_alg: 'none' }),
+      });
+    expect((await register(open.issuer)).status).toBe(201);
+    const refused = await register(service.issuer);
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: 'invalid_client_metadata' });
+  });
+});

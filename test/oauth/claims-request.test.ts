@@ -1,0 +1,109 @@
+// The parameter `claims` as tables: what is read of it, what is refused, and what a client may get of it.
+import { expect, test } from 'vitest';
+import { acrOf, acrValues, preferredAcr } from '../../src/oauth/acr.ts';
+import {
+  type ClaimsRequest,
+  parseClaimsRequest,
+  requestedClaims,
+  singleClaims,
+} from '../../src/oauth/claims-request.ts';
+import { OAuthError } from '../../src/oauth/errors.ts';
+
+const nothing: ClaimsRequest = { userinfo: [], idToken: [], subjects: undefined, acr: undefined };
+const password = 'urn:gatehouse:acr:password';
+
+test.each<[string, unknown, Partial<ClaimsRequest>]>([
+  ['nothing', {}, {}],
+  [
+    'names with null or an object',
+    { userinfo: { name: null, nickname: { essential: true } } },
+    { userinfo: ['name', 'nickname'] },
+  ],
+  [
+    'the two members apart',
+    { userinfo: { name: null }, id_token: { picture: null } },
+    { userinfo: ['name'], idToken: ['picture'] },
+  ],
+  ['email with email_verified', { id_token: { email: null } }, { idToken: ['email', 'email_verified'] }],
+  [
+    'unknown claims, members and tags',
+    { userinfo: { shoe_size: null, 'name#de': null, __proto__x: null }, x: { name: null } },
+    {},
+  ],
+  ['what no scope makes', { id_token: { auth_time: { essential: true }, nonce: null, iss: null } }, {}],
+  ['a value, which is no condition', { userinfo: { name: { value: 'Ada' } } }, { userinfo: ['name'] }],
+  ['one subject', { id_token: { sub: { value: 'a' } } }, { subjects: ['a'] }],
+  ['several subjects', { userinfo: { sub: { values: ['a', 'b'] } } }, { subjects: ['a', 'b'] }],
+  ['a subject without a value', { id_token: { sub: null } }, {}],
+  [
+    'an essential acr',
+    { id_token: { acr: { essential: true, values: ['x', 'y'] } } },
+    { acr: { values: ['x', 'y'], essential: true } },
+  ],
+  ['a wish for an acr', { id_token: { acr: { value: 'x' } } }, { acr: { values: ['x'], essential: false } }],
+  ['any acr', { id_token: { acr: { essential: true } } }, {}],
+  ['null members', { userinfo: null, id_token: null }, {}],
+])('%s (OpenID Connect Core 5.5)', (_what, sent, expected) => {
+  expect(parseClaimsRequest(JSON.stringify(sent))).toEqual({ ...nothing, ...expected });
+});
+
+const deep = (levels: number): unknown => (levels === 0 ? 1 : { x: deep(levels - 1) });
+test.each<[string, string]>([
+  ['no JSON', 'name'],
+  ['half of it', '{"userinfo":{'],
+  ['a list', '[]'],
+  ['text', '"name"'],
+  ['null', 'null'],
+  ['a member that is a list', '{"userinfo":["name"]}'],
+  ['a member that is text', '{"id_token":"name"}'],
+  ['a claim that is true', '{"userinfo":{"name":true}}'],
+  ['a claim that is a list', '{"userinfo":{"name":["x"]}}'],
+  ['a subject that is a number', '{"id_token":{"sub":{"value":5}}}'],
+  ['levels that are numbers', '{"id_token":{"acr":{"values":[1]}}}'],
+  ['too deep', JSON.stringify(deep(17))],
+  [
+    'too many members',
+    JSON.stringify({ userinfo: Object.fromEntries(Array.from({ length: 257 }, (_, n) => [`c${n}`, null])) }),
+  ],
+  ['too long', `{"x":"${'x'.repeat(8192)}"}`],
+])('%s is invalid_request (OpenID Connect Core 5.5, security R103)', (_what, sent) => {
+  expect(() => parseClaimsRequest(sent)).toThrow(OAuthError);
+  expect(() => parseClaimsRequest(sent)).toThrow(/^invalid_request/);
+});
+
+test('a claim is for a client that registered a scope which releases it, and beside what the request has (security R12)', () => {
+  const asked = { ...nothing, userinfo: ['name', 'email', 'phone_number'], idToken: ['nickname', 'email'] };
+  const registered = ['openid', 'profile', 'email'];
+  const both = { userinfo: true, idToken: true };
+  expect(singleClaims(asked, ['openid', 'email'], registered, both)).toEqual({
+    userinfo: ['name'],
+    idToken: ['nickname', 'email'],
+    beside: ['name', 'nickname'],
+  });
+  expect(singleClaims(asked, ['openid'], ['openid'], both)).toEqual({ userinfo: [], idToken: [], beside: [] });
+  // where no UserInfo can be asked, nothing is to be granted for it
+  expect(singleClaims(asked, ['openid'], registered, { userinfo: false, idToken: true }).beside).toEqual([
+    'nickname',
+    'email',
+  ]);
+});
+
+test('what a client session keeps is small, and nothing where nothing was asked (OpenID Connect Core 5.5)', () => {
+  const none = { userinfo: [], idToken: [], beside: [] };
+  expect(requestedClaims(none, undefined)).toBeUndefined();
+  expect(requestedClaims(none, password)).toEqual({ acr: password });
+  expect(requestedClaims({ ...none, userinfo: ['name'], idToken: ['email'] }, undefined)).toEqual({
+    userinfo: ['name'],
+    id_token: ['email'],
+  });
+});
+
+test('a level is reached by the methods that it needs (OpenID Connect Core 2, RFC 8176)', () => {
+  expect(acrValues).toEqual([password]);
+  expect(acrOf(['pwd'])).toBe(password);
+  expect(acrOf(['otp', 'pwd'])).toBe(password);
+  expect(acrOf(['otp'])).toBeUndefined();
+  expect(preferredAcr(['1', password], ['pwd'])).toBe(password);
+  expect(preferredAcr(['1', '2'], ['pwd'])).toBeUndefined();
+  expect(preferredAcr([password], [])).toBeUndefined();
+});
