@@ -226,11 +226,7 @@ export const skipped: Readonly<Record<string, string>> = {
 };
 
 /** Modules whose feature is not there yet: no test is made of them. */
-export const awaited: readonly string[] = [
-  'oidcc-request-uri-signed-rs256',
-  'oidcc-claims-essential',
-  ...[...thirdParty, ...session, ...frontChannel, ...backChannel],
-];
+export const awaited: readonly string[] = [...[...session, ...frontChannel, ...backChannel]];
 
 /** What runs of a plan. */
 export function testsOf(plan: Plan): readonly Case[] {
