@@ -10,7 +10,12 @@ export default tseslint.config(
     // what runs in browsers
     files: ['templates/**/*.js'],
     languageOptions: {
-      globals: { document: 'readonly', location: 'readonly', window: 'readonly', setTimeout: 'readonly' },
+      globals: Object.fromEntries(
+        ['addEventListener', 'crypto', 'document', 'location', 'setTimeout', 'TextEncoder', 'window'].map((name) => [
+          name,
+          'readonly',
+        ]),
+      ),
     },
   },
   {

@@ -43,6 +43,8 @@ const addresses: Record<string, string> = {
   'GET /logout': 'Asks the End-User whether to sign out (OpenID Connect RP-Initiated Logout 1.0)',
   'POST /logout': 'The same by a form, and the answer',
   'GET /end-session': 'Ends the client’s own session by a signed request, without a page',
+  'GET /check-session':
+    'The page that relying parties frame to hear of a changed sign-in (OpenID Connect Session Management 1.0)',
   'POST /register': 'Registers a client, repeats its registration (RFC 7591), or asks what became of a deferred one',
   'GET /register/:clientId': 'Reads a registration (RFC 7592)',
   'PUT /register/:clientId': 'Replaces its metadata',
@@ -123,6 +125,9 @@ const events: Record<AuditEventType, string> = {
   'token.revoked': 'A client revoked a token',
   'session.ended': 'An administrator ended a browser’s session',
   'client_session.ended': 'A client ended its session by a signed request',
+  'logout_token.delivered': 'A client was told of a session’s end by back-channel logout, not at the first attempt',
+  'logout_token.refused': 'A client answered 400 to back-channel logout; it is not told again',
+  'logout_token.given_up': 'A client could not be told of a session’s end in `BACKCHANNEL_LOGOUT_RETENTION`',
   'keys.rotated': 'New signing keys were made, by an administrator or the `schedule`',
   'keys.withdrawn': 'A signing key was taken away at once',
   'registration_token.created': 'An initial access token was made',

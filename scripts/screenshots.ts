@@ -229,6 +229,13 @@ const shots: Shot[] = [
     page: 'signed-out',
     data: { ...most('signed-out'), frames: undefined, continueUri: undefined },
   },
+  {
+    name: 'signed-out-frames',
+    page: 'signed-out',
+    data: { ...most('signed-out'), problem: undefined, applications: undefined },
+    // it would go on
+    script: false,
+  },
   { name: 'signed-out-stayed', page: 'signed-out', data: { client, stayed: true, accountUri: '/account' } },
   { name: 'error', page: 'error', data: most('error') },
   { name: 'error-server', page: 'error', data: { kind: 'server', reference: '7F3K-9QXD' } },
@@ -346,7 +353,7 @@ const complain = (what: string): void => {
 /** Answers every request from memory, under the policy that the service sends. */
 async function serve(page: Page, shot: Shot): Promise<void> {
   const html = pages.render(shot.page, shot.data as never, { locale: shot.locale ?? 'en' });
-  const policy = `default-src 'none'; style-src 'self'; script-src 'self' ${pages.formPostScriptHash}; img-src 'self' data: https://harbour.example; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
+  const policy = `default-src 'none'; style-src 'self'; script-src 'self' ${pages.formPostScriptHash}; img-src 'self' data: https://harbour.example; frame-src https://lighthouse.example; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
   await page.route('**/*', async (route) => {
     const url = new URL(route.request().url());
     const asset = [pages.stylesheet, pages.script].find(({ path }) => path === url.pathname);

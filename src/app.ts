@@ -11,6 +11,7 @@ import { adminEndpoint } from './endpoints/admin/routes.ts';
 import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
+import { checkSessionEndpoint } from './endpoints/check-session/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
 import { type Capabilities, discoveryEndpoint } from './endpoints/discovery/routes.ts';
 import { endSessionEndpoint } from './endpoints/end-session/routes.ts';
@@ -56,7 +57,8 @@ import { contentEncryptionAlgorithms, keyManagementAlgorithms } from './oauth/re
 import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
 import { subjectTypes } from './oauth/subject-type.ts';
-import { createGuardedFetch } from './outbound/guarded-fetch.ts';
+import { startLogoutDelivery } from './logout-delivery.ts';
+import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
 import { createClientCache } from './repositories/client-cache.ts';
 import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
@@ -83,6 +85,7 @@ export const standardEndpoints = {
   jwks_uri: '/jwks',
   registration_endpoint: '/register',
   end_session_endpoint: '/logout',
+  check_session_iframe: '/check-session',
 };
 /** Addresses of the service's own, named in the OAuth server metadata only. */
 export const ownEndpoints = {
@@ -252,6 +255,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       await root.register(userDataEndpoint, options);
       await root.register(logoutEndpoint, options);
       await root.register(endSessionEndpoint, options);
+      await root.register(checkSessionEndpoint);
       await root.register(accountEndpoint, options);
       await root.register(adminEndpoint, options);
       await root.register(registrationApprovalEndpoint, options);
@@ -269,10 +273,20 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
+  const logoutDelivery = startLogoutDelivery({
+    store,
+    tokens,
+    post: createGuardedPost(config.outboundAllow),
+    retention: lifetimes.backchannelLogoutRetention,
+    logger,
+  });
+  app.addHook('onClose', () => logoutDelivery.stop());
+
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
     if (kind === undefined || kind === 'keys') void tendKeys();
+    if (kind === undefined || kind === 'logout') logoutDelivery.wake();
   });
   const tendKeys = async () => {
     try {

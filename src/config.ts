@@ -108,6 +108,7 @@ export const settings = {
     (interval) => interval === 0 || interval >= 3600,
     'must be 0 or at least 3600 seconds',
   ),
+  BACKCHANNEL_LOGOUT_RETENTION: seconds(86_400, 30 * 86_400),
   PASSWORD_MIN_LENGTH: count(12, 128),
   PASSWORD_HASH_CONCURRENCY: count(2, 64, 1),
   PASSWORD_HASH_QUEUE: count(64),
@@ -168,6 +169,7 @@ export interface Config {
     readonly keyPublicationLead: number;
     /** 0: keys are not rotated by themselves. */
     readonly keyRotationInterval: number;
+    readonly backchannelLogoutRetention: number;
   };
   readonly passwordMinLength: number;
   readonly passwordHashConcurrency: number;
@@ -244,6 +246,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       registrationCode: s.REGISTRATION_CODE_LIFETIME,
       keyPublicationLead: s.KEY_PUBLICATION_LEAD,
       keyRotationInterval: s.KEY_ROTATION_INTERVAL,
+      backchannelLogoutRetention: s.BACKCHANNEL_LOGOUT_RETENTION,
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
     passwordHashConcurrency: s.PASSWORD_HASH_CONCURRENCY,

@@ -9,7 +9,7 @@ const root = resolve(import.meta.dirname, '../src');
 const layers = [
   ['server.ts', 'cli.ts', 'commands'],
   ['service.ts', 'connection.ts', 'clean-up.ts'],
-  ['app.ts'],
+  ['app.ts', 'logout-delivery.ts'],
   ['endpoints'],
   ['http'],
   ['tokens'],

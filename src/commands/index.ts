@@ -1,9 +1,15 @@
 // Every command of the command line by its name.
 import { clientCommands } from './clients.ts';
 import type { Command } from './command.ts';
+import { logoutDeliveryCommands } from './logout-deliveries.ts';
 import { operationCommands } from './operations.ts';
 import { userCommands } from './users.ts';
 
 export { UsageError } from './command.ts';
 
-export const commands: Record<string, Command> = { ...userCommands, ...clientCommands, ...operationCommands };
+export const commands: Record<string, Command> = {
+  ...userCommands,
+  ...clientCommands,
+  ...logoutDeliveryCommands,
+  ...operationCommands,
+};

@@ -1,6 +1,7 @@
 // Users, clients and the rest as administrators see them: snake_case, without secrets.
 import type { ViewedEvent } from '../repositories/audit-view.ts';
 import type { Client } from '../repositories/clients.ts';
+import type { LogoutDeliverySummary } from '../repositories/logout-deliveries.ts';
 import type { SessionSummary } from '../repositories/sessions.ts';
 import type { User } from '../repositories/users.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
@@ -53,6 +54,21 @@ export function sessionView(session: SessionSummary): Record<string, unknown> {
     expires_at: session.expiresAt.toISOString(),
     address: session.address,
     user_agent: session.userAgent,
+  };
+}
+
+export function logoutDeliveryView(delivery: LogoutDeliverySummary): Record<string, unknown> {
+  return {
+    id: delivery.id,
+    client_id: delivery.clientId,
+    sub: delivery.sub,
+    sid: delivery.sid,
+    status: delivery.status,
+    attempts: delivery.attempts,
+    last_failure: delivery.lastFailure,
+    created_at: delivery.createdAt.toISOString(),
+    next_attempt_at: delivery.nextAttemptAt?.toISOString(),
+    finished_at: delivery.finishedAt?.toISOString(),
   };
 }
 

@@ -7,6 +7,8 @@ import type { Session } from '../repositories/sessions.ts';
 import type { Store } from '../repositories/index.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { OAuthError } from '../oauth/errors.ts';
+import { createBrowserState } from './browser-state.ts';
+import { single } from './cookies.ts';
 import { clientAddress } from './network.ts';
 
 export const sessionCookie = 'JSESSIONOPENID';
@@ -46,6 +48,8 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     path: options.basePath || '/',
   };
 
+  const browserState = createBrowserState(options);
+
   const browserIdOf = (request: FastifyRequest): string | undefined => {
     const value = single(request, browserCookie);
     return value !== undefined && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined;
@@ -54,21 +58,11 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   return {
     /** The live session that the cookie names; anything odd about the cookie means signed out. */
     async find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
-      const value = single(request, sessionCookie);
-      if (value === undefined) {
-        // two cookies of the name: somebody planted one, and neither is believed
-        if (request.headers.cookie?.includes(`${sessionCookie}=`)) reply.clearCookie(sessionCookie, cookie);
-        return undefined;
-      }
-      const hash = opaqueTokenHash('session', value);
-      const session = hash && (await store.sessions.find(hash, options.idleLifetime));
-      if (!session) {
-        reply.clearCookie(sessionCookie, cookie);
-        return undefined;
-      }
-      if (session.stale) await store.sessions.touch(session.id, options.idleLifetime);
+      const session = await find(request, reply);
+      browserState.keep(request, reply, session);
       return session;
     },
+    sessionState: browserState.sessionState,
     /**
      * Signs a user in whose password was verified against `passwordHash`: a new session under a new cookie; the one
      * before is gone. False when the user was disabled or the password changed meanwhile.
@@ -99,10 +93,11 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       reply.setCookie(sessionCookie, token, cookie);
       return true;
     },
-    /** Expires both cookies of the browser. */
+    /** Expires both cookies of the browser, and lets relying parties' pages see it. */
     forget(reply: FastifyReply): void {
       reply.clearCookie(sessionCookie, cookie);
       reply.clearCookie(browserCookie, cookie);
+      browserState.end(reply);
     },
     /** The digest of the browser's id, if it has one: what pending requests are bound to. */
     browserHash(request: FastifyRequest): Buffer | undefined {
@@ -132,6 +127,23 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     },
   };
 
+  async function find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
+    const value = single(request, sessionCookie);
+    if (value === undefined) {
+      // two cookies of the name: somebody planted one, and neither is believed
+      if (request.headers.cookie?.includes(`${sessionCookie}=`)) reply.clearCookie(sessionCookie, cookie);
+      return undefined;
+    }
+    const hash = opaqueTokenHash('session', value);
+    const session = hash && (await store.sessions.find(hash, options.idleLifetime));
+    if (!session) {
+      reply.clearCookie(sessionCookie, cookie);
+      return undefined;
+    }
+    if (session.stale) await store.sessions.touch(session.id, options.idleLifetime);
+    return session;
+  }
+
   function ensureBrowserId(request: FastifyRequest, reply: FastifyReply): string {
     const present = browserIdOf(request);
     if (present !== undefined) return present;
@@ -158,13 +170,6 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
 
 function foreignForm(): OAuthError {
   return new OAuthError('access_denied', 'the form was sent from another site', 403);
-}
-
-/** The cookie's value if it was sent exactly once. */
-function single(request: FastifyRequest, name: string): string | undefined {
-  const sent = (request.headers.cookie ?? '').split(';').filter((part) => part.trim().startsWith(`${name}=`));
-  if (sent.length !== 1) return undefined;
-  return sent[0]!.trim().slice(name.length + 1);
 }
 
 /**

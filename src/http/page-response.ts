@@ -28,6 +28,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
   ): FastifyReply {
     const locale = pages.chooseLocale(options.uiLocales, request.headers['accept-language']);
     const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
+    const frames = 'frames' in data ? (data.frames ?? []).map((frame) => new URL(frame).origin) : [];
     const target = options.formTarget === undefined ? '' : ` ${formTargets(options.formTarget)}`;
     return noStore(reply)
       .code(options.status ?? 200)
@@ -40,6 +41,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
           `img-src 'self' data:${logo === undefined ? '' : ` ${new URL(logo).origin}`}`,
           `form-action 'self'${target}`,
           `base-uri 'none'`,
+          ...(frames.length > 0 ? [`frame-src ${[...new Set(frames)].join(' ')}`] : []),
           `object-src 'none'`,
           `frame-ancestors 'none'`,
         ].join('; '),

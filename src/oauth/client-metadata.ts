@@ -1,7 +1,7 @@
 // Client metadata: the registered fields, each checked by its standard's rules (OpenID Connect Registration 1.0, RFC 7591).
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { isPrivateUseUri, isRedirectUri, isRequestUri, isResourceUri, isWebUri } from './redirect-uri.ts';
+import { isPrivateUseUri, isRedirectUri, isRequestUri, isResourceUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
@@ -108,6 +108,10 @@ export const clientMetadataShape = z.object({
     )
     .min(1)
     .optional(),
+  frontchannel_logout_uri: webUri.optional(),
+  frontchannel_logout_session_required: z.boolean({ error: 'must be true or false' }).optional(),
+  backchannel_logout_uri: webUri.optional(),
+  backchannel_logout_session_required: z.boolean({ error: 'must be true or false' }).optional(),
   application_type: z.enum(['web', 'native'], { error: 'must be web or native' }).default('web'),
   token_endpoint_auth_method: z
     .enum(clientAuthenticationMethods, { error: 'is not a supported method' })
@@ -206,6 +210,10 @@ export function parseClientMetadata(
       throw invalidClientMetadata('post_logout_redirect_uris holds an address that is not allowed');
     }
   }
+  const frontchannel = metadata.frontchannel_logout_uri;
+  if (frontchannel !== undefined && !metadata.redirect_uris.some((uri) => isSameOrigin(uri, frontchannel))) {
+    throw invalidClientMetadata('frontchannel_logout_uri must have scheme, host and port of one of redirect_uris');
+  }
   for (const uri of metadata.resource_uris ?? []) {
     if (!isResourceUri(uri)) throw invalidClientMetadata('resource_uris must hold absolute URIs without a fragment');
   }
@@ -299,14 +307,17 @@ export function isPublicClient(metadata: ClientMetadata): boolean {
 
 /**
  * Whether `next` gives the client anything that an administrator did not look at in `current`
- * (decisions section 2): redirect URIs, response and grant types, auth method to none, keys, uma_profile, scope,
- * what guards its requests, and the names by which it knows users.
+ * (decisions section 2): redirect and logout URIs, response and grant types, auth method to none, keys, uma_profile,
+ * scope, what guards its requests, and the names by which it knows users.
  */
 export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
+  const replaced = (a: string | undefined, b: string | undefined) => b !== undefined && b !== a;
   const more = (a: readonly string[], b: readonly string[]) => b.some((item) => !a.includes(item));
   return (
     more(current.redirect_uris, next.redirect_uris) ||
     more(current.post_logout_redirect_uris ?? [], next.post_logout_redirect_uris ?? []) ||
+    replaced(current.frontchannel_logout_uri, next.frontchannel_logout_uri) ||
+    replaced(current.backchannel_logout_uri, next.backchannel_logout_uri) ||
     more(current.resource_uris ?? [], next.resource_uris ?? []) ||
     more(current.request_uris ?? [], next.request_uris ?? []) ||
     more(current.response_types, next.response_types) ||

@@ -31,6 +31,12 @@ export function isRequestUri(uri: string): boolean {
   return uri.length <= 2000 && /^[!-~]+$/.test(uri) && isWebUri(uri.split('#')[0]!);
 }
 
+/** Scheme, host and port are the same (RFC 6454); private-use schemes have no origin that could be. */
+export function isSameOrigin(a: string, b: string): boolean {
+  const { origin } = new URL(a);
+  return origin !== 'null' && origin === new URL(b).origin;
+}
+
 /** An absolute URI that names a resource server: no fragment (RFC 8707 section 2). */
 export function isResourceUri(uri: string): boolean {
   return uri.length <= 2000 && /^[a-z][a-z0-9+.-]*:[!-~]+$/i.test(uri) && !uri.includes('#') && URL.canParse(uri);

@@ -1,13 +1,18 @@
-// The one door to the outside: documents that clients point to, fetched so that nobody can aim the service at its own network.
+// The one door to the outside: addresses that clients name, asked so that nobody can aim the service at its own network.
 import http from 'node:http';
 import https from 'node:https';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 
-/** The document could not be had; the message is for the log. */
+/** There was no answer that could be used; the message is for the log. */
 export class FetchRefused extends Error {}
 
-/** @param types media types of which the document must be one; any, where they are left out */
+/**
+ * Gets a document. Throws FetchRefused unless the answer is 200.
+ * @param types media types of which the document must be one; any, where they are left out
+ */
 export type GuardedFetch = (url: string, types?: readonly string[]) => Promise<string>;
+/** Sends a form and returns the status of the answer, whose body is not read. Throws FetchRefused. */
+export type GuardedPost = (url: string, form: Record<string, string>) => Promise<number>;
 
 const timeout = 5_000; // milliseconds, for all of it
 const maxBytes = 64 * 1024;
@@ -15,35 +20,14 @@ const maxBytes = 64 * 1024;
 /**
  * Makes the fetcher: https only, public addresses only (checked on the address that is connected to), no redirects,
  * 5 s, 64 KiB. `allowed` (host:port) lifts the first two for hosts of a test bed.
- * The fetcher throws FetchRefused.
  */
 export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
-  const guarded = new RequestFilteringHttpsAgent({ keepAlive: false });
+  const open = createDoor(allowed);
   return (address, types) =>
     new Promise((resolve, reject) => {
-      const refuse = (reason: string, cause?: unknown) => reject(new FetchRefused(`${address}: ${reason}`, { cause }));
-      let url: URL;
-      try {
-        url = new URL(address);
-      } catch {
-        refuse('not a URL');
-        return;
-      }
-      const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-      const exempt = allowed.includes(`${url.hostname}:${port}`);
-      if (url.protocol !== 'https:' && !(exempt && url.protocol === 'http:')) {
-        refuse('only https addresses are fetched');
-        return;
-      }
-      const options: https.RequestOptions = {
-        signal: AbortSignal.timeout(timeout),
-        headers: {
-          accept: types?.join(', ') ?? 'application/json, application/jwk-set+json',
-          'user-agent': 'gatehouse',
-        },
-      };
-      if (!exempt) options.agent = guarded;
-      const request = (url.protocol === 'https:' ? https : http).get(url, options, (response) => {
+      const refuse = (reason: string, cause?: unknown) => reject(refusal(address, reason, cause));
+      const headers = { accept: types?.join(', ') ?? 'application/json, application/jwk-set+json' };
+      const request = open(address, { headers }, (response) => {
         if (response.statusCode !== 200) {
           response.destroy();
           refuse(`answered ${response.statusCode}; redirects are not followed`);
@@ -68,5 +52,53 @@ export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
         response.on('error', (error) => refuse('broke off', error));
       });
       request.on('error', (error) => refuse('cannot be reached', error));
+      request.end();
     });
+}
+
+/** The same for forms: whatever the answer is, its status is returned and nothing more of it is read. */
+export function createGuardedPost(allowed: readonly string[]): GuardedPost {
+  const open = createDoor(allowed);
+  return (address, form) =>
+    new Promise((resolve, reject) => {
+      const body = new URLSearchParams(form).toString();
+      const headers = {
+        'content-type': 'application/x-www-form-urlencoded',
+        'content-length': String(Buffer.byteLength(body)),
+      };
+      const request = open(address, { method: 'POST', headers }, (response) => {
+        resolve(response.statusCode!);
+        response.destroy();
+      });
+      request.on('error', (error) => reject(refusal(address, 'cannot be reached', error)));
+      request.end(body);
+    });
+}
+
+/** Opens requests to addresses that may be asked. The function throws FetchRefused for any other. */
+function createDoor(allowed: readonly string[]) {
+  const guarded = new RequestFilteringHttpsAgent({ keepAlive: false });
+  return (
+    address: string,
+    { headers, ...more }: https.RequestOptions & { headers: Record<string, string> },
+    onResponse: (response: http.IncomingMessage) => void,
+  ): http.ClientRequest => {
+    if (!URL.canParse(address)) throw refusal(address, 'not a URL');
+    const url = new URL(address);
+    const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+    const exempt = allowed.includes(`${url.hostname}:${port}`);
+    if (url.protocol !== 'https:' && !(exempt && url.protocol === 'http:'))
+      throw refusal(address, 'only https addresses are asked');
+    const options: https.RequestOptions = {
+      ...more,
+      signal: AbortSignal.timeout(timeout),
+      headers: { ...headers, 'user-agent': 'gatehouse' },
+    };
+    if (!exempt) options.agent = guarded;
+    return (url.protocol === 'https:' ? https : http).request(url, options, onResponse);
+  };
+}
+
+function refusal(address: string, reason: string, cause?: unknown): FetchRefused {
+  return new FetchRefused(`${address}: ${reason}`, { cause });
 }

@@ -16,6 +16,13 @@ const findSubject = statement(
   `SELECT coalesce(sc.subject, s.sub) AS subject FROM session_clients sc JOIN sessions s ON s.id = sc.session_id
     WHERE sc.session_id = $1 AND sc.client_id = $2`,
 );
+// what was registered when the session ends
+const frontchannelLogoutUris = statement(
+  'client_sessions.frontchannel_logout_uris',
+  `SELECT c.metadata ->> 'frontchannel_logout_uri' AS uri
+     FROM session_clients sc JOIN clients c ON c.client_id = sc.client_id AND c.status = 'enabled'
+    WHERE sc.session_id = $1 AND c.metadata ? 'frontchannel_logout_uri' ORDER BY c.client_id`,
+);
 const end = statement(
   'client_sessions.end',
   `WITH left_session AS (DELETE FROM session_clients WHERE session_id = $1 AND client_id = $2)
@@ -28,6 +35,10 @@ export function clientSessionsRepository(sql: Sql) {
     async findSubject(sessionId: string, clientId: string): Promise<string | undefined> {
       const [row] = await sql.query<{ subject: string }>(findSubject, [sessionId, clientId]);
       return row?.subject;
+    },
+    /** The addresses at which the clients of a session hear of its end in the browser (Front-Channel Logout 1.0). */
+    async frontchannelLogoutUris(sessionId: string): Promise<string[]> {
+      return (await sql.query<{ uri: string }>(frontchannelLogoutUris, [sessionId])).map((row) => row.uri);
     },
     /** Ends all of a client's part in a session: codes, handles, tokens, refresh families. */
     async end(sessionId: string, clientId: string): Promise<void> {

@@ -27,6 +27,9 @@ const tables = [
   byExpiry('deferred_registrations', 'expires_at', `now() - interval '1 hour'`),
   byExpiry('signing_keys'),
   byExpiry('sessions', 'idle_expires_at'),
+  byExpiry('logout_deliveries'),
+  // nothing waits for a receiver that was not tried for a day
+  byExpiry('logout_receivers', 'retry_at', `now() - interval '1 day'`),
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
 ];
 

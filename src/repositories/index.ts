@@ -11,6 +11,7 @@ import { clientSessionHandlesRepository } from './client-session-handles.ts';
 import { deferredRegistrationsRepository } from './deferred-registrations.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
+import { logoutDeliveriesRepository } from './logout-deliveries.ts';
 import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
 import { registrationTokensRepository } from './registration-tokens.ts';
@@ -33,6 +34,7 @@ function repositories(sql: Sql) {
     deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
+    logoutDeliveries: logoutDeliveriesRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),

@@ -10,6 +10,7 @@ import { encryptFor, findRecipient, type Recipient } from './client-encryption.t
 import type { ClientKeys } from './client-keys.ts';
 import { isOwnJwt, mintIdToken, mintUserinfo, readIdTokenHint, type ResponseKey, verifyIdToken } from './id-token.ts';
 import type { KeyRing } from './key-ring.ts';
+import { mintLogoutToken } from './logout-token.ts';
 
 export interface TokenServiceOptions {
   issuer: string;
@@ -129,6 +130,12 @@ export function createTokenService(options: TokenServiceOptions) {
       return signed
         ? encryptFor(recipient, signed, 'jwt')
         : encryptFor(recipient, JSON.stringify({ ...claims, iss: issuer, aud: clientId }), 'claims');
+    },
+    /** A Logout Token that tells the client of a session's end. @param at the database's time */
+    async logoutToken(client: Client, ended: { subject: string; sid: string }, at: Date): Promise<string> {
+      const { clientId, metadata } = client;
+      const key = responseKey(client, metadata.id_token_signed_response_alg);
+      return mintLogoutToken(keyRing, key, { issuer, clientId, sub: ended.subject, sid: ended.sid, issuedAt: at });
     },
     /** An ID Token of ours, expired or not; undefined for anything else. */
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),

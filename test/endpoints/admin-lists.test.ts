@@ -15,15 +15,20 @@ const admin = (path: string, method = 'GET', body?: unknown): Promise<Answer> =>
   call(`${service.issuer}/admin/api${path}`, { method, token, ...(body !== undefined && { body }) });
 
 describe('lists', () => {
-  const name = (path: string) => ({ '/audit': 'events' })[path] ?? path.slice(1);
+  const name = (path: string) =>
+    ({ '/audit': 'events', '/logout-deliveries': 'logout_deliveries' })[path] ?? path.slice(1);
 
-  test.each(['/users', '/clients', '/sessions', '/audit'])(
+  test.each(['/users', '/clients', '/sessions', '/audit', '/logout-deliveries'])(
     '%s are newest first and whole, page by page (decisions section 8)',
     async (path) => {
       for (let count = 0; count < 5; count++) {
         const user = await service.createUser();
         await obtainTokens(service, await service.createClient(), user);
       }
+      if (path === '/logout-deliveries')
+        await service.database.sql(
+          `INSERT INTO logout_deliveries (client_id, sub, sid) SELECT 'gone', 'alice', 's' FROM generate_series(1, 5)`,
+        );
       // rows of one moment must not fall between two pages
       if (path === '/users')
         await service.database.sql(`UPDATE users SET created_at = date_trunc('second', created_at)`);
@@ -57,7 +62,7 @@ describe('lists', () => {
     'cursor=AAAA',
     `cursor=${'A'.repeat(600)}`,
   ])('refuse %s (security A123)', async (query) => {
-    for (const path of ['/users', '/clients', '/sessions', '/audit'])
+    for (const path of ['/users', '/clients', '/sessions', '/audit', '/logout-deliveries'])
       expect(await admin(`${path}?${query}`), path).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
   });
 

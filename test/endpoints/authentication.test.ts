@@ -64,7 +64,7 @@ test('with a live session it redirects with a code for the scopes of the registr
   const page = await agent.get(address(client, { state: 's', nonce: 'n', ...challenge }), foreign);
   expect(page.status).toBe(302);
   expect(page.location).toMatch(`${client.redirectUri}?`);
-  expect(Object.keys(responseParameters(page)).sort()).toEqual(['code', 'iss', 'state']);
+  expect(Object.keys(responseParameters(page)).sort()).toEqual(['code', 'iss', 'session_state', 'state']);
   expect(responseParameters(page)).toMatchObject({ state: 's', iss: service.issuer });
   expect((await redeem(client, page)).body['error']).toBe('invalid_grant');
   expect((await redeem(client, page, { code_verifier: pkce().code_verifier })).body['error']).toBe('invalid_grant');

@@ -40,18 +40,18 @@ function redeem(page: Page, more: Record<string, string> = {}, redirectUri = cli
   });
 }
 
-test('GET answers with a 302 to the client that carries code, state and iss and nothing else (RFC 6749 4.1.2, RFC 9207 2)', async () => {
+test('GET answers with a 302 to the client that carries code, state, session_state and iss and nothing else (RFC 6749 4.1.2, RFC 9207 2)', async () => {
   const page = await ask({ state: 's-1' });
   expect(page.status).toBe(302);
   expect(page.headers.get('cache-control')).toContain('no-store');
   expect(page.location?.split('?')[0]).toBe(client.redirectUri);
-  expect(Object.keys(responseParameters(page)).sort()).toEqual(['code', 'iss', 'state']);
+  expect(Object.keys(responseParameters(page)).sort()).toEqual(['code', 'iss', 'session_state', 'state']);
   expect(responseParameters(page)).toMatchObject({ state: 's-1', iss: service.issuer });
   expect(responseParameters(page)['code']).toMatch(/^ghac_[A-Za-z0-9_-]{43,}$/);
 });
 
 test('without a state the response has none (RFC 6749 4.1.2)', async () => {
-  expect(Object.keys(responseParameters(await ask({}))).sort()).toEqual(['code', 'iss']);
+  expect(Object.keys(responseParameters(await ask({}))).sort()).toEqual(['code', 'iss', 'session_state']);
 });
 
 test('POST answers as GET does (OpenID Connect Core 3.1.2.1)', async () => {

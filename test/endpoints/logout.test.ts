@@ -73,6 +73,21 @@ test('it asks, names the client, and yes leads to the registered address with th
   expect(await isSignedIn(agent)).toBe(false);
 });
 
+test('a state of every punctuation mark comes back as it was, alone or with a registered query (OpenID Connect RP-Initiated Logout 3)', async () => {
+  const marks = `!"#$%&'()*+,-./:;<=>?@[\\]^_\`{|}~`;
+  const state = `aZ9${marks}%41${[...marks].reverse().join('')} +`;
+  const withQuery = `${back}?tenant=a%26b`;
+  const both = await service.createClient({ post_logout_redirect_uris: [back, withQuery] });
+  for (const uri of both.metadata.post_logout_redirect_uris!) {
+    const { agent, idToken } = await visit('openid', undefined, both);
+    const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: uri, state }));
+    const { location } = await agent.submit(page, { decision: 'sign-out' });
+    expect(location).toMatch(uri);
+    expect(new URL(location!).searchParams.get('state')).toBe(state);
+    expect([...new URL(location!).searchParams.keys()]).toEqual(uri === back ? ['state'] : ['tenant', 'state']);
+  }
+});
+
 test('no leaves the session as it is (specification 4.3)', async () => {
   const { agent, idToken, accessToken } = await visit();
   const page = await agent.get(query({ id_token_hint: idToken, post_logout_redirect_uri: back }));
@@ -237,7 +252,8 @@ test('after yes the session and its tokens are dead on every instance; what had 
     expect(end.headers.getSetCookie().find((line) => line.startsWith(`${name}=;`))).toMatch(
       /Max-Age=0|Expires=Thu, 01 Jan 1970/,
     );
-  expect(online.agent.cookies.size).toBe(0);
+  // what is left tells the pages of other sites that frame /check-session, and nobody else anything
+  expect([...online.agent.cookies]).toEqual([['GATEHOUSE_BROWSER_STATE', 'signed-out']]);
   for (const base of [instance, service.issuer]) {
     for (const token of [online.accessToken, offline.accessToken]) expect(await userinfo(base, token)).toBe(401);
     expect((await refresh(base, online.refreshToken)).body['error']).toBe('invalid_grant');

@@ -240,6 +240,10 @@ describe('the answers of real calls match their schemas', () => {
     const { keys } = (await check('POST', '/keys', '/keys', {})) as { keys: { kid: string; state: string }[] };
     await check('DELETE', `/keys/${keys.find((key) => key.state === 'waiting')!.kid}`, '/keys/{kid}');
     await check('GET', '/audit?limit=200', '/audit');
+    await service.database.sql(`INSERT INTO logout_deliveries (client_id, sub, sid) VALUES ('gone', 'alice', 's')`);
+    expect(await check('GET', '/logout-deliveries', '/logout-deliveries')).toMatchObject({
+      logout_deliveries: [{ client_id: 'gone' }],
+    });
     await check('GET', '/openapi.json', '/openapi.json');
   });
 

@@ -64,6 +64,18 @@ describe('the subject', () => {
     expect(rows).toHaveLength(1);
   });
 
+  test('is what the claims parameter asks for: the own one is met, another one and the public one are nobody (OpenID Connect Core 5.5.1)', async () => {
+    const agent = new UserAgent(service);
+    const own = await subject(shop, user, agent);
+    const ask = async (value: string) => {
+      const claims = JSON.stringify({ id_token: { sub: { value } } });
+      return responseParameters(await agent.authorize(shop, undefined, { prompt: 'none', claims }));
+    };
+    expect(await ask(own)).toHaveProperty('code');
+    for (const foreign of [user.sub, await subject(forum)])
+      expect(await ask(foreign)).toMatchObject({ error: 'login_required' });
+  });
+
   test('is the same in ID Token, UserInfo, introspection and after a refresh (OpenID Connect Core 5.3.2, 12.2)', async () => {
     const own = await subject(shop);
     const tokens = await obtainTokens(service, shop, user, { scope: 'openid email' });

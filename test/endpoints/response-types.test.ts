@@ -1,6 +1,6 @@
 // Response types beside the code: the implicit-flow variant, its hybrid relatives, and none (OpenID Connect Core 3.2, 3.3).
 import { createHash } from 'node:crypto';
-import { createRemoteJWKSet, jwtVerify } from 'jose';
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { hiddenFields, type Page, pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -47,7 +47,7 @@ test.each(types)(
     if (type === 'none') expect(url.hash).toBe('');
     else expect(url.search).toBe('');
     const values = type.split(' ');
-    const expected = ['iss', 'state'];
+    const expected = ['iss', 'session_state', 'state'];
     if (values.includes('code')) expected.push('code');
     if (values.includes('id_token')) expected.push('id_token');
     if (values.includes('token')) expected.push('access_token', 'token_type', 'expires_in', 'scope');
@@ -110,6 +110,7 @@ test('form_post carries them in a form (Form Post Response Mode 1.0)', async () 
     'id_token',
     'iss',
     'scope',
+    'session_state',
     'state',
     'token_type',
   ]);
@@ -179,3 +180,37 @@ test('registration wants the grant types that the response types need (OpenID Co
     body: { error: 'invalid_client_metadata' },
   });
 });
+
+test.each(['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'])(
+  'at_hash and c_hash are of the hash of %s, at both endpoints (OpenID Connect Core 3.3.2.11)',
+  async (alg) => {
+    const signed = await service.createClient({
+      response_types: ['code id_token token'],
+      grant_types: ['authorization_code', 'implicit'],
+      id_token_signed_response_alg: alg,
+    });
+    const left = (value: string) => {
+      // Ed25519 hashes with SHA-512 (RFC 8032 5.1)
+      const digest = createHash(alg === 'EdDSA' ? 'sha512' : 'sha256')
+        .update(value)
+        .digest();
+      return digest.subarray(0, digest.length / 2).toString('base64url');
+    };
+    const page = await new UserAgent(service).authorize(signed, user, {
+      response_type: 'code id_token token',
+      nonce: 'n',
+    });
+    const response = fragment(page);
+    expect(decodeProtectedHeader(response['id_token']!).alg).toBe(alg);
+    expect(decodeJwt(response['id_token']!)).toMatchObject({
+      at_hash: left(response['access_token']!),
+      c_hash: left(response['code']!),
+    });
+    const { body } = await tokenRequest(service.issuer, signed, {
+      grant_type: 'authorization_code',
+      code: response['code']!,
+      redirect_uri: signed.redirectUri,
+    });
+    expect(decodeJwt(body['id_token'] as string)).toMatchObject({ at_hash: left(body['access_token'] as string) });
+  },
+);

@@ -55,13 +55,20 @@ export const testRedirectUri = 'https://rp.example.com/callback';
  * @param environment settings by name, as in the environment
  */
 export async function startTestService(
-  options: { instances?: number; environment?: Record<string, string>; basePath?: string } = {},
+  options: {
+    instances?: number;
+    environment?: Record<string, string>;
+    basePath?: string;
+    /** Of the issuer: a redirect URI on the loopback is a literal address, and browsers take the two for different sites. */
+    host?: 'localhost' | '127.0.0.1';
+  } = {},
 ): Promise<TestService> {
   const database = await createTestDatabase();
   const secretKey = randomSecret();
   const count = options.instances ?? 1;
   const ports = await freePorts(count);
-  const issuer = `http://localhost:${ports[0]}${options.basePath ?? ''}`;
+  const base = (port: number) => `http://${options.host ?? 'localhost'}:${port}${options.basePath ?? ''}`;
+  const issuer = base(ports[0]!);
   const logs: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -104,7 +111,7 @@ export async function startTestService(
   const passwords = createPasswordHashing({ concurrency: 2, queue: 0 });
   return {
     issuer,
-    instances: ports.map((port) => `http://localhost:${port}${options.basePath ?? ''}`),
+    instances: ports.map(base),
     apps,
     database,
     store,

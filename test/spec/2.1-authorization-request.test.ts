@@ -54,7 +54,12 @@ test('2.1 parameters: GET takes them in the query, POST as a form, with the same
 test('2.1 successful response: a 302 to redirect_uri with code and state, and with iss (decisions 3)', async () => {
   const page = await request({ state: 's' });
   expect(page.status).toBe(302);
-  expect(responseParameters(page)).toEqual({ code: expect.any(String), state: 's', iss: service().issuer });
+  expect(responseParameters(page)).toEqual({
+    code: expect.any(String),
+    state: 's',
+    session_state: expect.any(String),
+    iss: service().issuer,
+  });
 });
 
 const fullyPopulated = {

@@ -127,7 +127,12 @@ test('4.2 success: a redirect to redirect_uri with a code, and with state when i
   const page = await (await signedIn()).get(authenticate({ state: 's' }));
   expect(page.status).toBe(302);
   expect(page.location).toMatch(`${client.redirectUri}?`);
-  expect(responseParameters(page)).toEqual({ code: expect.any(String), state: 's', iss: service().issuer });
+  expect(responseParameters(page)).toEqual({
+    code: expect.any(String),
+    state: 's',
+    session_state: expect.any(String),
+    iss: service().issuer,
+  });
 });
 
 test('4.2 success: a foreign site without a code_challenge gets a page with a button first (decisions 3)', async () => {

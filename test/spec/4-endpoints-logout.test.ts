@@ -1,5 +1,6 @@
 // Specification sections 4.3 and 4.4: client-initiated logout, and the signed end-session request.
 import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
 import { beforeAll, expect, test } from 'vitest';
 import { userinfo } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
@@ -44,6 +45,23 @@ test('4.3 yes: the End-User is logged out of the service at once on every instan
   const mine = await visit(service(), client);
   await mine.agent.submit(await mine.agent.get('/logout'), { decision: 'sign-out' });
   expect([await signedIn(mine), await lives(mine)]).toEqual([false, false]);
+});
+
+test('4.3 yes: the clients of the session are told, by the back channel and in the browser (decisions 6)', async () => {
+  const told = await service().createClient({
+    ...wholeClient,
+    frontchannel_logout_uri: 'https://rp.example.com/logout',
+    backchannel_logout_uri: 'https://rp.invalid/logout',
+  });
+  const { agent, tokens } = await visit(service(), told);
+  const page = await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });
+  expect(page.body).toContain('<iframe src="https://rp.example.com/logout?iss=');
+  const waiting = await service().store.logoutDeliveries.list(
+    { clientId: told.clientId, status: 'waiting' },
+    { limit: 2, after: undefined },
+  );
+  const { sub, sid } = decodeJwt(tokens.id_token);
+  expect(waiting).toMatchObject([{ sub, sid }]);
 });
 
 test('4.3 no: the session stays as it is (decisions 6)', async () => {

@@ -5,6 +5,7 @@ import { claimsShape } from '../../oauth/administration.ts';
 import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit-events.ts';
 import { tokenIssued } from '../../repositories/audit-view.ts';
+import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
 
 const time = z.iso.datetime();
@@ -68,6 +69,18 @@ const auditEvent = z.object({
   address: z.string().optional(),
   detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])),
 });
+const logoutDelivery = z.object({
+  id: z.string(),
+  client_id: z.string(),
+  sub: z.string(),
+  sid: z.string().describe('The session that ended, as the client knows it.'),
+  status: z.enum(logoutDeliveryStatuses),
+  attempts: z.int(),
+  last_failure: z.string().optional(),
+  created_at: time,
+  next_attempt_at: time.optional().describe('There while it waits.'),
+  finished_at: time.optional(),
+});
 const key = z.object({
   kid: z.string(),
   alg: z.string(),
@@ -99,6 +112,8 @@ export const answers = {
   SessionPage: page('sessions', session),
   AuditEvent: auditEvent,
   AuditEventPage: page('events', auditEvent),
+  LogoutDelivery: logoutDelivery,
+  LogoutDeliveryPage: page('logout_deliveries', logoutDelivery),
   Key: key,
   Keys: z.object({ keys: z.array(key) }),
   RegistrationToken: z.object({ initial_access_token: z.string(), expires_at: time }),

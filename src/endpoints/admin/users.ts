@@ -1,12 +1,17 @@
-// The admin routes of users and of their sessions.
+// The admin routes of users, of their sessions, and of what clients are told when those end.
 import { z } from 'zod';
-import { sessionView, userView } from '../../http/administrator-views.ts';
+import { logoutDeliveryView, sessionView, userView } from '../../http/administrator-views.ts';
 import { isNumber, pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
 import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
+import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries.ts';
 import { adminRoute, byId } from './route.ts';
 
+const deliveryFilter = pageShape.extend({
+  client_id: text(255).optional(),
+  status: z.enum(logoutDeliveryStatuses).optional(),
+});
 const bySub = z.object({ sub: text(255) });
 const path = '/admin/api/users';
 
@@ -112,6 +117,23 @@ export const userRoutes = [
     summary: 'Ends a session with its codes and tokens',
     params: byId,
     handle: ({ administration }, { params: { id }, by }) => administration.endSession(by, id),
+  }),
+  adminRoute({
+    method: 'GET',
+    path: '/admin/api/logout-deliveries',
+    tag: 'sessions',
+    summary:
+      'Lists what clients were told or have yet to be told of ended sessions (back-channel logout), newest first',
+    query: deliveryFilter,
+    answer: 'LogoutDeliveryPage',
+    async handle({ store }, { query: { limit, cursor, client_id, status } }) {
+      const page = { limit, after: readCursor(cursor, isNumber) };
+      const found = await store.logoutDeliveries.list({ clientId: client_id, status }, page);
+      return pageOf('logout_deliveries', found, limit, logoutDeliveryView, (item) => ({
+        at: item.createdAt,
+        id: item.id,
+      }));
+    },
   }),
 ];
 

@@ -91,6 +91,10 @@ function openidConfiguration(
     prompt_values_supported: capabilities.prompts,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
+    frontchannel_logout_supported: true,
+    frontchannel_logout_session_supported: true,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
   };
 }
 

@@ -41,8 +41,9 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
       const subject = session && (await repositories.clientSessions.findSubject(session.id, client.clientId));
       if (!session || subject === undefined) return 'no-session';
       if ((ending.sid ?? session.sid) !== session.sid || (ending.sub ?? subject) !== subject) return 'no-session';
+      // the client's own part first: it asked, and so need not be told
+      await repositories.clientSessions.end(session.id, client.clientId);
       if (ending.all) await repositories.sessions.end(session.id);
-      else await repositories.clientSessions.end(session.id, client.clientId);
       await audit(
         request,
         {

@@ -32,7 +32,7 @@ interface Verified {
 }
 
 export async function logoutEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store, clients, tokens, sessions, pages, audit } = options;
+  const { config, store, clients, tokens, sessions, pages, audit } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -85,7 +85,9 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
       return showQuestion(request, reply, verified, session, parameters, 'tampered');
     }
     if (decision === 'stay') return showEnd(request, reply, verified, true);
-    await store.transaction(async (repositories) => {
+    // back-channel logout is stored by the session's end itself
+    const frontchannel = await store.transaction(async (repositories) => {
+      const uris = await repositories.clientSessions.frontchannelLogoutUris(session.id);
       await repositories.sessions.end(session.id);
       await audit(
         request,
@@ -98,9 +100,19 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
         },
         repositories,
       );
+      return uris;
     });
     sessions.forget(reply);
-    return finish(request, reply, verified);
+    const named: [string, string][] = [
+      ['iss', config.issuer],
+      ['sid', session.sid],
+    ];
+    return finish(
+      request,
+      reply,
+      verified,
+      frontchannel.map((uri) => withQuery(uri, named)),
+    );
   }
 
   async function verify(parameters: Record<string, string>): Promise<Verified> {
@@ -124,12 +136,18 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
     };
   }
 
-  function finish(request: FastifyRequest, reply: FastifyReply, verified: Verified): FastifyReply {
-    if (verified.redirectTo !== undefined)
+  /** @param frames what other clients have to be told in this browser, before it goes on (Front-Channel Logout 1.0 section 3) */
+  function finish(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    verified: Verified,
+    frames: string[] = [],
+  ): FastifyReply {
+    if (verified.redirectTo !== undefined && frames.length === 0)
       return reply
         .header('cache-control', 'no-store')
         .redirect(verified.redirectTo, request.method === 'POST' ? 303 : 302);
-    return showEnd(request, reply, verified, false);
+    return showEnd(request, reply, verified, false, frames);
   }
 
   function showQuestion(
@@ -166,8 +184,16 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
     return pages.send(request, reply, 'error', data, { status: 400, uiLocales: verified.uiLocales });
   }
 
-  function showEnd(request: FastifyRequest, reply: FastifyReply, verified: Verified, stayed: boolean): FastifyReply {
+  function showEnd(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    verified: Verified,
+    stayed: boolean,
+    frames: string[] = [],
+  ): FastifyReply {
     const data: Pages['signed-out'] = { stayed, accountUri: `/account` };
+    if (frames.length > 0) data.frames = frames;
+    if (frames.length > 0 && verified.redirectTo !== undefined) data.continueUri = verified.redirectTo;
     if (verified.client) data.client = clientView(verified.client);
     return pages.send(request, reply, 'signed-out', data, { uiLocales: verified.uiLocales });
   }

@@ -110,6 +110,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         { at: issuedAt, recipient, accessToken: accessToken?.token, code: code?.token, nonce: authorization.nonce },
       );
     }
+    response['session_state'] = sessions.sessionState(session, client.clientId, target.redirectUri);
     request.log.info(
       { client_id: client.clientId, sub: session.user.sub, response_type: authorization.responseType },
       'authorization response issued',
@@ -134,10 +135,10 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     }
   }
 
-  /** The user whom a client knows by a subject; one that its sector does not know is left as it is: no user's. */
-  async function userOf(metadata: ClientMetadata | undefined, subject: string): Promise<string> {
+  /** The user whom a client knows by a subject; undefined when its sector knows nobody by it. */
+  async function userOf(metadata: ClientMetadata | undefined, subject: string): Promise<string | undefined> {
     if (metadata?.subject_type !== 'pairwise') return subject;
-    return (await store.pairwiseSubjects.findUser(metadata, subject))?.sub ?? subject;
+    return (await store.pairwiseSubjects.findUser(metadata, subject))?.sub;
   }
 
   async function stepOf(
@@ -148,7 +149,9 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     const { client, target, acr } = authorization;
     let expectedSubs =
       authorization.subjects &&
-      (await Promise.all(authorization.subjects.map((subject) => userOf(client.metadata, subject))));
+      (await Promise.all(
+        authorization.subjects.map(async (subject) => (await userOf(client.metadata, subject)) ?? ''),
+      ));
     if (authorization.idTokenHint !== undefined) {
       const hint = await tokens.readIdTokenHint(authorization.idTokenHint);
       if (!hint) {
@@ -160,7 +163,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         };
       }
       const hinted = await clients.find(hint.clientId);
-      const hintedSub = await userOf(hinted?.metadata, hint.sub);
+      // a hint from before its client's subjects became pairwise names the user itself
+      const hintedSub = (await userOf(hinted?.metadata, hint.sub)) ?? hint.sub;
       expectedSubs = expectedSubs?.filter((sub) => sub === hintedSub) ?? [hintedSub];
     }
     return nextStep({

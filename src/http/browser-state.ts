@@ -1,0 +1,43 @@
+// The OP browser state (OpenID Connect Session Management 1.0 section 3.2): by it a relying party's page sees that the sign-in changed.
+import { createHash } from 'node:crypto';
+import type { CookieSerializeOptions } from '@fastify/cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { randomSecret } from '../crypto/secrets.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
+import type { Session } from '../repositories/sessions.ts';
+import { single } from './cookies.ts';
+
+/** Read by the script of /check-session in other sites' pages, so out of reach of neither scripts nor third parties. */
+export const browserStateCookie = 'GATEHOUSE_BROWSER_STATE';
+// not the absence of the cookie: a page that may not read cookies must not take that for a sign-out
+const signedOut = 'signed-out';
+
+export type BrowserState = ReturnType<typeof createBrowserState>;
+
+export function createBrowserState(options: { secretBox: SecretBox; basePath: string; secure: boolean }) {
+  const cookie: CookieSerializeOptions = {
+    // browsers keep SameSite=None with Secure only; on plain http, which is loopback, same-site pages are served
+    ...(options.secure ? { sameSite: 'none', secure: true } : { sameSite: 'lax', secure: false }),
+    httpOnly: false,
+    path: options.basePath || '/',
+  };
+  /** Changes with each sign-in; tells nothing of the session to who reads it. */
+  const stateOf = (session: Session): string =>
+    options.secretBox.mac('browser state', session.sid, String(session.authTime.getTime()));
+
+  return {
+    /** Makes the cookie say what holds; a browser that was never signed in gets none. */
+    keep(request: FastifyRequest, reply: FastifyReply, session: Session | undefined): void {
+      if (!session && !request.headers.cookie?.includes(`${browserStateCookie}=`)) return;
+      const state = session ? stateOf(session) : signedOut;
+      if (single(request, browserStateCookie) !== state) reply.setCookie(browserStateCookie, state, cookie);
+    },
+    end: (reply: FastifyReply): void => void reply.setCookie(browserStateCookie, signedOut, cookie),
+    /** The session_state of an authorization response; templates/check-session.js makes the same (section 3.2). */
+    sessionState(session: Session, clientId: string, redirectUri: string, salt = randomSecret()): string {
+      const { origin } = new URL(redirectUri);
+      const text = `${clientId} ${origin} ${stateOf(session)} ${salt}`;
+      return `${createHash('sha256').update(text).digest('hex')}.${salt}`;
+    },
+  };
+}

@@ -1,0 +1,218 @@
+// The delivery of back-channel logout: no failure loses one, and none holds up anybody else.
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useBackchannel } from '../helpers/backchannel.ts';
+import { runCommand } from '../helpers/command-line.ts';
+import { eventually } from '../helpers/grants.ts';
+import type { LogoutReceiver } from '../helpers/logout-receiver.ts';
+import type { TestService } from '../helpers/service.ts';
+
+const channel = useBackchannel();
+const { newClient, visit, signOut, arrived, delivery, events } = channel;
+const { pausesEnd, leaveWord, bothLook, allDelivered } = channel;
+let service: TestService;
+let receiver: LogoutReceiver;
+beforeAll(() => {
+  service = channel.service();
+  receiver = channel.receiver();
+});
+
+describe('a receiver that fails', () => {
+  test('is told once it is up, by a fresh token, and the trail has it (decisions sections 6 and 7)', async () => {
+    const client = await newClient();
+    const { agent, sid } = await visit([client]);
+    receiver.answers.set(client.path, 503);
+    await signOut(agent);
+    const waiting = await delivery(client, ({ last_failure }) => last_failure !== undefined);
+    expect(waiting).toMatchObject({ status: 'waiting', attempts: 1, last_failure: 'answered 503' });
+    expect(Date.parse(waiting!['next_attempt_at']!)).toBeGreaterThan(Date.parse(waiting!['created_at']!));
+    // an administrator sees it by route and by command line
+    const listed = await runCommand(service, ['logout-delivery', 'list', '--client', client.clientId, '--json']);
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ sid, status: 'waiting', last_failure: 'answered 503' }]);
+    const table = await runCommand(service, ['logout-delivery', 'list', '--status', 'waiting']);
+    expect(table.stdout).toContain('answered 503');
+
+    receiver.answers.delete(client.path);
+    await pausesEnd();
+    const done = await delivery(client, ({ status }) => status === 'delivered');
+    expect(Number(done!['attempts'])).toBeGreaterThan(1);
+    expect(done).not.toHaveProperty('next_attempt_at');
+    const received = receiver.at(client.path);
+    expect(new Set(received.map(({ claims }) => claims.jti)).size).toBe(received.length);
+    expect(await events(client)).toMatchObject([
+      { type: 'logout_token.delivered', outcome: 'success', detail: { attempts: Number(done!['attempts']) } },
+    ]);
+  });
+
+  test.each([302, 404])('by %s is told again (Back-Channel Logout 1.0 section 2.7)', async (status) => {
+    const client = await newClient();
+    const { agent } = await visit([client]);
+    receiver.answers.set(client.path, status);
+    await signOut(agent);
+    await delivery(client, ({ last_failure }) => last_failure === `answered ${status}`);
+    expect(receiver.at('/elsewhere')).toEqual([]);
+    receiver.answers.set(client.path, 204);
+    await pausesEnd();
+    await delivery(client, (found) => found['status'] === 'delivered');
+  });
+
+  test('the pause doubles from failure to failure, up to a minute (decisions section 6)', async () => {
+    const client = await newClient();
+    const { agent } = await visit([client]);
+    receiver.answers.set(client.path, 503);
+    await signOut(agent);
+    const pauses: number[] = [];
+    for (let failures = 1; failures <= 12; failures++) {
+      const [found] = await eventually(
+        () =>
+          service.database.sql<{ failures: number; pause: number }>(
+            `SELECT failures, extract(epoch FROM retry_at - now())::float8 AS pause FROM logout_receivers WHERE client_id = $1`,
+            [client.clientId],
+          ),
+        ([row]) => row !== undefined && row.failures >= failures,
+        5000,
+      );
+      pauses.push(found!.pause);
+      failures = found!.failures;
+      await pausesEnd();
+    }
+    expect(pauses[0]).toBeLessThanOrEqual(1);
+    expect(Math.max(...pauses)).toBeGreaterThan(20);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(60);
+    receiver.answers.delete(client.path);
+    await pausesEnd();
+    await delivery(client, ({ status }) => status === 'delivered');
+    const left = await service.database.sql('SELECT FROM logout_receivers WHERE client_id = $1', [client.clientId]);
+    expect(left).toEqual([]);
+  });
+
+  test('is left alone during the pause, whatever else comes for it (decisions section 6)', async () => {
+    const client = await newClient();
+    receiver.answers.set(client.path, 503);
+    await leaveWord(client, 1);
+    await delivery(client, ({ last_failure }) => last_failure !== undefined);
+    await service.database.sql(
+      `UPDATE logout_receivers SET retry_at = now() + interval '1 hour' WHERE client_id = $1`,
+      [client.clientId],
+    );
+    const { length } = receiver.at(client.path);
+    await leaveWord(client, 1);
+    await bothLook();
+    expect(receiver.at(client.path)).toHaveLength(length);
+    receiver.answers.delete(client.path);
+    await pausesEnd();
+    await allDelivered(client);
+  });
+
+  test('by 400 has refused it for good (Back-Channel Logout 1.0 section 2.8)', async () => {
+    const client = await newClient();
+    const { agent } = await visit([client]);
+    receiver.answers.set(client.path, 400);
+    await signOut(agent);
+    const refused = await delivery(client, ({ status }) => status === 'refused');
+    expect(refused).toMatchObject({ attempts: 1, last_failure: 'answered 400' });
+    expect(await events(client)).toMatchObject([{ type: 'logout_token.refused', outcome: 'failure' }]);
+  });
+
+  test('is given up after the retention, with an event and a line in the log (decisions section 7)', async () => {
+    const client = await newClient();
+    const { agent } = await visit([client]);
+    receiver.answers.set(client.path, 503);
+    await signOut(agent);
+    await delivery(client, ({ last_failure }) => last_failure !== undefined);
+    await service.database.sql(
+      `UPDATE logout_deliveries SET created_at = now() - interval '86401 seconds' WHERE client_id = $1`,
+      [client.clientId],
+    );
+    await service.database.sql(`NOTIFY gatehouse, 'logout'`);
+    await delivery(client, ({ status }) => status === 'given_up');
+    expect(await events(client)).toMatchObject([{ type: 'logout_token.given_up', outcome: 'failure' }]);
+    const line = service.logs.find(
+      ({ client_id, msg }) => client_id === client.clientId && /given up/.test(String(msg)),
+    );
+    expect(line).toMatchObject({ level: 40, reason: 'answered 503' });
+  });
+
+  test.each(['http://127.0.0.1:9/logout', 'https://127.0.0.1:9/logout', 'https://[::1]:9/logout'])(
+    'on the own network, at %s, is not asked (decisions section 2)',
+    async (uri) => {
+      const client = await newClient({ backchannel_logout_uri: uri });
+      const { agent } = await visit([client]);
+      await signOut(agent);
+      const { last_failure } = (await delivery(client, (found) => found['last_failure'] !== undefined))!;
+      expect(last_failure).toMatch(/only https addresses are asked|not allowed/);
+    },
+  );
+
+  test('holds up neither the answer to the person nor other receivers, and few are tried at once (decisions section 6)', async () => {
+    const [dead, well] = [await newClient(), await newClient()];
+    const { agent, sid } = await visit([dead, well]);
+    receiver.answers.set(dead.path, 'hang');
+    await leaveWord(dead, 30);
+    await arrived(dead.path);
+    // the answer to the person comes while the receiver hangs
+    await signOut(agent);
+    expect((await arrived(well.path))[0]!.claims['sid']).toBe(sid);
+    await bothLook();
+    // two instances, four each
+    expect(receiver.at(dead.path).length).toBeLessThanOrEqual(8);
+    receiver.release();
+    await allDelivered(dead);
+    expect(receiver.at(dead.path)).toHaveLength(31);
+  });
+});
+test('two instances that race for a hundred deliveries send each once (decisions section 6)', async () => {
+  const client = await newClient();
+  await leaveWord(client, 100);
+  await allDelivered(client);
+  expect(new Set(receiver.at(client.path).map(({ claims }) => claims['sid'])).size).toBe(100);
+  expect(receiver.at(client.path)).toHaveLength(100);
+});
+
+test('what one instance is at is not tried by the other (decisions section 6)', async () => {
+  const client = await newClient();
+  receiver.answers.set(client.path, 'hang');
+  await leaveWord(client, 4);
+  await arrived(client.path, 4);
+  await bothLook();
+  expect(receiver.at(client.path)).toHaveLength(4);
+  receiver.release();
+  await allDelivered(client);
+});
+
+test('what an instance was at when it died is tried by another after the lease (decisions section 6)', async () => {
+  const client = await newClient();
+  await service.database.sql(
+    `INSERT INTO logout_deliveries (client_id, sub, sid, attempts, next_attempt_at)
+     VALUES ($1, 'alice', 'orphan', 1, now() + interval '20 seconds')`,
+    [client.clientId],
+  );
+  await service.database.sql(`NOTIFY gatehouse, 'logout'`);
+  await pausesEnd();
+  const [received] = await arrived(client.path);
+  expect(received!.claims['sid']).toBe('orphan');
+});
+
+test('what is finished goes after its time, and what waits stays (security R105)', async () => {
+  const { clientId } = await service.createClient();
+  await service.database.sql(
+    `INSERT INTO logout_deliveries (client_id, sub, sid, status, finished_at, expires_at)
+     VALUES ($1, 'alice', 'old', 'delivered', now(), now()), ($1, 'alice', 'new', 'delivered', now(), now() + interval '1 hour')`,
+    [clientId],
+  );
+  await service.database.sql(
+    `INSERT INTO logout_deliveries (client_id, sub, sid, next_attempt_at) VALUES ($1, 'alice', 'waiting', now() + interval '1 hour')`,
+    [clientId],
+  );
+  await service.database.sql(
+    `INSERT INTO logout_receivers VALUES ('long-ago', 3, now() - interval '25 hours'), ('lately', 3, now() - interval '23 hours')`,
+  );
+  for (let kind = 0; kind < service.store.expired.kinds; kind++) await service.store.expired.deleteBatch(kind);
+  const left = await service.database.sql<{ sid: string }>(
+    'SELECT sid FROM logout_deliveries WHERE client_id = $1 ORDER BY sid',
+    [clientId],
+  );
+  expect(left.map(({ sid }) => sid)).toEqual(['new', 'waiting']);
+  expect(
+    await service.database.sql(`SELECT client_id FROM logout_receivers WHERE client_id IN ('long-ago', 'lately')`),
+  ).toEqual([{ client_id: 'lately' }]);
+});

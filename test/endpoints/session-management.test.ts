@@ -1,0 +1,133 @@
+// Session management: the session_state, the cookie behind it, and the one page of the service that may be framed.
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+const cookie = 'GATEHOUSE_BROWSER_STATE';
+let service: TestService;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2, environment: withoutLimits });
+  client = await service.createClient();
+});
+afterAll(() => service?.stop());
+
+const stateOf = (agent: UserAgent) => agent.cookies.get(cookie);
+const sessionState = async (agent: UserAgent, of = client) =>
+  responseParameters(await agent.authorize(of, undefined))['session_state']!;
+
+async function signedIn() {
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  await agent.authorize(client, user);
+  return { user, agent };
+}
+
+/** What the page in the frame computes (Session Management 1.0 section 3.2). */
+function expected(clientId: string, origin: string, browserState: string, salt: string): string {
+  const hash = createHash('sha256').update(`${clientId} ${origin} ${browserState} ${salt}`).digest('hex');
+  return `${hash}.${salt}`;
+}
+
+test('discovery names the page to frame (Session Management 1.0 section 3.3)', async () => {
+  const { body } = await call(`${service.issuer}/.well-known/openid-configuration`);
+  expect(body['check_session_iframe']).toBe(`${service.issuer}/check-session`);
+});
+
+test('a response carries a session_state of client, origin and browser state, with a fresh salt (Session Management 1.0 section 2)', async () => {
+  const { agent } = await signedIn();
+  const states = [await sessionState(agent), await sessionState(agent)];
+  for (const state of states) {
+    const salt = state.split('.')[1]!;
+    expect(state).toBe(expected(client.clientId, 'https://rp.example.com', stateOf(agent)!, salt));
+  }
+  expect(states[0]).not.toBe(states[1]);
+});
+
+test('an error carries none (Session Management 1.0 section 2)', async () => {
+  const page = await new UserAgent(service).authorize(client, undefined, { prompt: 'none' });
+  expect(responseParameters(page)['error']).toBe('login_required');
+  expect(responseParameters(page)).not.toHaveProperty('session_state');
+});
+
+test('the cookie is for scripts, says nothing, and is the same on every instance (Session Management 1.0 section 3.2)', async () => {
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  await agent.signIn(user);
+  expect(stateOf(agent)).toMatch(/^[A-Za-z0-9_-]{43}$/);
+  const before = stateOf(agent);
+  for (const base of service.instances) await agent.get(`${base}/account`);
+  expect(stateOf(agent)).toBe(before);
+  const sessionCookie = agent.cookies.get('JSESSIONOPENID')!;
+  expect(sessionCookie).not.toContain(before);
+  const page = await new UserAgent(service).get('/account', { cookie: `JSESSIONOPENID=${before}` });
+  expect(page.status).toBe(303);
+  agent.cookies.delete(cookie);
+  const lines = (await agent.get('/account')).headers.getSetCookie();
+  expect(lines).toEqual([`${cookie}=${before}; Path=/; SameSite=Lax`]);
+});
+
+test('with an https base address third parties may read it, under the base path (Session Management 1.0 section 3.2)', async () => {
+  const secure = await startTestService({
+    environment: { BASE_URL: 'https://id.example.com/idp', ...withoutLimits },
+    basePath: '/idp',
+  });
+  try {
+    const user = await secure.createUser();
+    const agent = new UserAgent({ issuer: secure.instances[0]! });
+    const page = await agent.get('/login');
+    const action = /<form[^>]*action="([^"]*)"/.exec(page.body)![1]!;
+    const csrf = /name="csrf" value="([^"]*)"/.exec(page.body)![1]!;
+    const target = new URL(action, page.url).href;
+    const form = { csrf, username: user.username, password: user.password };
+    await agent.post(target, form, { origin: 'https://id.example.com' });
+    const lines = (await agent.get('/account')).headers.getSetCookie();
+    expect(lines).toEqual([expect.stringMatching(`^${cookie}=[^;]+; Path=/idp; Secure; SameSite=None$`)]);
+  } finally {
+    await secure.stop();
+  }
+});
+
+test('signing in again, as the same person or another, changes it (Session Management 1.0 section 3.2)', async () => {
+  const { user, agent } = await signedIn();
+  const first = stateOf(agent);
+  await agent.authorize(client, user, { prompt: 'login' });
+  const second = stateOf(agent);
+  expect(second).not.toBe(first);
+  await agent.authorize(client, await service.createUser(), { prompt: 'login' });
+  expect([first, second]).not.toContain(stateOf(agent));
+});
+
+test('signing out changes it, and so does a session that ended elsewhere, at the next visit (Session Management 1.0 section 3.2)', async () => {
+  const { agent } = await signedIn();
+  await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });
+  expect(stateOf(agent)).toBe('signed-out');
+  const { agent: other, user } = await signedIn();
+  await service.database.sql('DELETE FROM sessions WHERE sub = $1', [user.sub]);
+  await other.authorize(client, undefined, { prompt: 'none' });
+  expect(stateOf(other)).toBe('signed-out');
+});
+
+test('one that somebody planted is not believed (security A70)', async () => {
+  const { agent } = await signedIn();
+  const real = stateOf(agent);
+  agent.cookies.set(cookie, 'planted');
+  const state = await sessionState(agent);
+  expect(stateOf(agent)).toBe(real);
+  expect(state).toBe(expected(client.clientId, 'https://rp.example.com', real!, state.split('.')[1]!));
+});
+
+test('the page may be framed by anybody and does nothing but run its own script (security R57)', async () => {
+  const page = await new UserAgent(service).get('/check-session', { 'sec-fetch-dest': 'iframe' });
+  expect(page.status).toBe(200);
+  expect(page.headers.get('x-frame-options')).toBeNull();
+  const script = /<script>([^]*)<\/script>/.exec(page.body)![1]!;
+  const hash = createHash('sha256').update(script).digest('base64');
+  expect(page.headers.get('content-security-policy')).toBe(
+    `default-src 'none'; script-src 'sha256-${hash}'; base-uri 'none'; frame-ancestors *`,
+  );
+  expect(page.headers.getSetCookie()).toEqual([]);
+  expect(page.headers.get('x-content-type-options')).toBe('nosniff');
+});

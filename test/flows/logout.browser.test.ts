@@ -1,0 +1,224 @@
+// Signing out in a real browser: front-channel frames, the way on, and what the session-management frame says before and after.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { decodeJwt } from 'jose';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { eventually, redeem } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { authorizationUrl } from '../helpers/user-agent.ts';
+
+type Person = Awaited<ReturnType<TestService['createUser']>>;
+
+const browserArguments = [
+  '--headless=new',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  // the browser's own sandbox cannot be set up by root; it visits this test's own pages only
+  ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+];
+const warning = 40; // pino's level
+
+vi.setConfig({ testTimeout: 120_000 });
+const browserTest = test.skipIf(!process.env.CHROMIUM); // no Chromium is installed: test/run.ts says at its end that these were left out
+
+describe('signing out in a browser', () => {
+  let service: TestService;
+  let one: RelyingParty;
+  let two: RelyingParty;
+  let browser: Browser;
+  /** What the browser complained of: console errors, broken policies, uncaught exceptions. */
+  let complaints: string[] = [];
+
+  beforeAll(async () => {
+    // the same site as the relying parties at other ports, since on plain http no third party may read a cookie
+    service = await startTestService({ host: '127.0.0.1' });
+    one = await startRelyingParty(service, 'Harbour');
+    two = await startRelyingParty(service, 'Lighthouse');
+    browser = await chromium.launch({ executablePath: process.env.CHROMIUM!, args: browserArguments });
+  });
+  afterEach(async () => {
+    await Promise.all((browser?.contexts() ?? []).map((context) => context.close()));
+    const found = complaints;
+    complaints = [];
+    expect(found).toEqual([]);
+    expect(service.logs.splice(0).filter((line) => Number(line['level']) >= warning)).toEqual([]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await one?.stop();
+    await two?.stop();
+    await service?.stop();
+  });
+
+  async function open(context?: BrowserContext, javaScriptEnabled = true): Promise<Page> {
+    const its = context ?? (await browser.newContext({ locale: 'en-GB', javaScriptEnabled }));
+    its.setDefaultTimeout(20_000);
+    const page = await its.newPage();
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type()))
+        complaints.push(`${message.text()} (${message.location().url})`);
+    });
+    page.on('pageerror', (error) => complaints.push(error.message));
+    return page;
+  }
+
+  /** Signs in at a relying party, as far as it is asked; returns the parameters of the response. */
+  async function signIn(page: Page, at: RelyingParty, person: Person): Promise<URLSearchParams> {
+    await page.goto(authorizationUrl(service.issuer, at.client));
+    if (page.url().startsWith(`${service.issuer}/login`)) {
+      await page.getByLabel('User name or email').fill(person.username);
+      await page.getByLabel('Password', { exact: true }).fill(person.password);
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    }
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.waitForURL(`${at.origin}/callback?*`);
+    return new URL(page.url()).searchParams;
+  }
+
+  /** Signs a new person in at both, and begins to sign out at the first. */
+  async function begin(page: Page): Promise<{ sid: string; sessionStates: string[] }> {
+    const person = await service.createUser();
+    const responses = [await signIn(page, one, person), await signIn(page, two, person)];
+    const { body } = await redeem(service.issuer, one.client, responses[0]!.get('code')!);
+    const idToken = body['id_token'] as string;
+    const parameters = { id_token_hint: idToken, post_logout_redirect_uri: `${one.origin}/bye`, state: 'a b&<c>' };
+    await page.goto(`${service.issuer}/logout?${new URLSearchParams(parameters).toString()}`);
+    return {
+      sid: decodeJwt(idToken)['sid'] as string,
+      sessionStates: responses.map((response) => response.get('session_state')!),
+    };
+  }
+
+  const confirm = (page: Page) => page.getByRole('button', { name: 'Sign out everywhere' }).click();
+
+  async function expectTold(sid: string): Promise<void> {
+    for (const { told } of [one, two]) {
+      const last = await eventually(
+        async () => told.at(-1),
+        (heard) => heard?.get('sid') === sid,
+        5000,
+      );
+      expect([...last!]).toEqual([
+        ['iss', service.issuer],
+        ['sid', sid],
+      ]);
+    }
+  }
+
+  browserTest(
+    'every relying party hears of it in a frame, and the browser comes back with the state (Front-Channel Logout 1.0 section 3)',
+    async () => {
+      const page = await open();
+      const { sid } = await begin(page);
+      await confirm(page);
+      await page.getByRole('heading', { name: 'bye of Harbour' }).waitFor();
+      expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({ state: 'a b&<c>' });
+      await expectTold(sid);
+    },
+  );
+
+  browserTest('without script a button leads on, and the frames are told all the same', async () => {
+    const page = await open(undefined, false);
+    const { sid } = await begin(page);
+    await confirm(page);
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await expectTold(sid);
+    await page.getByRole('link', { name: 'Go to Harbour' }).click();
+    await page.getByRole('heading', { name: 'bye of Harbour' }).waitFor();
+  });
+
+  browserTest('a frame that never answers does not keep the person', async () => {
+    const page = await open();
+    await begin(page);
+    two.hangs = true;
+    try {
+      await confirm(page);
+      await page.getByRole('heading', { name: 'bye of Harbour' }).waitFor();
+    } finally {
+      two.hangs = false;
+    }
+  });
+
+  browserTest(
+    'the frame says unchanged before, changed after, and error where it cannot know (Session Management 1.0 section 3.2)',
+    async () => {
+      const page = await open();
+      const { sessionStates } = await begin(page);
+      const ask = async (at: string, message: unknown): Promise<unknown> => {
+        const watching = await open(page.context());
+        await watching.goto(`${at}/watch`);
+        const answer = await watching.evaluate<unknown>(`ask(${JSON.stringify(message)})`);
+        await watching.close();
+        return answer;
+      };
+      const messages = [one, two].map(({ client }, index) => `${client.clientId} ${sessionStates[index]}`);
+      expect(await ask(one.origin, messages[0])).toBe('unchanged');
+      expect(await ask(two.origin, messages[1])).toBe('unchanged');
+      // the state of another client, or of another origin
+      expect(await ask(one.origin, messages[1])).toBe('changed');
+      for (const odd of ['', 'x', `${messages[0]} more`, messages[0]!.slice(0, -44), { a: 1 }, null])
+        expect(await ask(one.origin, odd), JSON.stringify(odd)).toBe('error');
+      // another site may not read the cookie here: it must not take that for a change
+      expect(await ask(one.origin.replace('127.0.0.1', 'localhost'), messages[0])).toBe('error');
+
+      await confirm(page);
+      await page.getByRole('heading', { name: 'bye of Harbour' }).waitFor();
+      expect(await ask(one.origin, messages[0])).toBe('changed');
+      expect(await ask(two.origin, messages[1])).toBe('changed');
+    },
+  );
+});
+
+interface RelyingParty {
+  client: TestClient;
+  origin: string;
+  /** What its front-channel address was asked with. */
+  told: URLSearchParams[];
+  /** Does not answer at its front-channel address. */
+  hangs: boolean;
+  stop(): Promise<void>;
+}
+
+async function startRelyingParty(service: TestService, name: string): Promise<RelyingParty> {
+  const told: URLSearchParams[] = [];
+  const server: Server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://relying-party');
+    if (url.pathname === '/logout') told.push(url.searchParams);
+    if (url.pathname === '/logout' && party.hangs) return;
+    const body = url.pathname === '/watch' ? watch : `<h1>${url.pathname.slice(1)} of ${name}</h1>`;
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+    response.end(`<!doctype html><title>${name}</title><link rel="icon" href="data:,">${body}`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const watch = `<iframe src="${service.issuer}/check-session"></iframe><script>
+    const loaded = new Promise((resolve) => document.querySelector('iframe').addEventListener('load', resolve));
+    const ask = (message) => loaded.then(() => new Promise((resolve) => {
+      addEventListener('message', (event) => event.origin === '${service.issuer}' && resolve(event.data));
+      document.querySelector('iframe').contentWindow.postMessage(message, '${service.issuer}');
+    }));
+  </script>`;
+  const party: RelyingParty = {
+    client: await service.createClient({
+      client_name: name,
+      redirect_uris: [`${origin}/callback`],
+      frontchannel_logout_uri: `${origin}/logout`,
+      post_logout_redirect_uris: [`${origin}/bye`],
+    }),
+    origin,
+    told,
+    hangs: false,
+    async stop() {
+      await new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      });
+    },
+  };
+  return party;
+}
