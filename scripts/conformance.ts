@@ -1,7 +1,7 @@
 // Writes the table of docs/conformance.md from the plans of test/conformance. Usage: node scripts/conformance.ts
 // test/conformance/counts.test.ts makes it again and compares, so that a change of the plans is a change of the page.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { type ClientRegistration, type Plan, plans, skipped, testsOf } from '../test/conformance/plans.ts';
+import { type ClientRegistration, type Plan, plans, skipped } from '../test/conformance/plans.ts';
 
 const page = new URL('../docs/conformance.md', import.meta.url);
 const begin = '<!-- made by: node scripts/conformance.ts -->';
@@ -23,7 +23,7 @@ function table(): string {
     'with static clients',
     'of them passed',
   ];
-  const all = plans.map((plan) => testsOf(plan).length).reduce((a, b) => a + b);
+  const all = plans.map((plan) => plan.cases.length).reduce((a, b) => a + b);
   const allSkipped = plans.map(skippedOf).reduce((a, b) => a + b);
   return [
     [...heads, 'skipped by the suite'],
@@ -33,7 +33,7 @@ function table(): string {
       figuresOf(plan),
       String(countOf(plan, 'dynamic_client')),
       String(countOf(plan, 'static_client')),
-      String(testsOf(plan).length - skippedOf(plan)),
+      String(plan.cases.length - skippedOf(plan)),
       String(skippedOf(plan)),
     ]),
     ['all', '', '', String(all), String(all - allSkipped), String(allSkipped)],
@@ -48,11 +48,11 @@ function figuresOf({ figures }: Plan): string {
 }
 
 function countOf(plan: Plan, registration: ClientRegistration): number {
-  return testsOf(plan).filter((test) => test.registration === registration).length;
+  return plan.cases.filter((test) => test.registration === registration).length;
 }
 
 function skippedOf(plan: Plan): number {
-  return testsOf(plan).filter(({ module }) => module in skipped).length;
+  return plan.cases.filter(({ module }) => module in skipped).length;
 }
 
 if (import.meta.main) writeFileSync(page, conformancePage().made);

@@ -224,11 +224,3 @@ export const skipped: Readonly<Record<string, string>> = {
   'oidcc-request-uri-unsigned': noUnsigned,
   ...Object.fromEntries(requestObjects.map((module) => [module, noUnsigned])),
 };
-
-/** Modules whose feature is not there yet: no test is made of them. */
-export const awaited: readonly string[] = [...[...session, ...frontChannel, ...backChannel]];
-
-/** What runs of a plan. */
-export function testsOf(plan: Plan): readonly Case[] {
-  return plan.cases.filter(({ module }) => !awaited.includes(module));
-}
