@@ -38,6 +38,9 @@ export type AdministratorScope = (typeof administratorScopes)[number];
 /** What a client may register. */
 export const registrableScopes: readonly string[] = Object.keys(scopeClaims);
 
+/** Those of OpenID Connect (Core 3.1.2.1, 5.4, 11); `scope` is the service's own. */
+export const standardScopes: readonly string[] = registrableScopes.filter((scope) => scope !== 'scope');
+
 /** Splits a scope parameter into its values; order is kept, doubles are dropped (RFC 6749 3.3). */
 export function splitScope(scope: string): string[] {
   return [...new Set(scope.split(' ').filter(Boolean))];

@@ -311,6 +311,22 @@ describe('without waiting', () => {
     }
   });
 
+  test('with REGISTRATION_APPROVAL=automatic a registration that names no scope has the standard ones (RFC 7591 section 2)', async () => {
+    const other = await startTestService({ environment: { REGISTRATION_APPROVAL: 'automatic' } });
+    try {
+      const standard = 'openid profile email address phone offline_access';
+      const client = await register({}, {}, other);
+      expect(client['scope']).toBe(standard);
+      const { client_id } = client;
+      const narrowed = await manage(client, 'PUT', { client_id, redirect_uris: [redirect], scope: 'openid' });
+      expect(narrowed.body['scope']).toBe('openid');
+      const whole = await manage(client, 'PUT', { client_id, redirect_uris: [redirect] });
+      expect(whole.body['scope']).toBe(standard);
+    } finally {
+      await other.stop();
+    }
+  });
+
   test('past LIMIT_REGISTRATIONS_WAITING a registration is put off, one with an initial access token is not (security R49)', async () => {
     const other = await startTestService({ environment: { LIMIT_REGISTRATIONS_WAITING: '2' } });
     try {

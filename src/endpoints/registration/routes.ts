@@ -10,6 +10,7 @@ import { createRegistrationProof, idempotencyKey } from '../../http/registration
 import type { ServerOptions } from '../../http/server-options.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
+import { standardScopes } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { clientEvent } from '../../repositories/changes.ts';
 import type { Client } from '../../repositories/clients.ts';
@@ -35,9 +36,11 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     parseClientMetadata(body, { unsigned: config.requestObjectUnsigned });
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
+  // OpenID Connect clients name no scope as they register: one that nobody looks at may have all standard ones
+  const defaults: Record<string, unknown> = config.automaticApproval ? { scope: standardScopes.join(' ') } : {};
 
   app.post('/register', async (request, reply) => {
-    const body = read(request);
+    const body = { ...defaults, ...read(request) };
     const poll = readPoll(body);
     const { status, answer } = poll ? await resume(request, poll) : await register(request, body);
     noStore(reply).code(status);
@@ -52,7 +55,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
 
   app.put('/register/:clientId', async (request, reply) => {
     const held = await authorize(request);
-    const body = read(request);
+    const body = { ...defaults, ...read(request) };
     if (body['client_id'] !== held.clientId) throw invalidRequest('client_id must be there and be that of the address');
     const secret = body['client_secret'];
     if (secret !== undefined && !(typeof secret === 'string' && matchesSecret(held, secret))) {

@@ -1,0 +1,58 @@
+// Writes the table of docs/conformance.md from the plans of test/conformance. Usage: node scripts/conformance.ts
+// test/conformance/counts.test.ts makes it again and compares, so that a change of the plans is a change of the page.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type ClientRegistration, type Plan, plans, skipped } from '../test/conformance/plans.ts';
+
+const page = new URL('../docs/conformance.md', import.meta.url);
+const begin = '<!-- made by: node scripts/conformance.ts -->';
+const end = '<!-- end -->';
+
+/** The page as it is, and with its table made anew. */
+export function conformancePage(): { current: string; made: string } {
+  const current = readFileSync(page, 'utf8');
+  const before = current.slice(0, current.indexOf(begin) + begin.length);
+  const after = current.slice(current.indexOf(end));
+  return { current, made: `${before}\n\n${table()}\n\n${after}` };
+}
+
+function table(): string {
+  const heads = [
+    'Profile',
+    'Modules of its plan',
+    'Tests with dynamic clients',
+    'with static clients',
+    'of them passed',
+  ];
+  const all = plans.map((plan) => plan.cases.length).reduce((a, b) => a + b);
+  const allSkipped = plans.map(skippedOf).reduce((a, b) => a + b);
+  return [
+    [...heads, 'skipped by the suite'],
+    heads.concat('').map(() => '---'),
+    ...plans.map((plan) => [
+      plan.profile,
+      figuresOf(plan),
+      String(countOf(plan, 'dynamic_client')),
+      String(countOf(plan, 'static_client')),
+      String(plan.cases.length - skippedOf(plan)),
+      String(skippedOf(plan)),
+    ]),
+    ['all', '', '', String(all), String(all - allSkipped), String(allSkipped)],
+  ]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
+}
+
+function figuresOf({ figures }: Plan): string {
+  const each = Object.values(figures);
+  return each.length > 1 ? `${each.join(' + ')} = ${each.reduce((a, b) => a + b)}` : String(each[0]);
+}
+
+function countOf(plan: Plan, registration: ClientRegistration): number {
+  return plan.cases.filter((test) => test.registration === registration).length;
+}
+
+function skippedOf(plan: Plan): number {
+  return plan.cases.filter(({ module }) => module in skipped).length;
+}
+
+if (import.meta.main) writeFileSync(page, conformancePage().made);

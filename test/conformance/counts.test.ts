@@ -1,0 +1,35 @@
+// The plans are whole: as many modules as the suite's, no test twice, none without its code, and the page says so.
+import { expect, test } from 'vitest';
+import { conformancePage } from '../../scripts/conformance.ts';
+import { modules } from './modules/index.ts';
+import { plans, responseTypes, skipped } from './plans.ts';
+import { title } from './run.ts';
+
+test('each plan has as many modules as the suite has for it, for every response type (certification plans 5.2.4)', () => {
+  for (const { profile, figures, cases } of plans) {
+    const registration = profile === 'Config OP' ? 'static_client' : 'dynamic_client';
+    const counted = responseTypes.flatMap((type) => {
+      const count = cases.filter((one) => one.responseType === type && one.registration === registration).length;
+      return count > 0 ? [[type, count] as const] : [];
+    });
+    expect(Object.fromEntries(counted), profile).toEqual(figures);
+  }
+  const total = (profile: string) =>
+    Object.values(plans.find((plan) => plan.profile === profile)!.figures).reduce((sum, figure) => sum + figure, 0);
+  expect(['Basic OP', 'Implicit OP', 'Hybrid OP'].map(total)).toEqual([38, 58, 102]);
+});
+
+test('every module of every plan has its code, every module is in a plan, and no test stands twice (certification plans 5.2.4)', () => {
+  const planned = new Set(plans.flatMap(({ cases }) => cases.map(({ module }) => module)));
+  expect([...planned].sort()).toEqual(Object.keys(modules).sort());
+  expect(Object.keys(skipped).filter((module) => !planned.has(module))).toEqual([]);
+  for (const plan of plans) {
+    const titles = plan.cases.map((one) => title(one));
+    expect(new Set(titles).size, plan.name).toBe(titles.length);
+  }
+});
+
+test('the page has the counts of the plans: node scripts/conformance.ts writes them (certification plans 5.2.4)', () => {
+  const { current, made } = conformancePage();
+  expect(current).toBe(made);
+});

@@ -1,0 +1,5 @@
+// Form Post OP, in its three plans.
+import { useBed } from './bed/bed.ts';
+import { runPlans } from './run.ts';
+
+runPlans(useBed(), ['oidcc-formpost-basic', 'oidcc-formpost-implicit', 'oidcc-formpost-hybrid']);
