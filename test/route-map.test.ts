@@ -98,7 +98,8 @@ test('the route map is this list, and a new door is a visible difference (archit
 });
 
 test('an issuer with a path has the same routes below it, and beside it only its metadata at the origin (RFC 8414 3.1)', () => {
-  const outside = ['GET /.well-known/oauth-authorization-server/idp', 'OPTIONS *'];
+  const metadata = '/.well-known/oauth-authorization-server/idp';
+  const outside = [`GET ${metadata}`, `HEAD ${metadata}`, 'OPTIONS *'];
   const inside = expected.map((route) => route.replace(' ', ' /idp'));
   expect(routesOf(below.apps[0]!).filter((route) => route !== 'GET /idp')).toEqual([...inside, ...outside].sort());
 });

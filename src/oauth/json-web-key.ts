@@ -31,8 +31,10 @@ export function isSoundKey(key: JsonWebKey): boolean {
 
 /** Whether a signature of the client can be verified with it. @param alg the only algorithm that will do, if there is one */
 export function canVerify(key: JsonWebKey, alg: string | undefined): boolean {
-  const { use, key_ops: operations, alg: own } = key;
+  const { use, key_ops: operations } = key;
   const algorithms = signatures[String(key.kty === 'RSA' ? key.kty : key['crv'])] ?? [];
+  // newer libraries name EdDSA by its curve (RFC 9864 2.2)
+  const own = key['alg'] === 'Ed25519' ? 'EdDSA' : key['alg'];
   return (
     (use === undefined || use === 'sig') &&
     (operations === undefined || (Array.isArray(operations) && operations.includes('verify'))) &&

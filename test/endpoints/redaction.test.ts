@@ -165,7 +165,7 @@ async function sprinkle(canary: string, client: { clientId: string }): Promise<s
       const json = path.startsWith('/register') || path.startsWith('/admin') || path.endsWith('/settings');
       headers['content-type'] = json ? 'application/json' : 'application/x-www-form-urlencoded';
       const body = json ? JSON.stringify({ ...fields, settings: { canary } }) : new URLSearchParams(fields).toString();
-      const bare = method === 'GET' || method === 'DELETE';
+      const bare = ['GET', 'HEAD', 'DELETE'].includes(method);
       if (bare) delete headers['content-type'];
       const address = bare ? `${url}?${new URLSearchParams(fields).toString()}` : url;
       for (const accept of ['text/html', 'application/json']) {

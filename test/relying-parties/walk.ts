@@ -158,7 +158,9 @@ export const hearsOfSignOuts = (party: Party): boolean =>
 
 /** From the party's page to the service's sign-in page, and through it. */
 async function signIn(page: Page, url: string, party: Party, provider: Provider): Promise<void> {
-  await page.goto(url);
+  const answer = await page.goto(url);
+  // a party that pushes its request needs its secret before anybody sees the sign-in page
+  if (answer && answer.status() >= 400) throw new Error(`nobody is signed in at ${page.url()}: ${answer.status()}`);
   await page.getByText(`to continue to ${party.name}`).waitFor();
   assert.equal(new URL(page.url()).origin, provider.issuer);
   await page.getByLabel('User name or email').fill(provider.person.username);
