@@ -1,5 +1,19 @@
 // Settings of the test runner. test/run.ts calls it once for each PostgreSQL; TEST_POSTGRES names which one.
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** The long ones first, so that none of them is left over for one worker while the other has nothing to do. */
+const long = ['processes/kill', 'database/embedded', 'relying-parties/', 'endpoints/cli', 'repositories/races'];
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = long.findIndex((part) => moduleId.includes(`/test/${part}`));
+      return place < 0 ? long.length : place;
+    };
+    return files.toSorted((a, b) => rank(a) - rank(b) || a.moduleId.localeCompare(b.moduleId));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -9,6 +23,9 @@ export default defineConfig({
     pool: 'forks',
     fileParallelism: true,
     maxWorkers: 2,
+    // nothing is shared but code: each file has a database and ports of its own
+    isolate: false,
+    sequence: { sequencer: LongFirst },
     testTimeout: 30_000,
     hookTimeout: 120_000,
   },
