@@ -107,6 +107,8 @@ const issueText = (withRequest: boolean) => `
       JOIN grants g ON g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[] AND g.claims @> $17::text[]
       ${withRequest ? 'JOIN request ON true' : ''}
      WHERE s.id = $2 AND s.idle_expires_at > now()
+       -- the session first, as whoever ends it does
+       FOR KEY SHARE OF s
     RETURNING id, session_id, client_id, subject),
   takes_part AS (
     INSERT INTO session_clients AS sc (session_id, client_id, subject) SELECT session_id, client_id, subject FROM client_session

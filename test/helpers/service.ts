@@ -2,6 +2,7 @@
 import { createServer } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
+import { vi } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createPasswordHashing } from '../../src/crypto/password-hashing.ts';
@@ -105,6 +106,12 @@ export async function startTestService(
       await opened.close();
     });
   }
+  // each looks after the keys once it listens for news: that is over before a test counts statements
+  if (options.environment?.['KEY_ROTATION_INTERVAL'] !== '0')
+    await vi.waitUntil(() => statements.filter((name) => name === 'signing_keys.find_due').length >= count, {
+      timeout: 10_000,
+      interval: 5,
+    });
   const opened = openDatabase({ connection: database.connection, poolSize: 4, onError: () => undefined });
   const store = createStore(opened);
   const administration = createAdministration(store);
