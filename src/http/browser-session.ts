@@ -179,6 +179,11 @@ function foreignForm(): OAuthError {
   return new OAuthError('access_denied', 'the form was sent from another site', 403);
 }
 
+/** Whether the browser sent a session's cookie, good or bad: it does not with another site's form (SameSite=Lax). */
+export function carriesSession(request: FastifyRequest): boolean {
+  return request.headers.cookie?.includes(`${sessionCookie}=`) ?? false;
+}
+
 /**
  * Refuses what is no visit of a person: a prefetch, or a load as a sub-resource (security requirement R8).
  * @throws OAuthError

@@ -9,8 +9,9 @@ import { single } from './cookies.ts';
 
 /** Read by the script of /check-session in other sites' pages, so out of reach of neither scripts nor third parties. */
 export const browserStateCookie = 'GATEHOUSE_BROWSER_STATE';
-// not the absence of the cookie: a page that may not read cookies must not take that for a sign-out
-const signedOut = 'signed-out';
+// not the absence of the cookie: a page that may not read cookies must not take that for a sign-out;
+// with a part that nobody knows, so that no other page can try whether this is the state
+const signedOut = 'signed-out.';
 
 export type BrowserState = ReturnType<typeof createBrowserState>;
 
@@ -28,11 +29,17 @@ export function createBrowserState(options: { secretBox: SecretBox; basePath: st
   return {
     /** Makes the cookie say what holds; a browser that was never signed in gets none. */
     keep(request: FastifyRequest, reply: FastifyReply, session: Session | undefined): void {
-      if (!session && !request.headers.cookie?.includes(`${browserStateCookie}=`)) return;
-      const state = session ? stateOf(session) : signedOut;
-      if (single(request, browserStateCookie) !== state) reply.setCookie(browserStateCookie, state, cookie);
+      const known = single(request, browserStateCookie);
+      if (session) {
+        const state = stateOf(session);
+        if (known !== state) reply.setCookie(browserStateCookie, state, cookie);
+        return;
+      }
+      // another site's form comes without the session's cookie: that is no sign-out
+      const visited = request.method === 'GET' && request.headers.cookie?.includes(`${browserStateCookie}=`);
+      if (visited && !known?.startsWith(signedOut)) this.end(reply);
     },
-    end: (reply: FastifyReply): void => void reply.setCookie(browserStateCookie, signedOut, cookie),
+    end: (reply: FastifyReply): void => void reply.setCookie(browserStateCookie, signedOut + randomSecret(), cookie),
     /** The session_state of an authorization response; templates/check-session.js makes the same (section 3.2). */
     sessionState(session: Session, clientId: string, redirectUri: string, salt = randomSecret()): string {
       const { origin } = new URL(redirectUri);

@@ -1,6 +1,6 @@
 // Session management: the session_state, the cookie behind it, and the one page of the service that may be framed.
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { responseParameters, UserAgent } from '../helpers/user-agent.ts';
@@ -103,11 +103,11 @@ test('signing in again, as the same person or another, changes it (Session Manag
 test('signing out changes it, and so does a session that ended elsewhere, at the next visit (Session Management 1.0 section 3.2)', async () => {
   const { agent } = await signedIn();
   await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });
-  expect(stateOf(agent)).toBe('signed-out');
+  expect(stateOf(agent)).toMatch(/^signed-out\.[A-Za-z0-9_-]{43}$/);
   const { agent: other, user } = await signedIn();
   await service.database.sql('DELETE FROM sessions WHERE sub = $1', [user.sub]);
   await other.authorize(client, undefined, { prompt: 'none' });
-  expect(stateOf(other)).toBe('signed-out');
+  expect(stateOf(other)).toMatch(/^signed-out\./);
 });
 
 test('one that somebody planted is not believed (security A70)', async () => {
@@ -130,4 +130,36 @@ test('the page may be framed by anybody and does nothing but run its own script 
   );
   expect(page.headers.getSetCookie()).toEqual([]);
   expect(page.headers.get('x-content-type-options')).toBe('nosniff');
+});
+
+describe("another site's form", () => {
+  /** As a browser sends it over https: the state is SameSite=None and comes along, the session is Lax and stays away. */
+  const foreign = (agent: UserAgent, path: string, form: Record<string, string>) =>
+    fetch(service.issuer + path, {
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams(form),
+      headers: {
+        ...{ accept: 'text/html', origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' },
+        cookie: `GATEHOUSE_BROWSER_STATE=${agent.cookies.get('GATEHOUSE_BROWSER_STATE')}`,
+      },
+    });
+
+  test('is turned into a visit that has the session, at /logout and /authorize (OpenID Connect RP-Initiated Logout 2, Core 3.1.2.1)', async () => {
+    const agent = new UserAgent(service);
+    await agent.signIn(await service.createUser());
+    for (const path of ['/logout', '/authorize']) {
+      const answer = await foreign(agent, path, { state: 'x' });
+      expect(answer.status).toBe(303);
+      expect(answer.headers.get('location')).toBe(`${path}?state=x`);
+    }
+  });
+
+  test('does not make the browser state say that somebody signed out (security R55)', async () => {
+    const agent = new UserAgent(service);
+    await agent.signIn(await service.createUser());
+    const answer = await foreign(agent, '/login', { username: 'x', password: 'x' });
+    expect(answer.status).toBe(403);
+    expect(answer.headers.getSetCookie().filter((line) => line.startsWith('GATEHOUSE_BROWSER_STATE'))).toEqual([]);
+  });
 });

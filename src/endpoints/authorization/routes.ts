@@ -1,6 +1,6 @@
 // GET|POST /authorize: the authorization endpoint; every page of a sign-in returns here (OpenID Connect Core 3.1.2).
 import type { FastifyInstance } from 'fastify';
-import { onlyNavigation } from '../../http/browser-session.ts';
+import { carriesSession, onlyNavigation } from '../../http/browser-session.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -31,7 +31,7 @@ export async function authorizationEndpoint(app: FastifyInstance, { flow, pages 
     delete parameters['transaction'];
     // another site's form comes without the session's cookie (SameSite=Lax); as a GET it comes with it
     const address = `/authorize?${new URLSearchParams(parameters).toString()}`;
-    if (request.headers.cookie === undefined && address.length < maxAddress) return pages.redirect(reply, address);
+    if (!carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
     return flow.begin(request, reply, 'authorization', parameters);
   });
 }

@@ -1,7 +1,7 @@
 // GET|POST /logout: client-initiated logout, which always asks (OpenID Connect RP-Initiated Logout 1.0, specification 4.3).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { onlyNavigation } from '../../http/browser-session.ts';
+import { carriesSession, onlyNavigation } from '../../http/browser-session.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
@@ -50,7 +50,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
       const parameters = { ...query, ...body };
       // another site's form comes without the session's cookie (SameSite=Lax); as a GET it comes with it
       const address = `/logout?${new URLSearchParams(parameters).toString()}`;
-      if (request.headers.cookie === undefined && address.length < maxAddress) return pages.redirect(reply, address);
+      if (!carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
       return ask(request, reply, parameters);
     }
     return decide(request, reply, body);
