@@ -17,7 +17,10 @@ export function sectorIdentifier(metadata: Metadata): string | undefined {
 
 /** What is wrong with a client's sector, as far as its metadata alone tells. */
 export function sectorProblem(metadata: Metadata): string | undefined {
-  if (metadata.subject_type !== 'pairwise' || metadata.sector_identifier_uri !== undefined) return undefined;
+  if (metadata.subject_type !== 'pairwise') return undefined;
+  if (metadata.redirect_uris.length === 0) return 'subject_type pairwise needs an https address in redirect_uris';
+  if (sectorIdentifier(metadata)!.length > 253) return 'the host of the sector is longer than a host name can be';
+  if (metadata.sector_identifier_uri !== undefined) return undefined;
   const urls = metadata.redirect_uris.map((uri) => new URL(uri));
   if (new Set(urls.map((url) => url.hostname)).size > 1)
     return 'redirect_uris has several hosts: subject_type pairwise then needs sector_identifier_uri';

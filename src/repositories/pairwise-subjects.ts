@@ -14,6 +14,10 @@ const obtain = statement(
      ON CONFLICT (sub, sector_identifier) DO NOTHING RETURNING subject)
    SELECT subject FROM known UNION ALL SELECT subject FROM made`,
 );
+const find = statement(
+  'pairwise_subjects.find',
+  'SELECT subject FROM pairwise_subjects WHERE sub = $1 AND sector_identifier = $2',
+);
 const findPairwise = statement(
   'pairwise_subjects.find_user',
   'SELECT u.* FROM pairwise_subjects p JOIN users u ON u.sub = p.sub WHERE p.sector_identifier = $1 AND p.subject = $2',
@@ -32,6 +36,13 @@ export function pairwiseSubjectsRepository(sql: Sql) {
         const [row] = await sql.query<{ subject: string }>(obtain, [sub, sector]);
         if (row) return row.subject;
       }
+    },
+    /** By which a client knows a user; undefined when it was told of none yet. */
+    async find(metadata: ClientMetadata, sub: string): Promise<string | undefined> {
+      const sector = sectorIdentifier(metadata);
+      if (sector === undefined) return sub;
+      const [row] = await sql.query<{ subject: string }>(find, [sub, sector]);
+      return row?.subject;
     },
     /** Whom a client means by a subject: only one that it was told, where its subjects are pairwise. */
     async findUser(metadata: ClientMetadata, subject: string): Promise<User | undefined> {

@@ -76,6 +76,39 @@ describe('the subject', () => {
       expect(await ask(foreign)).toMatchObject({ error: 'login_required' });
   });
 
+  test('costs no query before anybody is signed in, however many are asked for, and one after (security R105)', async () => {
+    const value = Array.from({ length: 200 }, (_, index) => `s${index}`);
+    const claims = JSON.stringify({ id_token: { sub: { values: value } } });
+    const agent = new UserAgent(service);
+    const asked = async () => {
+      const before = service.statements.length;
+      await agent.get(authorizationUrl(service.issuer, shop, { prompt: 'none', claims }));
+      return service.statements.slice(before).filter((name) => name.startsWith('pairwise_subjects.'));
+    };
+    expect(await asked()).toEqual([]);
+    await subject(shop, user, agent);
+    expect(await asked()).toEqual(['pairwise_subjects.find']);
+  });
+
+  test('cannot be tied to another name of the person by a hint of another sector or of a public client (OpenID Connect Core 8.1)', async () => {
+    const agent = new UserAgent(service);
+    await subject(shop, user, agent);
+    for (const other of [forum, known]) {
+      const { id_token } = await obtainTokens(service, other, user, {}, agent);
+      for (const [asking, hint] of [[shop, id_token]] as const) {
+        const page = await agent.get(authorizationUrl(service.issuer, asking, { prompt: 'none', id_token_hint: hint }));
+        expect(responseParameters(page)).toMatchObject({ error: 'login_required' });
+      }
+    }
+    const secret = await pairwise('shop.example', { id_token_signed_response_alg: 'HS256' });
+    const { id_token } = await obtainTokens(service, secret, user, {}, agent);
+    const forged = await new SignJWT({ ...decodeJwt(id_token), sub: user.sub })
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(Buffer.from(secret.clientSecret));
+    const page = await agent.get(authorizationUrl(service.issuer, secret, { prompt: 'none', id_token_hint: forged }));
+    expect(responseParameters(page)).toMatchObject({ error: 'login_required' });
+  });
+
   test('is the same in ID Token, UserInfo, introspection and after a refresh (OpenID Connect Core 5.3.2, 12.2)', async () => {
     const own = await subject(shop);
     const tokens = await obtainTokens(service, shop, user, { scope: 'openid email' });
@@ -222,8 +255,9 @@ describe('what a client sends back', () => {
       responseParameters(await agent.get(authorizationUrl(service.issuer, shop, { prompt: 'none', id_token_hint })));
     expect(await silent(hint)).toHaveProperty('code');
     expect(await silent(foreign)).toMatchObject({ error: 'login_required' });
-    // of another client: the same person all the same
-    expect(await silent((await obtainTokens(service, forum, user, {}, agent)).id_token)).toHaveProperty('code');
+    // of another client of the sector: the same name, so the same person
+    const branch = await pairwise('shop.example');
+    expect(await silent((await obtainTokens(service, branch, user, {}, agent)).id_token)).toHaveProperty('code');
   });
 
   test('as sub of an end-session request is its own (decisions section 6)', async () => {

@@ -6,6 +6,7 @@ import { requestedClaims } from '../../oauth/claims-request.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
+import { sectorIdentifier } from '../../oauth/subject-type.ts';
 import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
@@ -142,10 +143,15 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     }
   }
 
-  /** The user whom a client knows by a subject; undefined when its sector knows nobody by it. */
-  async function userOf(metadata: ClientMetadata | undefined, subject: string): Promise<string | undefined> {
-    if (metadata?.subject_type !== 'pairwise') return subject;
-    return (await store.pairwiseSubjects.findUser(metadata, subject))?.sub;
+  /** The session's user, if that is whom every demand names. */
+  async function expected(
+    metadata: ClientMetadata,
+    demands: string[][],
+    session: Session | undefined,
+  ): Promise<string[]> {
+    if (!session) return [];
+    const subject = await store.pairwiseSubjects.find(metadata, session.user.sub);
+    return subject !== undefined && demands.every((names) => names.includes(subject)) ? [session.user.sub] : [];
   }
 
   async function stepOf(
@@ -154,11 +160,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     transaction: Transaction | undefined,
   ): Promise<NextStep> {
     const { client, acr } = authorization;
-    let expectedSubs =
-      authorization.subjects &&
-      (await Promise.all(
-        authorization.subjects.map(async (subject) => (await userOf(client.metadata, subject)) ?? ''),
-      ));
+    /** Whom the request may be about, each by the client's names for users. */
+    const demands = authorization.subjects ? [authorization.subjects] : [];
     if (authorization.idTokenHint !== undefined) {
       const hint = await tokens.readIdTokenHint(authorization.idTokenHint);
       if (!hint) {
@@ -169,11 +172,12 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
           description: 'id_token_hint is not an ID Token of this issuer',
         };
       }
+      // another sector's name for somebody is nobody's here: it would tell both clients that they mean the same person
       const hinted = await clients.find(hint.clientId);
-      // a hint from before its client's subjects became pairwise names the user itself
-      const hintedSub = (await userOf(hinted?.metadata, hint.sub)) ?? hint.sub;
-      expectedSubs = expectedSubs?.filter((sub) => sub === hintedSub) ?? [hintedSub];
+      const sameNames = hinted && sectorIdentifier(hinted.metadata) === sectorIdentifier(client.metadata);
+      demands.push(sameNames ? [hint.sub] : []);
     }
+    const expectedSubs = demands.length > 0 ? await expected(client.metadata, demands, session) : undefined;
     return nextStep({
       prompts: authorization.prompts,
       maxAge: authorization.maxAge,
