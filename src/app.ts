@@ -139,7 +139,11 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     lifetimes,
     rotateConfidential: config.rotateConfidential,
   });
-  const limits = createLimits(database, config.limits);
+  const limits = createLimits(database, {
+    ...config.limits,
+    // a public client's name is all that a push needs: nobody can fill its whole room from one network
+    pushedPerNetwork: Math.ceil(config.limits.pushedRequests / 10),
+  });
   const audit = createAuditTrail(store);
   const renderer = createPages(
     config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },

@@ -28,8 +28,9 @@ const push = statement(
   'authorization_requests.push',
   `WITH surplus AS (
      DELETE FROM authorization_requests WHERE id_hash IN (
-       SELECT id_hash FROM authorization_requests WHERE client_id = $2 AND browser_hash IS NULL
-        ORDER BY created_at DESC OFFSET $5 FOR UPDATE SKIP LOCKED))
+       SELECT id_hash FROM authorization_requests WHERE id_hash IN (
+         SELECT id_hash FROM authorization_requests WHERE client_id = $2 AND browser_hash IS NULL
+          ORDER BY created_at DESC OFFSET $5) FOR UPDATE SKIP LOCKED))
    INSERT INTO authorization_requests (id_hash, client_id, endpoint, parameters, expires_at)
    VALUES ($1, $2, 'authorization', $3, now() + make_interval(secs => $4))`,
 );

@@ -4,7 +4,12 @@ import { digest } from '../crypto/secrets.ts';
 import { type Sql, statement } from '../database/database.ts';
 
 export type LimitName =
-  'signInPerAccount' | 'signInPerNetwork' | 'registrationPerNetwork' | 'clientAuthFailures' | 'verificationCodes';
+  | 'signInPerAccount'
+  | 'signInPerNetwork'
+  | 'registrationPerNetwork'
+  | 'clientAuthFailures'
+  | 'verificationCodes'
+  | 'pushedPerNetwork';
 
 /** Points a window, 0 for no limit. */
 export type LimitPoints = Readonly<Record<LimitName, number>>;
@@ -16,6 +21,7 @@ const windows: Readonly<Record<LimitName, number>> = {
   registrationPerNetwork: 3600,
   clientAuthFailures: 60,
   verificationCodes: 15 * 60,
+  pushedPerNetwork: 60,
 };
 
 const maxKnown = 10_000;
@@ -55,6 +61,7 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
     registrationPerNetwork: limiter('registrationPerNetwork'),
     clientAuthFailures: limiter('clientAuthFailures'),
     verificationCodes: limiter('verificationCodes'),
+    pushedPerNetwork: limiter('pushedPerNetwork'),
   };
   const short = (key: string) => digest('limit', key).toString('base64url');
   /** Until when (milliseconds of performance.now) this instance knows a key to be past its limit. */

@@ -179,6 +179,22 @@ describe('what is wrong is told to the client at once, as JSON', () => {
   });
 });
 
+test('a public client, whose name anybody can use, has room for a tenth of its requests a minute from each network (security R105)', async () => {
+  const small = await startTestService({ environment: { ...withoutLimits, LIMIT_PUSHED_REQUESTS: '20' } });
+  try {
+    const open = await small.createClient({ token_endpoint_auth_method: 'none' });
+    const { code_challenge, code_challenge_method } = pkce();
+    const form = { ...request(open), code_challenge, code_challenge_method, client_id: open.clientId };
+    const answers: Response[] = [];
+    for (let count = 0; count < 3; count++)
+      answers.push(await fetch(`${small.issuer}/par`, { method: 'POST', body: new URLSearchParams(form) }));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 429]);
+    expect(Number(answers[2]!.headers.get('retry-after'))).toBeGreaterThan(0);
+  } finally {
+    await small.stop();
+  }
+});
+
 describe('a name is good once', () => {
   test('after the answer it leads to a page that says so, and to no code (RFC 9126 4)', async () => {
     const name = await pushed();

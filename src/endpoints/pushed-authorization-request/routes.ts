@@ -6,12 +6,14 @@ import { checkPushedRequest, newRequestUri } from '../../http/authorization/push
 import { requestRules } from '../../http/authorization/rules.ts';
 import { jsonErrors, noStore } from '../../http/errors.ts';
 import { onlyForms } from '../../http/form-body.ts';
+import { clientAddress, networkOf } from '../../http/network.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import { invalidRequest } from '../../oauth/errors.ts';
+import { isPublicClient } from '../../oauth/client-metadata.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 
 export async function pushedAuthorizationRequestEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, tokens, authenticateClient } = options;
+  const { config, store, tokens, limits, authenticateClient } = options;
   const rules = requestRules(options);
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
@@ -24,6 +26,10 @@ export async function pushedAuthorizationRequestEndpoint(app: FastifyInstance, o
     const pushed = Object.fromEntries(
       ['request', ...requestParameters].flatMap((name) => (sent[name] === undefined ? [] : [[name, sent[name]]])),
     );
+    if (isPublicClient(client.metadata)) {
+      const wait = await limits.consume('pushedPerNetwork', `${client.clientId} ${networkOf(clientAddress(request))}`);
+      if (wait > 0) throw tooManyPushed(wait);
+    }
     const parameters = await checkPushedRequest({ ...pushed, client_id: client.clientId }, rules, tokens);
     const { requestUri, transaction } = newRequestUri();
     await store.authorizationRequests.push({
@@ -37,4 +43,9 @@ export async function pushedAuthorizationRequestEndpoint(app: FastifyInstance, o
     noStore(reply).code(201);
     return { request_uri: requestUri, expires_in: config.lifetimes.pushedRequest };
   });
+}
+
+function tooManyPushed(wait: number): OAuthError {
+  const description = `too many pushed requests of this client from this network: wait ${wait} seconds`;
+  return new OAuthError('temporarily_unavailable', description, 429, { headers: { 'retry-after': String(wait) } });
 }
