@@ -99,7 +99,9 @@ CREATE CONSTRAINT TRIGGER users_made_or_gone_by_sql AFTER INSERT OR DELETE ON us
 -- a stronger hash of the same password, made as its user signs in, is no act: the statement that stores it says so
 CREATE CONSTRAINT TRIGGER users_changed_by_sql AFTER UPDATE ON users
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-  WHEN (to_jsonb(OLD) - 'updated_at' <> to_jsonb(NEW) - 'updated_at' AND current_setting('gatehouse.rehash', true) IS DISTINCT FROM 'on')
+  WHEN (to_jsonb(OLD) - 'updated_at' <> to_jsonb(NEW) - 'updated_at' AND NOT (
+    current_setting('gatehouse.rehash', true) IS NOT DISTINCT FROM 'on'
+    AND to_jsonb(OLD) - ARRAY['updated_at', 'password_hash'] = to_jsonb(NEW) - ARRAY['updated_at', 'password_hash']))
   EXECUTE FUNCTION user_act_by_sql();
 
 -- A session that ends with its user, or because of what is done to it, is no act of its own; nor is one that had expired.

@@ -16,7 +16,7 @@ const minimumModulus = 2048; // bits
 
 /** True for a type and a curve that the service can use; others in a set are ignored (RFC 7517 5). */
 export function isKnownKey({ kty, crv }: JsonWebKey): boolean {
-  return kty === 'RSA' || (curves[kty]?.includes(crv) ?? false);
+  return kty === 'RSA' || (Object.hasOwn(curves, kty) && curves[kty]!.includes(crv));
 }
 
 /** True for a known key that holds what its type needs, and is strong enough. */
@@ -32,7 +32,8 @@ export function isSoundKey(key: JsonWebKey): boolean {
 /** Whether a signature of the client can be verified with it. @param alg the only algorithm that will do, if there is one */
 export function canVerify(key: JsonWebKey, alg: string | undefined): boolean {
   const { use, key_ops: operations } = key;
-  const algorithms = signatures[String(key.kty === 'RSA' ? key.kty : key['crv'])] ?? [];
+  const kind = String(key.kty === 'RSA' ? key.kty : key['crv']);
+  const algorithms = Object.hasOwn(signatures, kind) ? signatures[kind]! : [];
   // newer libraries name EdDSA by its curve (RFC 9864 2.2)
   const own = key['alg'] === 'Ed25519' ? 'EdDSA' : key['alg'];
   return (

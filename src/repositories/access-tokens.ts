@@ -45,7 +45,9 @@ interface Row extends UserRow {
 const find = statement(
   'access_tokens.find',
   `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at,
-          cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.auth_time, cs.amr, cs.nonce, cs.requested,
+          cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.auth_time, cs.amr, cs.nonce,
+          -- a token that was narrowed carries its scopes alone
+          CASE WHEN t.scope IS NULL THEN cs.requested END AS requested,
           CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END AS registered_scope,
           coalesce(t.audience, cs.audience) AS audience,
           c.metadata ?| ARRAY['userinfo_signed_response_alg', 'userinfo_encrypted_response_alg'] AS userinfo_as_jwt

@@ -130,7 +130,8 @@ export function createAdministration(store: Store) {
         const { status, version, ...change } = decide(before);
         lookedAt(before, version);
         let after = found(await repositories.clients.update(clientId, change), 'client');
-        if (status === 'disabled' && before.status === 'enabled')
+        // one that is approved but not collected yet is disabled still: its approval is taken back
+        if (status === 'disabled' && (before.status === 'enabled' || before.uncollected))
           after = found(await repositories.clients.disable(clientId), 'client');
         else if (status === 'enabled' && before.status === 'disabled') after = await approve(repositories, clientId);
         return [after, clientEvent(before, after)];

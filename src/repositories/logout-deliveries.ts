@@ -62,7 +62,7 @@ const claim = statement(
       WHERE w.client_id <> ALL ($1::text[]) AND (r.client_id IS NULL OR r.retry_at <= now())
         AND EXISTS (SELECT FROM logout_deliveries d
                      WHERE d.client_id = w.client_id AND d.status = 'waiting' AND d.next_attempt_at <= now())
-      ORDER BY random() LIMIT $2)
+      ORDER BY (r.client_id IS NOT NULL), random() LIMIT $2)
    UPDATE logout_deliveries SET attempts = attempts + 1, next_attempt_at = now() + make_interval(secs => $4)
     WHERE id = ANY (ARRAY(
       SELECT due.id FROM receivers CROSS JOIN LATERAL (

@@ -406,10 +406,16 @@ describe('until it is collected, an approved client is nobody', () => {
     await approve(deferred);
     const { version } = await stored(deferred);
     expect(await approve(deferred)).toMatchObject([{ status: 'disabled', version }]);
-    await admin(`/clients/${deferred.id}/disable`, 'POST');
-    expect(await stored(deferred)).toMatchObject({ approvedBy: undefined, status: 'disabled' });
-    expect(await poll(deferred.code)).toMatchObject({ status: 202 });
-    await approve(deferred);
+    for (const takeBack of [
+      () => admin(`/clients/${deferred.id}/disable`, 'POST'),
+      () => admin(`/clients/${deferred.id}`, 'PATCH', { status: 'disabled' }),
+    ]) {
+      await takeBack();
+      expect(await stored(deferred)).toMatchObject({ approvedBy: undefined, status: 'disabled' });
+      await sql('UPDATE deferred_registrations SET next_poll_at = now()');
+      expect(await poll(deferred.code)).toMatchObject({ status: 202 });
+      await approve(deferred);
+    }
     expect(await poll(deferred.code)).toMatchObject({ status: 201 });
     await expect(
       sql(

@@ -105,6 +105,8 @@ const refusals: [string, Record<string, unknown>, string][] = [
   ['a symmetric key', { jwks: { keys: [{ kty: 'oct', k: 'x' }] } }, 'invalid_client_metadata'],
   ...[
     ['only keys of an unknown type', [{ kty: 'foo' }]],
+    ['a type that every object has', [{ kty: 'constructor' }]],
+    ['a curve that every object has', [{ kty: 'EC', crv: 'toString' }]],
     ['only keys of an unknown curve', [{ kty: 'EC', crv: 'P-1', x: 'AA', y: 'AA' }]],
     ['a broken point', [{ ...goodKey, x: 'a' }]],
     ['a point beside the curve', [{ ...goodKey, x: goodKey!.y }]],

@@ -88,6 +88,15 @@ export async function effectiveRequest(
   }
 }
 
+/** As JSON; undefined for what is nested too deeply to be written. */
+function asText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}
+
 /** @throws RequestObjectRefused */
 function parametersOf(payload: Record<string, unknown>): Record<string, string> {
   const refuse = (message: string): never => {
@@ -103,8 +112,9 @@ function parametersOf(payload: Record<string, unknown>): Record<string, string> 
       name === 'max_age' && typeof value === 'number'
         ? String(value)
         : name === 'claims' && typeof value === 'object'
-          ? JSON.stringify(value)
+          ? asText(value)
           : value;
+    if (text === undefined && value !== undefined) return refuse(`${name} in the request object is nested too deeply`);
     if (text === undefined || text === '') continue;
     if (typeof text !== 'string' || text.includes('\0') || !text.isWellFormed())
       return refuse(`${name} in the request object must be well-formed text`);
