@@ -6,7 +6,7 @@ import type { SecretBox } from '../crypto/secret-box.ts';
 const alphabet = 'BCDFGHJKLMNPQRSTVWXZ';
 const length = 8;
 
-/** A new code as people see it, XXXX-XXXX. */
+/** A new code as people see it: four letters, a hyphen, four letters. */
 export function newVerificationCode(): string {
   const letters = Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
   return written(letters);
