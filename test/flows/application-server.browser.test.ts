@@ -1,30 +1,19 @@
 // The sample enterprise application server in a real browser: the group's door, settings, and the end-session without a page.
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
 import { otherUser, sampleUser } from '../../demo/administrator.ts';
 import { type ApplicationServer, startApplicationServer } from '../../demo/application-server.ts';
 import { type RelyingParty, startRelyingParty } from '../../demo/relying-party.ts';
 import { createAdministration } from '../../src/repositories/administration.ts';
+import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
 type Person = Awaited<ReturnType<TestService['createUser']>>;
 
-const browserArguments = [
-  '--headless=new',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  // the browser's own sandbox cannot be set up by root; it visits this test's own pages only
-  ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-];
 const warning = 40; // pino's level
 
 vi.setConfig({ testTimeout: 120_000 });
-const browserTest = test.skipIf(!process.env.CHROMIUM); // no Chromium is installed: test/run.ts says at its end that these were left out
 
 describe('the sample application server', () => {
   let service: TestService;
@@ -48,7 +37,7 @@ describe('the sample application server', () => {
     application = await startApplicationServer(options);
     neighbour = await startApplicationServer(options);
     relyingParty = await startRelyingParty(options);
-    browser = await chromium.launch({ executablePath: process.env.CHROMIUM!, args: browserArguments });
+    browser = await launchBrowser();
   });
   afterEach(async () => {
     await Promise.all((browser?.contexts() ?? []).map((context) => context.close()));

@@ -3,11 +3,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import * as oidc from 'openid-client';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
 import { sampleUser } from '../../demo/administrator.ts';
 import { type RelyingParty, startRelyingParty } from '../../demo/relying-party.ts';
 import { createAdministration } from '../../src/repositories/administration.ts';
+import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 type Person = Awaited<ReturnType<TestService['createUser']>>;
@@ -18,24 +19,12 @@ interface Hand {
   fill(label: string, value: string): Promise<void>;
 }
 
-const browserArguments = [
-  '--headless=new',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  // the browser's own sandbox cannot be set up by root; it visits this test's own pages only
-  ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-];
 const warning = 40; // pino's level
 const usernameLabel = 'User name or email';
 const passwordLabel = 'Password';
 
 // a journey is twenty pages, and a busy machine is slow
 vi.setConfig({ testTimeout: 120_000 });
-const browserTest = test.skipIf(!process.env.CHROMIUM); // no Chromium is installed: test/run.ts says at its end that these were left out
 
 describe('the sample application', () => {
   let service: TestService;
@@ -53,7 +42,7 @@ describe('the sample application', () => {
         await createAdministration(service.store).approveClient({ actor: 'test' }, clientId, undefined);
       },
     });
-    browser = await chromium.launch({ executablePath: process.env.CHROMIUM!, args: browserArguments });
+    browser = await launchBrowser();
   });
   afterEach(async () => {
     await Promise.all((browser?.contexts() ?? []).map((context) => context.close()));

@@ -2,29 +2,18 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeJwt } from 'jose';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
+import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { eventually, redeem } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl } from '../helpers/user-agent.ts';
 
 type Person = Awaited<ReturnType<TestService['createUser']>>;
 
-const browserArguments = [
-  '--headless=new',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  // the browser's own sandbox cannot be set up by root; it visits this test's own pages only
-  ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-];
 const warning = 40; // pino's level
 
 vi.setConfig({ testTimeout: 120_000 });
-const browserTest = test.skipIf(!process.env.CHROMIUM); // no Chromium is installed: test/run.ts says at its end that these were left out
 
 describe('signing out in a browser', () => {
   let service: TestService;
@@ -39,7 +28,7 @@ describe('signing out in a browser', () => {
     service = await startTestService({ host: '127.0.0.1' });
     one = await startRelyingParty(service, 'Harbour');
     two = await startRelyingParty(service, 'Lighthouse');
-    browser = await chromium.launch({ executablePath: process.env.CHROMIUM!, args: browserArguments });
+    browser = await launchBrowser();
   });
   afterEach(async () => {
     await Promise.all((browser?.contexts() ?? []).map((context) => context.close()));
