@@ -1,0 +1,23 @@
+// Registers an attack case: its request, its safe answer and its source stand beside the test that shows it, and in the documentation.
+import { test } from 'vitest';
+
+/** Every text is one plain string literal, so that the documentation can be made without running anything. */
+export interface AttackCase {
+  /** The case's number, such as A12. */
+  id: `A${number}`;
+  /** What the attack is called, such as "Consent double-submit". */
+  name: string;
+  /** What the attacker sends, in one sentence. */
+  request: string;
+  /** What the service answers, in one sentence. */
+  answer: string;
+  /** Where the case comes from: standards, advisories and issues of other identity providers. */
+  source: string;
+  /** The requirements that it tests, such as R4 and R15. */
+  requirements: `R${number}`[];
+}
+
+export function attack(attackCase: AttackCase, run: () => Promise<void> | void, timeout?: number): void {
+  const { id, name, answer, requirements } = attackCase;
+  test(`${name}: ${answer} (security ${[id, ...requirements].join(', ')})`, run, timeout);
+}
