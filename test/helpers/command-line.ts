@@ -1,6 +1,7 @@
 // The real command line as a process of its own, on the database of a running test service.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { surroundings } from './server-process.ts';
 import type { TestService } from './service.ts';
 
 export interface Finished {
@@ -17,7 +18,7 @@ export async function runCommand(
 ): Promise<Finished> {
   const child = spawn(process.execPath, ['src/cli.ts', ...args], {
     env: {
-      PATH: process.env['PATH'],
+      ...surroundings,
       BASE_URL: service.issuer,
       DATABASE_URL: service.database.url,
       SECRET_KEY: service.secretKey,
