@@ -1,5 +1,6 @@
 // A database of a test file's own, cloned from the migrated template.
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { execute, templateDatabase } from './global-setup.ts';
@@ -28,7 +29,21 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     },
     async drop() {
       await pool.end();
-      await execute({ ...server, database: 'postgres' }, `DROP DATABASE ${database} WITH (FORCE)`);
+      await dropDatabase(database);
     },
   };
+}
+
+/** Drops a database of the tests' server, with whoever is still connected to it. */
+export async function dropDatabase(database: string): Promise<void> {
+  const administration = { ...inject('postgres'), database: 'postgres' };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await execute(administration, `DROP DATABASE ${database} WITH (FORCE)`);
+    } catch (error) {
+      // an autovacuum worker is there: it may be ended by superusers only, and soon goes by itself
+      if ((error as pg.DatabaseError).code !== '42501' || attempt === 100) throw error;
+      await delay(100);
+    }
+  }
 }
