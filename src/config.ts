@@ -55,7 +55,8 @@ const hostPortList = z
     'must be a comma-separated list of host:port',
   );
 
-const secretKey = z
+/** The form of SECRET_KEY. */
+export const secretKey = z
   .string()
   .refine((text) => /^[A-Za-z0-9_-]+=?$/.test(text) && Buffer.from(text, 'base64url').length === 32, {
     error: 'must be 32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_',

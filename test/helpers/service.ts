@@ -6,7 +6,6 @@ import { vi } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createPasswordHashing } from '../../src/crypto/password-hashing.ts';
-import { createSecretBox } from '../../src/crypto/secret-box.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
 import { openDatabase, type Statement } from '../../src/database/database.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
@@ -14,6 +13,7 @@ import { createAdministration } from '../../src/repositories/administration.ts';
 import { createStore, type Store } from '../../src/repositories/index.ts';
 import type { NewUser, User } from '../../src/repositories/users.ts';
 import { newCredentials } from '../../src/tokens/client-credentials.ts';
+import { openDataKeyRing } from '../../src/tokens/data-key-ring.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export interface TestClient {
@@ -98,7 +98,7 @@ export async function startTestService(
         return opened.query<Row>(sent, values);
       },
     };
-    const app = await buildApp({ config, database: observed, secretBox: createSecretBox(secretKey), logger });
+    const app = await buildApp({ config, database: observed, secretKey, logger });
     await app.listen({ port, host: 'localhost' });
     apps.push(app);
     closers.push(async () => {
@@ -114,6 +114,7 @@ export async function startTestService(
     });
   const opened = openDatabase({ connection: database.connection, poolSize: 4, onError: () => undefined });
   const store = createStore(opened);
+  const ring = await openDataKeyRing(store, secretKey);
   const administration = createAdministration(store);
   const passwords = createPasswordHashing({ concurrency: 2, queue: 0 });
   return {
@@ -139,7 +140,7 @@ export async function startTestService(
         { admin: true },
       );
       const clientId = randomId();
-      const { stored, shown } = newCredentials(createSecretBox(secretKey), clientId, parsed);
+      const { stored, shown } = newCredentials(ring.secretBox, clientId, parsed);
       await administration.createClient(
         { actor: 'test' },
         {
