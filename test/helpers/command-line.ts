@@ -1,6 +1,7 @@
 // The real command line as a process of its own, on the database of a running test service.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { observe } from './dump-search.ts';
 import type { TestService } from './service.ts';
 
 export interface Finished {
@@ -33,5 +34,6 @@ export async function runCommand(
     text(child.stderr),
     new Promise<number | null>((resolve) => child.once('close', resolve)),
   ]);
+  observe(stdout);
   return { code, stdout, stderr };
 }
