@@ -31,7 +31,7 @@ export const secretKeyCommands: Record<string, Command> = {
               ...{ version: key.version, created_at: key.createdAt.toISOString(), encrypts: key.seals },
               ...{ values: key.values, expires_at: key.expiresAt?.toISOString() },
             })),
-            instances: instances.map(({ secretKeyId: id, current }) => ({ secret_key: id, data_key: current })),
+            instances: instances.map(({ secretKeyId: id, current }) => ({ secret_key_id: id, data_key: current })),
           },
           text: [
             table(

@@ -47,7 +47,7 @@ export async function addSecretKey(store: Store, secretKey: string, added: strin
     let wrapped = false;
     for (const key of ring.keys) wrapped = (await dataKeys.wrap(key.version, id, wrapDataKey(added, key))) || wrapped;
     if (wrapped)
-      await auditEvents.insert({ type: 'secret_key.added', outcome: 'success', ...by, detail: { secret_key: id } });
+      await auditEvents.insert({ type: 'secret_key.added', outcome: 'success', ...by, detail: { secret_key_id: id } });
   });
   return id;
 }
@@ -67,7 +67,7 @@ export async function retireSecretKeys(store: Store, secretKey: string, by: Acto
     if (retired.length > 0)
       await auditEvents.insert({
         ...{ type: 'secret_key.retired', outcome: 'success', ...by },
-        detail: { secret_key: id, retired },
+        detail: { secret_key_id: id, retired },
       });
     return retired;
   });

@@ -1,6 +1,7 @@
 // Data keys: what is sealed before and after one is replaced, and databases from before there were any (security R29).
 import { randomBytes } from 'node:crypto';
 import { jwtVerify } from 'jose';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dataKeyOfSecretKey, newDataKey, secretKeyId, wrapDataKey } from '../../src/crypto/data-key.ts';
 import { createSecretBox, openWith, sealWith } from '../../src/crypto/secret-box.ts';
@@ -134,7 +135,16 @@ test('a SECRET_KEY is retired only when no instance runs with it, by whatever ve
   await addSecretKey(service.store, service.secretKey, other, by);
   await expect(retireSecretKeys(service.store, other, by)).rejects.toThrow('2 instances run with another SECRET_KEY');
   await expect(reencrypt(service.store, service.secretKey, 60, by)).rejects.toThrow('retire it first');
+  const older = new pg.Client({ ...service.database.connection, application_name: 'gatehouse listener' });
+  await older.connect();
+  await expect(retireSecretKeys(service.store, service.secretKey, by)).rejects.toThrow('an instance runs with another');
+  await older.end();
   // the service goes on with the first, and the second is forgotten
+  await eventually(
+    () => service.store.dataKeys.runningInstances(),
+    (running) => running.length === 2,
+    10_000,
+  );
   expect(await retireSecretKeys(service.store, service.secretKey, by)).toEqual([secretKeyId(other)]);
   await expect(openDataKeyRing(service.store, other)).rejects.toThrow(/SECRET_KEY is not the one/);
 });
