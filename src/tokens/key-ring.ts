@@ -1,4 +1,4 @@
-// The key ring: signing keys made on first start, encrypted at rest, published before use and after retirement.
+// The key ring: signing keys made on first start, encrypted at rest, published before use and after retirement (security R94, R95).
 import { setTimeout as delay } from 'node:timers/promises';
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import { ConfigError } from '../config.ts';
