@@ -58,6 +58,7 @@ export async function addSecretKey(store: Store, secretKey: string, added: strin
  */
 export async function retireSecretKeys(store: Store, secretKey: string, by: Actor): Promise<string[]> {
   const id = secretKeyId(secretKey);
+  // what opens nothing does not retire the one that does
   await openDataKeyRing(store, secretKey);
   return store.transaction(async ({ dataKeys, auditEvents }) => {
     await dataKeys.lock();

@@ -205,16 +205,20 @@ test('SECRET_KEY is replaced and all is encrypted anew while two instances serve
   for (const instance of instances) expect(instance.stderr).not.toMatch(/"level":(50|60)/);
 }, 240_000);
 
-test('the SECRET_KEY that is kept in DATA_DIR is replaced there, and is not shown (security R29)', async () => {
+test('the SECRET_KEY that is kept in DATA_DIR is replaced there by one that is piped in, and is not shown (security R29, R111)', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-key-'));
   try {
     const settings = { DATA_DIR: join(folder, 'data') };
     const file = join(settings.DATA_DIR, 'secret-key');
     await runCommand(['migrate'], settings);
     const before = readFileSync(file, 'utf8');
-    const rotated = await runCommand(['secret-key', 'rotate'], settings);
+    const piped = randomSecret();
+    const short = runCommand(['secret-key', 'rotate', '--key-stdin'], settings, piped.slice(1));
+    await expect(short).rejects.toThrow(/The key must be 32 random bytes/);
+    await expect(short).rejects.not.toThrow(piped.slice(1));
+    const rotated = await runCommand(['secret-key', 'rotate', '--key-stdin'], settings, `${piped}\n`);
     expect(rotated).toEqual({ secret_key_id: expect.stringMatching(/^[0-9a-f]{16}$/) });
-    expect(readFileSync(file, 'utf8')).not.toBe(before);
+    expect(readFileSync(file, 'utf8')).toBe(`${piped}\n`);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(await runCommand(['secret-key', 'retire'], settings)).toMatchObject({ retired: [expect.any(String)] });
     writeFileSync(file, before);
