@@ -172,7 +172,7 @@ function createListener(options: DatabaseOptions) {
   async function connect(): Promise<void> {
     const next = new pg.Client({
       ...options.connection,
-      application_name: 'gatehouse listener',
+      application_name: listenerName(),
       connectionTimeoutMillis: 2_500,
       keepAlive: true,
     });
@@ -194,6 +194,7 @@ function createListener(options: DatabaseOptions) {
     try {
       await next.connect();
       client = next;
+      // the words may have changed meanwhile
       await name(next);
       for (const channel of handlers.keys()) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
       for (const handler of handlers.values()) handler(undefined);
@@ -204,11 +205,10 @@ function createListener(options: DatabaseOptions) {
     if (closed) await next.end().catch(() => undefined);
   }
 
+  const listenerName = () => `gatehouse listener ${introduction}`.trimEnd();
+
   async function name(listening: pg.Client | undefined): Promise<void> {
-    if (introduction !== '')
-      await listening?.query(`SELECT set_config('application_name', $1, false)`, [
-        `gatehouse listener ${introduction}`,
-      ]);
+    await listening?.query(`SELECT set_config('application_name', $1, false)`, [listenerName()]);
   }
 
   function again(): void {
@@ -222,6 +222,7 @@ function createListener(options: DatabaseOptions) {
       else void client?.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
     },
     introduce(words: string): void {
+      if (words === introduction) return;
       introduction = words;
       // what fails on a connection that breaks is done on the next one
       name(client).catch(() => undefined);

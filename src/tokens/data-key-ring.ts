@@ -43,7 +43,14 @@ export async function openDataKeyRing(store: Store, secretKey: string): Promise<
 
   function unwrap({ version, wrappings }: DataKeyRow): DataKey | undefined {
     const wrapped = wrappings.get(id);
-    return wrapped && unwrapDataKey(secretKey, version, wrapped);
+    try {
+      return wrapped && unwrapDataKey(secretKey, version, wrapped);
+    } catch (error) {
+      throw new ConfigError(
+        `The data key ${version} cannot be decrypted: its row in the database was altered. Restore it from a backup.`,
+        { cause: error },
+      );
+    }
   }
 
   /** Makes the first data key's bytes, once in the life of a database. */

@@ -107,6 +107,18 @@ test('nothing is stored under a data key that is gone, and none goes that someth
   await service.database.sql('UPDATE data_keys SET expires_at = NULL');
 });
 
+test('a data key that was altered, or is another one’s, stops the start with a sentence (security R29)', async () => {
+  const [version] = await versions();
+  const altered = `UPDATE data_key_wrappings SET wrapped = overlay(wrapped PLACING $1 FROM 20) WHERE version = $2`;
+  const [kept] = await service.database.sql<{ wrapped: Buffer }>('SELECT wrapped FROM data_key_wrappings');
+  await service.database.sql(altered, [Buffer.from('x'), version]);
+  await expect(openDataKeyRing(service.store, service.secretKey)).rejects.toThrow(
+    /^The data key \d+ cannot be decrypted/,
+  );
+  await service.database.sql('UPDATE data_key_wrappings SET wrapped = $1', [kept!.wrapped]);
+  await openDataKeyRing(service.store, service.secretKey);
+});
+
 test('a re-encryption that was broken off goes on with the same data key (security R29)', async () => {
   const ring = await openDataKeyRing(service.store, service.secretKey);
   const next = newDataKey(ring.knows.newest + 1);
