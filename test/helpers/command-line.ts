@@ -1,6 +1,7 @@
 // The real command line as a process of its own, on the database of a running test service.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { observe } from './dump-search.ts';
 import { surroundings } from './server-process.ts';
 import type { TestService } from './service.ts';
 
@@ -34,5 +35,6 @@ export async function runCommand(
     text(child.stderr),
     new Promise<number | null>((resolve) => child.once('close', resolve)),
   ]);
+  observe(stdout);
   return { code, stdout, stderr };
 }
