@@ -75,7 +75,7 @@ attack(
     id: 'A101',
     name: 'Handle in the URL',
     request:
-      'A code or a handle in the query of a GET, of a POST and of a PUT, in a form and in a JSON body, alone, repeated, and beside a good Authorization header',
+      'A code or a handle in the path, in the query of a GET, of a POST and of a PUT, in a form and in a JSON body, alone, repeated, and beside a good Authorization header',
     answer: '400 and the handle is ended; its value is in no log, and Referrer-Policy is no-referrer',
     source: 'RFC 9700 4.3, stonyx-oauth#45, TREK#2360',
     requirements: ['R83', 'R99'],
@@ -85,6 +85,8 @@ attack(
     const settings = `${service.issuer}/user/me/settings`;
     const ways: [string, (handle: string, good: string) => Promise<{ status: number; headers: Headers }>][] = [
       ['GET', (handle) => call(`${info}?session=${handle}`)],
+      ['the path', (handle) => call(`${service.issuer}/user/${handle}/info`)],
+      ['the path, escaped', (handle) => call(`${service.issuer}/user/${handle.replace('_', '%5f')}/settings`)],
       ['GET, escaped', (handle) => call(`${info}?x=${handle.replace('_', '%5F')}`)],
       ['GET, repeated', (handle) => call(`${info}?a=1&a=${handle}`)],
       ['GET with a good header', (handle, good) => call(`${info}?access_token=${handle}`, { token: good })],
@@ -319,6 +321,18 @@ attack(
     expect(statuses.filter((status) => status === 200)).toHaveLength(6);
     expect(statuses.filter((status) => status === 413)).toHaveLength(44);
     expect(Object.keys((await settingsOf(visitor)) as object)).toHaveLength(256);
+    // the last keys again and again, by writers who know nothing of each other
+    const nearlyFull = JSON.stringify(many(254));
+    for (let round = 0; round < 20; round++) {
+      await service.database.sql('UPDATE user_settings SET settings = $1 WHERE sub = $2', [
+        nearlyFull,
+        visitor.user.sub,
+      ]);
+      const racers = Array.from({ length: 4 }, (_, racer) =>
+        put(whole({ [`r${racer}`]: 1 }), service.instances[racer % 2]),
+      );
+      expect((await Promise.all(racers)).map(({ status }) => status).toSorted()).toEqual([200, 200, 413, 413]);
+    }
     // another of that client's users has room
     expect(
       (
