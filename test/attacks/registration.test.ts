@@ -1,4 +1,5 @@
 // Attacks on dynamic registration: foreign credentials, hostile metadata, addresses that lead inward, floods.
+import { randomBytes } from 'node:crypto';
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import type { ServerResponse } from 'node:http';
@@ -48,7 +49,10 @@ afterAll(async () => {
 });
 
 const rows = (where: string, values: unknown[], of = service) =>
-  of.database.sql<Record<string, unknown>>(`SELECT * FROM clients WHERE ${where}`, values);
+  of.database.sql<Record<string, unknown> & { metadata: Record<string, unknown> }>(
+    `SELECT * FROM clients WHERE ${where}`,
+    values,
+  );
 const row = async (clientId: string) => (await rows('client_id = $1', [clientId]))[0];
 const refused = { status: 400, body: { error: expect.stringMatching(/^invalid_/) } };
 const post = (path: string, body: string): Promise<Response> =>
@@ -74,12 +78,20 @@ async function signInByKey(jwksUri: string): Promise<Answer> {
   });
 }
 
+/** Whether a session of the database waits for a row that another one holds. */
+const waitsForALock = async () =>
+  (
+    await service.database.sql(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    )
+  ).length > 0;
+
 attack(
   {
     id: 'A59',
     name: 'Token crosses clients',
     request:
-      'Reading, replacing, deleting and repeating the registration of C2 with the registration access token of C1',
+      'Reading, replacing, deleting and repeating the registration of C2 with the registration access token of C1, and with its own one that is renewed meanwhile',
     answer: '401 each time, and C2 is untouched',
     source: 'RFC 7592 2, CVE-2026-9705',
     requirements: ['R44'],
@@ -105,6 +117,24 @@ attack(
     expect((await call(two['registration_client_uri']!, bySecret)).status).toBe(401);
     expect(await row(two['client_id']!)).toEqual(before);
     expect((await manage(two, 'GET')).status).toBe(200);
+
+    // a token that was the client's own when the request came, and is not when its turn comes
+    for (const method of ['PUT', 'DELETE']) {
+      const body = { client_id: two['client_id'], redirect_uris: ['https://evil.example/cb'] };
+      let late: Promise<Answer> | undefined;
+      await service.store.transaction(async ({ clients }) => {
+        await clients.lock(two['client_id']!);
+        late = manage(two, method, method === 'PUT' ? body : undefined);
+        await expect.poll(waitsForALock, { timeout: 5000, interval: 10 }).toBe(true);
+        await clients.update(two['client_id']!, { credentials: { registrationTokenHash: randomBytes(32) } });
+      });
+      expect(await late, method).toMatchObject({ status: 401, body: { error: 'invalid_token' } });
+      await service.database.sql('UPDATE clients SET registration_access_token_hash = $1 WHERE client_id = $2', [
+        before!['registration_access_token_hash'],
+        two['client_id'],
+      ]);
+    }
+    expect((await manage(two, 'GET')).body['redirect_uris']).toEqual(before!.metadata['redirect_uris']);
   },
 );
 
