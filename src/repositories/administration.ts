@@ -57,7 +57,7 @@ export function createAdministration(store: Store) {
     return approved;
   }
 
-  /** The last administrator cannot be lost: nobody could make another one. */
+  /** The last administrator cannot be lost: nobody could make another one. After the change, in a transaction that began with lockAdmins(). */
   async function keepAnAdministrator(repositories: Repositories, before: User): Promise<void> {
     if (!before.admin || before.status !== 'enabled') return;
     if (!(await repositories.users.hasAdmin()))
@@ -89,6 +89,7 @@ export function createAdministration(store: Store) {
     ): Promise<{ user: User; changed: boolean }> =>
       act<{ user: User; changed: boolean }>(by, async (repositories) => {
         const { users } = repositories;
+        if (change.admin === false || change.status === 'disabled') await users.lockAdmins();
         const before = found(await users.lock(sub), 'user');
         if (passwordHash !== undefined) await users.setPassword(sub, passwordHash);
         const claims = change.claims && withoutNulls({ ...before.claims, ...change.claims });
@@ -99,6 +100,7 @@ export function createAdministration(store: Store) {
       }).catch(taken),
     deleteUser: (by: Actor, sub: string): Promise<void> =>
       act<undefined>(by, async (repositories) => {
+        await repositories.users.lockAdmins();
         const before = found(await repositories.users.lock(sub), 'user');
         await repositories.users.delete(sub);
         await keepAnAdministrator(repositories, before);

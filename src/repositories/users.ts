@@ -72,6 +72,11 @@ const insertFirstAdmin = statement(
   `INSERT INTO users (username, password_hash, admin)
    SELECT $1, $2, true WHERE NOT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') RETURNING *`,
 );
+// always in one order, so that of two who take the power from each other the second waits and then sees what the first did
+const lockAdmins = statement(
+  'users.lock_admins',
+  `SELECT sub FROM users WHERE admin AND status = 'enabled' ORDER BY sub FOR NO KEY UPDATE`,
+);
 const hasAdmin = statement(
   'users.has_admin',
   `SELECT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') AS present`,
@@ -144,6 +149,10 @@ export function usersRepository(sql: Sql) {
       return row!.present;
     },
     /** Makes the first administrator if there is none; in a transaction, so that instances that start at once make one. */
+    /** Keeps everybody else from taking the power from an administrator until the transaction ends; before any other lock. */
+    async lockAdmins(): Promise<void> {
+      await sql.query(lockAdmins);
+    },
     async insertFirstAdmin(username: string, passwordHash: string): Promise<User | undefined> {
       await sql.query(lockTable);
       return one(sql.query<UserRow>(insertFirstAdmin, [username, passwordHash]));
