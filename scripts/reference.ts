@@ -70,6 +70,8 @@ const errors: Record<ErrorCode, string> = {
     'The database does not answer, or a limit is reached: come back after `Retry-After` (RFC 6749)',
   invalid_token: 'The token is unknown, expired, revoked or malformed (RFC 6750)',
   insufficient_scope: 'The token is good, but lacks the scope that this needs (RFC 6750)',
+  insufficient_user_authentication:
+    'A person’s token is good, but the sign-in is too old for this: ask again with `max_age` (RFC 9470)',
   interaction_required: '`prompt=none`, but a page would have to be shown (OpenID Connect Core)',
   login_required: '`prompt=none`, but nobody is signed in (OpenID Connect Core)',
   consent_required: '`prompt=none`, but consent would have to be asked (OpenID Connect Core)',

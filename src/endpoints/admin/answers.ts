@@ -127,6 +127,13 @@ export const answers = {
   Keys: z.object({ keys: z.array(key) }),
   RegistrationToken: z.object({ initial_access_token: z.string(), expires_at: time }),
   OpenApi: z.looseObject({ openapi: z.string() }),
-  Error: z.object({ error: z.enum(errorCodes), error_description: z.string() }),
+  Error: z.object({
+    error: z.enum(errorCodes),
+    error_description: z.string(),
+    max_age: z
+      .int()
+      .optional()
+      .describe('With insufficient_user_authentication: how old a sign-in may be, in seconds.'),
+  }),
 } as const;
 export type AnswerName = keyof typeof answers;

@@ -114,6 +114,7 @@ export const userRoutes = [
     tag: 'sessions',
     summary: 'Ends a session with its codes and tokens',
     params: byId,
+    dangerous: false,
     handle: ({ administration }, { params: { id }, by }) => administration.endSession(by, id),
   }),
   adminRoute({
