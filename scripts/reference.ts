@@ -127,7 +127,8 @@ const events: Record<AuditEventType, string> = {
   'refresh_token.reused': 'A spent refresh token came back; its family is revoked',
   'refresh_token.misused': 'A refresh token came from another client',
   'token.revoked': 'A client revoked a token',
-  'session.ended': 'An administrator ended a browser’s session, or somebody else signed in there',
+  'session.ended':
+    'An administrator ended a browser’s session or all of a user, somebody else signed in there, or its user had too many',
   'client_session.ended': 'A client ended its session by a signed request',
   'logout_token.delivered': 'A client was told of a session’s end by back-channel logout, not at the first attempt',
   'logout_token.refused': 'A client answered 400 to back-channel logout; it is not told again',

@@ -4,6 +4,7 @@ import type { Command } from './command.ts';
 import { grantCommands } from './grants.ts';
 import { logoutDeliveryCommands } from './logout-deliveries.ts';
 import { operationCommands } from './operations.ts';
+import { sessionCommands } from './sessions.ts';
 import { userCommands } from './users.ts';
 
 export { UsageError } from './command.ts';
@@ -11,6 +12,7 @@ export { UsageError } from './command.ts';
 export const commands: Record<string, Command> = {
   ...userCommands,
   ...grantCommands,
+  ...sessionCommands,
   ...clientCommands,
   ...logoutDeliveryCommands,
   ...operationCommands,

@@ -15,6 +15,9 @@ export const sessionCookie = 'JSESSIONOPENID';
 /** Names the browser before anybody signs in: pending requests and forms are bound to it. */
 export const browserCookie = 'GATEHOUSE_BROWSER';
 
+/** Characters that are stored: enough to name the browser by. */
+const longestUserAgent = 200;
+
 export interface BrowserSessionOptions {
   store: Store;
   secretBox: SecretBox;
@@ -80,7 +83,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
         sid: randomSecret(),
         idleLifetime: options.idleLifetime,
         lifetime: options.lifetime,
-        userAgent: request.headers['user-agent']?.slice(0, 300),
+        userAgent: request.headers['user-agent']?.slice(0, longestUserAgent),
         address: clientAddress(request),
       };
       const made = await store.transaction(async (repositories) => {

@@ -172,6 +172,14 @@ export function createAdministration(store: Store) {
         const sub = found(await sessions.endBySid(sid), 'session');
         return [undefined, { type: 'session.ended', sub, detail: { session: sid } }];
       }),
+    /** Ends all sessions of a user, and what outlived earlier ones; returns how many sessions. @throws OAuthError not_found */
+    endSessions: (by: Actor, sub: string): Promise<number> =>
+      act<number>(by, async ({ users }) => {
+        found(await users.lock(sub), 'user');
+        const { sessions, clientSessions } = await users.endSessions(sub);
+        const event = { type: 'session.ended', sub, detail: { sessions } } as const;
+        return [sessions, sessions + clientSessions > 0 ? event : undefined];
+      }),
     /** Stores an initial access token. @param lifetime in seconds */
     createRegistrationToken: (by: Actor, tokenHash: Buffer, lifetime: number): Promise<Date> => {
       if (lifetime < 1) throw invalidRequest('the lifetime must be at least a second');

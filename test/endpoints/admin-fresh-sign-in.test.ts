@@ -22,6 +22,7 @@ afterAll(() => service?.stop());
 const harmless = [
   'DELETE /admin/api/sessions/:id',
   'DELETE /admin/api/users/:sub/grants/:client_id',
+  'DELETE /admin/api/users/:sub/sessions',
 ];
 const signedInBefore = (minutes: number) =>
   service.database.sql('UPDATE client_sessions SET auth_time = now() - make_interval(mins => $2) WHERE sub = $1', [

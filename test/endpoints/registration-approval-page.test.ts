@@ -104,6 +104,9 @@ describe('the page', () => {
     const agent = await signedIn(person);
     const form = hiddenFields((await agent.get(deferred.address)).body);
     await sql('UPDATE users SET admin = false WHERE sub = $1', [person.sub]);
+    // the session went with the power
+    expect((await agent.get('/admin/registration')).location).toContain('/login');
+    await agent.signIn(person);
     for (const page of [
       await agent.get('/admin/registration'),
       await agent.get(deferred.address),
