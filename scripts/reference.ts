@@ -67,7 +67,7 @@ const errors: Record<ErrorCode, string> = {
   unsupported_response_type: 'The client did not register this response type (RFC 6749)',
   server_error: 'Something went wrong in the service; the reference in the sentence is in its log (RFC 6749)',
   temporarily_unavailable:
-    'The database does not answer, or a limit is reached: come back after `Retry-After` (RFC 6749)',
+    'The database does not answer, or a limit is reached: come back after `Retry-After`, a client without a page after a minute (RFC 6749)',
   invalid_token: 'The token is unknown, expired, revoked or malformed (RFC 6750)',
   insufficient_scope: 'The token is good, but lacks the scope that this needs (RFC 6750)',
   insufficient_user_authentication:

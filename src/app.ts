@@ -166,6 +166,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       secure: config.secureCookies,
       idleLifetime: lifetimes.sessionIdle,
       lifetime: lifetimes.session,
+      perUser: config.limits.sessionsPerUser,
     }),
     ...createClientAuthentication({
       clients,

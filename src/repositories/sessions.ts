@@ -89,6 +89,13 @@ const renew = statement(
 );
 // what hangs on the session goes with it; a trigger keeps what was granted offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
+const endOldest = statement(
+  'sessions.end_oldest',
+  `DELETE FROM sessions WHERE id IN (
+     SELECT id FROM sessions WHERE sub = $1 AND id <> $2 AND idle_expires_at > now()
+      ORDER BY auth_time DESC, id DESC OFFSET $3)
+   RETURNING sid`,
+);
 const endBySid = statement('sessions.end_by_sid', 'DELETE FROM sessions WHERE sid = $1 RETURNING sub');
 // a statement of its own after that one: it sees what was issued while that one waited for the session's row
 const endFamilies = statement('sessions.end_families', 'DELETE FROM client_sessions WHERE sub = $1 AND sid = $2');
@@ -162,6 +169,13 @@ export function sessionsRepository(sql: Sql) {
       const [row] = await sql.query<{ sub: string }>(endBySid, [sid]);
       if (row) await sql.query(endFamilies, [row.sub, sid]);
       return row?.sub;
+    },
+    /**
+     * In the transaction that made the session `newest`, which holds the user's row: ends the user's oldest live sessions
+     * beyond `most`, as end() does; returns the names by which clients know them.
+     */
+    async endOldest(sub: string, newest: string, most: number): Promise<string[]> {
+      return (await sql.query<{ sid: string }>(endOldest, [sub, newest, most - 1])).map(({ sid }) => sid);
     },
     async list(filter: { sub: string | undefined }, page: Page): Promise<SessionSummary[]> {
       const rows = await sql.query<{
