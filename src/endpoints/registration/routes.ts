@@ -16,7 +16,7 @@ import { clientEvent } from '../../repositories/changes.ts';
 import type { Client } from '../../repositories/clients.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { renewalOf, updateOf } from './change.ts';
-import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder } from './deferred.ts';
+import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder, tooManyPolls } from './deferred.ts';
 import { refuseForeignMembers, registrationResponse, withoutAdministratorScopes } from './registration.ts';
 
 const document = z.record(z.string(), z.unknown());
@@ -112,8 +112,10 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     return create(request, body, proof?.initialAccessToken === true, approval);
   }
 
-  /** A poll for what became of a deferred registration, or its cancellation. */
+  /** A poll for what became of a deferred registration, or its cancellation. Counted before the code is looked at, good or bad. */
   async function resume(request: FastifyRequest, { code, cancel }: { code: string; cancel: boolean }): Promise<Answer> {
+    const wait = await limits.consume('registrationPolls', networkOf(clientAddress(request)));
+    if (wait > 0) throw tooManyPolls(wait);
     const record: Recorder = (event, repositories) => audit(request, event, repositories);
     if (cancel) {
       await deferred.cancel(code, record);
