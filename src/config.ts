@@ -128,7 +128,7 @@ type Settings = z.infer<typeof schema>;
 export interface Config {
   readonly port: number;
   readonly host: string;
-  /** The issuer identifier, `{base_url}` of the specification: no trailing slash. */
+  /** The issuer identifier, `{base_url}` of the specification: no trailing slash. Every address is built on it (security R98). */
   readonly issuer: string;
   /** Path of the issuer without a trailing slash: "" or "/idp". */
   readonly basePath: string;

@@ -1,4 +1,4 @@
-// The browser's side of a session: its cookies, the session behind them, and the anti-forgery token of its forms.
+// The browser's side of a session: its cookies, the session behind them, and the anti-forgery token of its forms (security R55, R56).
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, equalSecrets, randomSecret } from '../crypto/secrets.ts';
@@ -41,6 +41,7 @@ export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 export function createBrowserSessions(options: BrowserSessionOptions) {
   const { store, secretBox } = options;
   const origin = new URL(options.issuer).origin;
+  // set and taken back with the same attributes (security R50, R69)
   const cookie: CookieSerializeOptions = {
     httpOnly: true,
     sameSite: 'lax',
@@ -56,7 +57,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   };
 
   return {
-    /** The live session that the cookie names; anything odd about the cookie means signed out. */
+    /** The live session that the cookie names; anything odd about the cookie means signed out (security R53). */
     async find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
       const session = await find(request, reply);
       browserState.keep(request, reply, session);
@@ -65,7 +66,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     sessionState: browserState.sessionState,
     /**
      * Signs a user in whose password was verified against `passwordHash`: a new session under a new cookie; the one
-     * before is gone. False when the user was disabled or the password changed meanwhile.
+     * before is gone (security R52). False when the user was disabled or the password changed meanwhile.
      */
     async signIn(
       request: FastifyRequest,
@@ -185,7 +186,7 @@ export function carriesSession(request: FastifyRequest): boolean {
 }
 
 /**
- * Refuses what is no visit of a person: a prefetch, or a load as a sub-resource (security requirement R8).
+ * Refuses what is no visit of a person: a prefetch, or a load as a sub-resource (security R8).
  * @throws OAuthError
  */
 export function onlyNavigation(request: FastifyRequest): void {

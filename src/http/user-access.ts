@@ -20,7 +20,8 @@ export interface Access {
 type Options = Pick<ServerOptions, 'store' | 'clients' | 'limits' | 'authenticateBasic'>;
 
 /**
- * Authenticates by whichever variant the Authorization header has, and checks `sub`.
+ * Authenticates by whichever variant the Authorization header has, and checks `sub` (security R84); whose data it is comes
+ * from there alone (security R86).
  * @throws OAuthError
  */
 export async function access(options: Options, request: FastifyRequest, sub: string): Promise<Access> {
@@ -62,7 +63,7 @@ export async function umaAccess({ store }: Pick<Options, 'store'>, token: string
   return { variant: 'uma', clientId, user, subject, scopes: splitScope(found.scope) };
 }
 
-/** A token in a URL or a body may have been seen by others: it is refused, and a handle is ended (security requirement R83). */
+/** A token in a URL or a body may have been seen by others: it is refused, and a handle is ended (security R83). */
 async function refuseTokensElsewhere({ store }: Options, request: FastifyRequest): Promise<void> {
   const values = [request.query, request.body].flatMap((part) =>
     typeof part === 'object' && part !== null ? Object.values(part).flat() : [],

@@ -64,6 +64,7 @@ export const serverMembers = [
 // bidirectional overrides, zero-width characters and controls make a name look like another
 const deceptive = /[\p{Cc}\p{Cs}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
 
+/** Text for people: composed, short and plain (security R48). */
 const displayText = z
   .string({ error: 'must be a string' })
   .transform((text) => text.normalize('NFC').trim())
@@ -173,7 +174,7 @@ export const clientMetadataShape = z.object({
 export const registrableFields = Object.keys(clientMetadataShape.shape);
 
 /**
- * Validates metadata that somebody sends; unknown members are dropped (RFC 7591 section 2).
+ * Validates metadata that somebody sends, whoever and how (security R25); unknown members are dropped (RFC 7591 section 2, security R48).
  * @param options.admin the sender is an administrator, who may give the scopes `admin` and `metrics`
  * @param options.unsigned the service accepts unsigned request objects, so a client may register for them
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata

@@ -75,7 +75,7 @@ export function createGuardedPost(allowed: readonly string[]): GuardedPost {
     });
 }
 
-/** Opens requests to addresses that may be asked. The function throws FetchRefused for any other. */
+/** Opens requests to addresses that may be asked (security R47). The function throws FetchRefused for any other. */
 function createDoor(allowed: readonly string[]) {
   const guarded = new RequestFilteringHttpsAgent({ keepAlive: false });
   return (

@@ -67,6 +67,7 @@ const insert = statement(
   `INSERT INTO users (username, email, email_verified, password_hash, admin, groups, claims)
    VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *`,
 );
+// one, and only while there is none (security R92)
 const insertFirstAdmin = statement(
   'users.insert_first_admin',
   `INSERT INTO users (username, password_hash, admin)
@@ -94,7 +95,7 @@ const setPassword = statement(
   'users.set_password',
   'UPDATE users SET password_hash = $2, updated_at = now() WHERE sub = $1 RETURNING sub',
 );
-// statements of their own after the change: they see the session of a sign-in that the change waited for
+// statements of their own after the change: they see the session of a sign-in that the change waited for (security R54)
 const endSessions = statement(
   'users.end_sessions',
   'DELETE FROM sessions WHERE sub = $1 AND ($2::bigint IS NULL OR id <> $2)',

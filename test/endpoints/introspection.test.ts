@@ -122,7 +122,7 @@ test('a fresh code that nobody used is inactive after its minute (decisions sect
   expect((await introspect(own, { token: code })).text).toBe('{"active":false}');
 });
 
-test('a code without the UMA profile is active until it is redeemed, and known to its own client only (decisions sections 4 and 5)', async () => {
+test('a code without the UMA profile is active until it is redeemed, and known to its own client only (decisions sections 4 and 5, security R76)', async () => {
   const own = await service.createClient({ scope: 'openid profile' });
   const { code } = await freshCode(own);
   expect(JSON.parse((await introspect(own, { token: code }, 1)).text)).toMatchObject({ active: true });
@@ -172,7 +172,7 @@ test('every cause of being inactive has the same bytes (security R77, A95)', asy
   expect([...new Set(texts.map(({ status, text }) => `${status} ${text}`))]).toEqual(['200 {"active":false}']);
 });
 
-test('an administrator can let a client know any token, and a resource its own (decisions section 4)', async () => {
+test('an administrator can let a client know any token, and a resource its own (decisions section 4, security R76)', async () => {
   const resource = await service.createClient({ resource_uris: ['https://api.example.com/'] });
   const gateway = await service.createClient();
   await service.database.sql(`UPDATE clients SET introspect = 'any' WHERE client_id = $1`, [gateway.clientId]);

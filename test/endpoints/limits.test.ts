@@ -122,6 +122,6 @@ test.each([
   ['::1', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['nonsense', 'unknown'],
-])('the network of %s is %s (decisions section 7)', (address, network) => {
+])('the network of %s is %s (decisions section 7, security R65)', (address, network) => {
   expect(networkOf(address)).toBe(network);
 });

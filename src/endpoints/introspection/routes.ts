@@ -35,6 +35,7 @@ interface Known {
   requested?: RequestedClaims | undefined;
 }
 
+// whatever the cause (security R77)
 const inactive = { active: false };
 
 export async function introspectionEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
@@ -43,6 +44,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
   app.setErrorHandler(jsonErrors);
 
   app.post('/introspect', async (request, reply) => {
+    // before the token is looked at (security R75)
     const caller = await authenticateClient(request, { disabledStatus: 403 });
     const { token, token_type_hint: hint } = readParameters(shape, request.body);
     if (hint !== undefined && hint !== 'access_token' && hint !== 'pct') {
@@ -138,7 +140,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
   }
 }
 
-/** Its own token, one that is for it, or any if an administrator said so (decisions section 4). */
+/** Its own token, one that is for it, or any if an administrator said so (decisions section 4, security R76). */
 function mayKnow(caller: Client, token: Known): boolean {
   if (caller.introspect === 'any' || token.clientId === caller.clientId) return true;
   return token.audience.includes(caller.clientId);
