@@ -165,9 +165,7 @@ function present(request: FastifyRequest): Presented {
   const mechanisms = [header, body.client_secret, body.client_assertion ?? body.client_assertion_type].filter(
     (part) => part !== undefined,
   );
-  // of repeated Authorization headers Node gives the first: another reader may have believed another
-  const headers = request.raw.rawHeaders.filter((part, index) => index % 2 === 0 && /^authorization$/i.test(part));
-  if (mechanisms.length > 1 || headers.length > 1) throw invalidRequest('use one method of client authentication only');
+  if (mechanisms.length > 1) throw invalidRequest('use one method of client authentication only');
   if (header !== undefined) {
     const basic = readBasic(header);
     if (body.client_id !== undefined && body.client_id !== basic.clientId) {
