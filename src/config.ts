@@ -117,6 +117,7 @@ export const settings = {
   LIMIT_REGISTRATION_PER_NETWORK: count(60),
   LIMIT_REGISTRATIONS_WAITING: count(10_000),
   LIMIT_CLIENT_AUTH_FAILURES: count(30),
+  LIMIT_INTROSPECTIONS: count(600_000),
   LIMIT_VERIFICATION_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
   LIMIT_PUSHED_REQUESTS: count(1000),
@@ -180,6 +181,7 @@ export interface Config {
     readonly registrationPerNetwork: number;
     readonly registrationsWaiting: number;
     readonly clientAuthFailures: number;
+    readonly introspections: number;
     readonly verificationCodes: number;
     readonly pendingSignIns: number;
     readonly pushedRequests: number;
@@ -257,6 +259,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       registrationPerNetwork: s.LIMIT_REGISTRATION_PER_NETWORK,
       registrationsWaiting: s.LIMIT_REGISTRATIONS_WAITING,
       clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
+      introspections: s.LIMIT_INTROSPECTIONS,
       verificationCodes: s.LIMIT_VERIFICATION_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
       pushedRequests: s.LIMIT_PUSHED_REQUESTS,

@@ -38,6 +38,9 @@ async function introspect(caller: TestClient | undefined, form: Record<string, s
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
+/** The instances look after their keys on their own time. */
+const isOfRequest = (name: string) => name !== 'clients.find' && !name.startsWith('signing_keys.');
+
 test('a live access token is described with every field of the specification (2.10)', async () => {
   const { status, text, headers } = await introspect(client, {
     token: tokens['access_token']!,
@@ -97,7 +100,7 @@ test("a fresh code is active until its own end, introspection does not activate 
   const fresh = JSON.parse((await introspect(own, { token: code, token_type_hint: 'access_token' }, 1)).text);
   expect(fresh).toMatchObject({ active: true, extension_field: 'authorization_code', sub: user.sub });
   expect(fresh.exp - fresh.iat).toBe(60);
-  const sent = service.statements.slice(before).filter((name) => name !== 'clients.find');
+  const sent = service.statements.slice(before).filter(isOfRequest);
   expect(sent).toEqual(['client_session_handles.find_code']);
   expect(
     await service.database.sql(
@@ -260,7 +263,7 @@ test('10,000 malformed tokens get 400 or active false, never 500, and cost no qu
   );
   expect([...seen]).toContain(400);
   // the caller itself is read again when its cache entry is a second old; the tokens cost nothing
-  expect([...new Set(service.statements.slice(before))].filter((name) => name !== 'clients.find')).toEqual([]);
+  expect([...new Set(service.statements.slice(before))].filter(isOfRequest)).toEqual([]);
 }, 120_000);
 
 test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive, however long, without a query (decisions section 4)', async () => {
@@ -276,7 +279,7 @@ test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive, how
       });
       expect(response.status).toBe(200);
       expect(await response.text()).toBe('{"active":false}');
-      expect(lenient.statements.slice(before).filter((name) => name !== 'clients.find')).toEqual([]);
+      expect(lenient.statements.slice(before).filter(isOfRequest)).toEqual([]);
     }
   } finally {
     await lenient.stop();
