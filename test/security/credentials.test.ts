@@ -153,21 +153,29 @@ test('secrets are the service’s own: whatever a registrant or an administrator
   }
 });
 
-test('an end-session request is signed with its own secret, not with that of client authentication (security R70)', async () => {
+test('an end-session request is signed with its own secret, and serves once, in one spelling and of many at once (security R70, R72)', async () => {
   const afterwards = 'https://rp.example.com/signed-out';
   const client = await service.createClient({ post_logout_redirect_uris: [afterwards] });
   const agent = new UserAgent(service);
-  await obtainCode(service, client, await service.createUser(), {}, agent);
+  const user = await service.createUser();
+  await obtainCode(service, client, user, {}, agent);
   const now = Math.floor(Date.now() / 1000);
   const claims = { iss: client.clientId, aud: service.issuer, iat: now, exp: now + 60, redirect_uri: afterwards };
-  const ended = async (secret: string) => {
-    const jwt = await new SignJWT({ ...claims, jti: randomUUID() })
-      .setProtectedHeader({ alg: 'HS256' })
-      .sign(Buffer.from(secret));
-    return (await agent.get(`/end-session?request=${jwt}`)).status;
-  };
-  expect(await ended(client.clientSecret)).toBe(401);
-  expect(await ended(client.sharedSecret)).toBe(302);
+  const sign = (secret: string) =>
+    new SignJWT({ ...claims, jti: randomUUID() }).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(secret));
+  const ask = async (jwt: string) => (await agent.get(`/end-session?request=${encodeURIComponent(jwt)}`)).status;
+  expect(await ask(await sign(client.clientSecret))).toBe(401);
+  const request = await sign(client.sharedSecret);
+  // of the last character two bits are no part of the signature: these decode to the same bytes
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  const last = alphabet.indexOf(request.at(-1)!);
+  const spellings = [1, 2, 3].map((bits) => request.slice(0, -1) + alphabet[last ^ bits]!);
+  for (const odd of [`${request}=`, `${request}\r\n`, ` ${request}`, `${request}.`]) expect(await ask(odd)).toBe(401);
+  const statuses = await Promise.all([request, ...spellings, request, ...spellings].map(ask));
+  expect(statuses.sort()).toEqual([302, ...Array.from({ length: 7 }, () => 401)]);
+  await obtainCode(service, client, undefined, {}, agent);
+  for (const again of [request, ...spellings]) expect(await ask(again)).toBe(401);
+  expect(await ask(await sign(client.sharedSecret))).toBe(302);
 });
 
 test('whose settings they are comes from the credentials: a user or client that the request names changes nothing (security R84, R86)', async () => {
