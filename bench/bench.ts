@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { pkce, UserAgent } from '../test/helpers/user-agent.ts';
 import { command, startReference, startService } from './children.ts';
-import { type Answer, type Ask, loadFlow, loadWith, type Request, type Round } from './load.ts';
+import { basicOf, codeFlowOf, expectStatus, makeUsers, redirectUri, signInAll } from './flows.ts';
+import { type Ask, loadFlow, loadWith, type Request, type Round } from './load.ts';
 import { startPostgres } from './postgres.ts';
 import { asMarkdown, asText, type Measured } from './report.ts';
 
@@ -26,7 +26,6 @@ const seconds = Number(values.seconds);
 const connections = 32;
 const poolSize = 20;
 const warmUp = 1; // seconds
-const redirectUri = 'https://rp.example.com/callback';
 
 interface Operation {
   operation: string;
@@ -106,8 +105,9 @@ async function operations(base: string, bareBase: string, settings: Record<strin
     settings,
   );
   const basic = basicOf(machine);
-  const agents = await signedInBrowsers(base, basic);
-  const codeFlow = codeFlowOf(web, agents);
+  const agents = await signInAll(base, await makeUsers(base, basic, connections));
+  const flow = codeFlowOf(web);
+  const codeFlow = async (ask: Ask, connection: number) => (await flow(ask, agents[connection]!)).access_token;
   const accessTokens: string[] = [];
   await loadFlow(
     base,
@@ -166,81 +166,6 @@ async function operations(base: string, bareBase: string, settings: Record<strin
       bare: single(bareBase, [{ method: 'GET', path: '/constant' }]),
     },
   ];
-}
-
-/** One flow with a remembered session: authorization, redemption with an ID Token, UserInfo; returns the access token. */
-function codeFlowOf(web: Record<string, string>, agents: UserAgent[]) {
-  const authorization = basicOf(web);
-  return async (ask: Ask, connection: number): Promise<string> => {
-    const { code_verifier, ...challenge } = pkce();
-    const parameters = new URLSearchParams({
-      response_type: 'code',
-      scope: 'openid profile email',
-      client_id: web['client_id']!,
-      redirect_uri: redirectUri,
-      state: 's',
-      nonce: 'n',
-      ...challenge,
-    });
-    const cookie = [...agents[connection]!.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const headers = { cookie, accept: 'text/html', 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' };
-    const authorized = expectStatus(await ask({ method: 'GET', path: `/authorize?${parameters}`, headers }), 302);
-    const code = new URL(authorized.location!).searchParams.get('code');
-    if (code === null) throw new Error(`no code: ${authorized.location}`);
-    const body = new URLSearchParams({
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: redirectUri,
-      code_verifier,
-    });
-    const redeemed = expectStatus(
-      await ask({
-        method: 'POST',
-        path: '/token',
-        headers: { authorization, 'content-type': 'application/x-www-form-urlencoded' },
-        body: body.toString(),
-      }),
-      200,
-    );
-    const tokens = JSON.parse(redeemed.body) as { access_token: string; id_token?: string };
-    if (tokens.id_token === undefined) throw new Error('no ID Token');
-    const bearer = { authorization: `Bearer ${tokens.access_token}` };
-    expectStatus(await ask({ method: 'GET', path: '/user/info', headers: bearer }), 200);
-    return tokens.access_token;
-  };
-}
-
-/** One user with a live session for each connection. */
-async function signedInBrowsers(base: string, basic: string): Promise<UserAgent[]> {
-  const issued = await fetch(`${base}/token`, {
-    method: 'POST',
-    headers: { authorization: basic },
-    body: new URLSearchParams({ grant_type: 'client_credentials' }),
-  });
-  const { access_token } = (await issued.json()) as { access_token: string };
-  return Promise.all(
-    Array.from({ length: connections }, async (_, index) => {
-      const user = { username: `user-${index}`, password: randomUUID() };
-      const made = await fetch(`${base}/admin/api/users`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ ...user, email: `${user.username}@example.com`, claims: { name: 'Alice Adams' } }),
-      });
-      if (made.status !== 201) throw new Error(`no user: ${await made.text()}`);
-      const agent = new UserAgent({ issuer: base });
-      await agent.signIn(user);
-      return agent;
-    }),
-  );
-}
-
-function basicOf(client: Record<string, string>): string {
-  return `Basic ${Buffer.from(`${client['client_id']}:${client['client_secret']}`).toString('base64')}`;
-}
-
-function expectStatus(answer: Answer, status: number): Answer {
-  if (answer.status !== status) throw new Error(`answered with ${answer.status}: ${answer.body.slice(0, 300)}`);
-  return answer;
 }
 
 async function versionOf(url: string): Promise<string> {

@@ -3,7 +3,7 @@ import { Agent, request as send } from 'node:http';
 import autocannon from 'autocannon';
 
 export interface Request {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT';
   path: string;
   headers?: Record<string, string>;
   body?: string;
@@ -69,7 +69,7 @@ export async function loadFlow(
   return { rate: times.length / elapsed, p50: at(0.5), p99: at(0.99) };
 }
 
-function askOnce(agent: Agent, base: string, { method, path, headers = {}, body }: Request): Promise<Answer> {
+export function askOnce(agent: Agent, base: string, { method, path, headers = {}, body }: Request): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
     const outgoing = send(base + path, { method, agent, headers: { ...headers, ...length } }, (response) => {

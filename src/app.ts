@@ -4,7 +4,6 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
-import type { SecretBox } from './crypto/secret-box.ts';
 import type { Database } from './database/database.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
 import { adminEndpoint, nameAdminVersion } from './endpoints/admin/routes.ts';
@@ -68,9 +67,11 @@ import { startLogoutDelivery } from './logout-delivery.ts';
 import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
 import { logEvent } from './repositories/audit-events.ts';
 import { createClientCache } from './repositories/client-cache.ts';
+import { introduction } from './repositories/data-keys.ts';
 import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
+import { openDataKeyRing } from './tokens/data-key-ring.ts';
 import { openKeyRing } from './tokens/key-ring.ts';
 import { createRequestObjects } from './tokens/request-object.ts';
 import { createTokenService } from './tokens/token-service.ts';
@@ -78,7 +79,8 @@ import { createTokenService } from './tokens/token-service.ts';
 export interface AppOptions {
   config: Config;
   database: Database;
-  secretBox: SecretBox;
+  /** The setting, or what is kept in DATA_DIR. */
+  secretKey: string;
   logger: Logger;
 }
 
@@ -116,7 +118,7 @@ const crossOriginPaths = [
 ];
 const keyRingInterval = 30_000; // milliseconds
 
-export async function buildApp({ config, database, secretBox, logger }: AppOptions): Promise<FastifyInstance> {
+export async function buildApp({ config, database, secretKey, logger }: AppOptions): Promise<FastifyInstance> {
   const passwords = createPasswordHashing({
     concurrency: config.passwordHashConcurrency,
     queue: config.passwordHashQueue,
@@ -127,6 +129,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     logEvent(log, event);
   });
   const clients = createClientCache(store);
+  const dataKeyRing = await openDataKeyRing(store, secretKey);
+  const { secretBox } = dataKeyRing;
   const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
   const { issuer, basePath, lifetimes } = config;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
@@ -307,14 +311,25 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   app.addHook('onClose', () => logoutDelivery.stop());
 
+  database.introduce(introduction(dataKeyRing.knows));
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
     if (kind === undefined || kind === 'keys') void tendKeys();
+    if (kind === 'data-keys') void tendDataKeys();
     if (kind === undefined || kind === 'logout') logoutDelivery.wake();
   });
+  const tendDataKeys = async () => {
+    try {
+      await dataKeyRing.refresh();
+      database.introduce(introduction(dataKeyRing.knows));
+    } catch (error) {
+      if (!closing) logger.error({ err: error }, 'the data keys could not be read');
+    }
+  };
   const tendKeys = async () => {
     try {
+      await tendDataKeys();
       await keyRing.refresh();
       await keyRing.rotateDue({ interval: lifetimes.keyRotationInterval, lead: lifetimes.keyPublicationLead });
     } catch (error) {

@@ -27,7 +27,7 @@ const baseUrl = z
   .string()
   .refine(
     isBaseUrl,
-    'must be an https URL (http only on a loopback host) without a query, a fragment or a trailing slash',
+    'must be an https URL (http only on a loopback host) as browsers write it, with a plain path if any, without a query, a fragment or a trailing slash',
   );
 
 const cidrList = z
@@ -55,14 +55,15 @@ const hostPortList = z
     'must be a comma-separated list of host:port',
   );
 
-const secretKey = z
+/** The form of SECRET_KEY. */
+export const secretKey = z
   .string()
   .refine((text) => /^[A-Za-z0-9_-]+=?$/.test(text) && Buffer.from(text, 'base64url').length === 32, {
     error: 'must be 32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_',
   })
   .refine(
-    (text) => new Set(Buffer.from(text, 'base64url')).size > 8,
-    'is a sample or a guessable value: make a random one',
+    (text) => !isGuessable(Buffer.from(text, 'base64url')),
+    'is a sample or a guessable value: make a random one, by: openssl rand -base64 32 | tr +/ -_',
   );
 
 /** Every setting with its rule and default; `.env.example` lists the same, and a test compares them. */
@@ -207,6 +208,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       'The setting SECRET_KEY is missing: with DATABASE_URL it is required (32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_).',
     );
   }
+  refuseReuse(s);
   const issuer = s.BASE_URL ?? `http://localhost:${s.PORT}`;
   const url = new URL(issuer);
   return Object.freeze({
@@ -271,6 +273,38 @@ function sentence(message: string): string {
   return /^(must|is) /.test(message) ? message : `is wrong (${message})`;
 }
 
+/** Few bytes again and again, a row of numbers, or something that somebody typed (security R111); of random keys it is none in 10^13. */
+function isGuessable(bytes: Buffer): boolean {
+  const steps = new Set(bytes.subarray(1).map((byte, index) => byte - bytes[index]!));
+  return new Set(bytes).size <= 8 || steps.size <= 2 || bytes.every((byte) => byte >= 0x20 && byte < 0x7f);
+}
+
+/**
+ * One secret, one purpose (security R111): what leaks or is guessed as one must not be the other.
+ * @throws ConfigError
+ */
+function refuseReuse(s: z.infer<typeof schema>): void {
+  const databasePassword = s.DATABASE_URL === undefined ? '' : passwordOf(s.DATABASE_URL);
+  const secrets = [
+    ['SECRET_KEY', s.SECRET_KEY?.replace(/=$/, '')],
+    ['ADMIN_PASSWORD', s.ADMIN_PASSWORD?.replace(/=$/, '')],
+    ['DATABASE_URL', databasePassword.replace(/=$/, '') || undefined],
+  ] as const;
+  for (const [index, [name, secret]] of secrets.entries()) {
+    const other = secrets.slice(0, index).find(([, before]) => before !== undefined && before === secret);
+    if (other) throw new ConfigError(`The setting ${name} holds the same secret as ${other[0]}: make another one.`);
+  }
+}
+
+/** The password in an address, if it has one and can be read. */
+function passwordOf(address: string): string {
+  try {
+    return decodeURIComponent(new URL(address).password);
+  } catch {
+    return '';
+  }
+}
+
 function isBaseUrl(text: string): boolean {
   let url: URL;
   try {
@@ -284,6 +318,9 @@ function isBaseUrl(text: string): boolean {
     (url.protocol === 'https:' || (url.protocol === 'http:' && loopback)) &&
     exact &&
     !text.endsWith('/') &&
+    !url.hostname.endsWith('.') &&
+    // routes hang below it, and it stands in cookies: no empty, encoded or hidden part, such as the address of the discovery document
+    /^(\/|(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+)$/.test(url.pathname) &&
     !url.username &&
     !url.password &&
     !/[?#]/.test(text)

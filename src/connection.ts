@@ -1,5 +1,15 @@
 // Opens the database that the settings name, the embedded one included, and finds the secret key that goes with it.
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -14,6 +24,8 @@ export interface Connection {
   options: { connectionString: string } | { host: string; port: number; user: string; database: string; ssl: boolean };
   database: Database;
   secretKey: string;
+  /** Puts another key in the place of the one that is kept in DATA_DIR; undefined where SECRET_KEY is set. */
+  keepSecretKey: ((secretKey: string) => void) | undefined;
   close(): Promise<void>;
 }
 
@@ -25,7 +37,11 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
   if (config.databaseUrl !== undefined) {
     const options = { connectionString: config.databaseUrl };
     const database = openDatabase({ connection: options, poolSize: config.databasePoolSize, onError });
-    return { kind: 'external', options, database, secretKey: config.secretKey!, close: () => database.close() };
+    return {
+      ...{ kind: 'external', options, database },
+      ...{ secretKey: config.secretKey!, keepSecretKey: undefined },
+      close: () => database.close(),
+    };
   }
   const secretKey = config.secretKey ?? keptSecretKey(config.dataDir);
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => logger.info(line) });
@@ -53,6 +69,7 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
     options,
     database,
     secretKey,
+    keepSecretKey: config.secretKey === undefined ? (key) => replaceSecretKey(config.dataDir, key) : undefined,
     async close() {
       closing = true;
       await database.close();
@@ -61,9 +78,22 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
   };
 }
 
+const secretKeyFile = (dataDir: string) => path.join(dataDir, 'secret-key');
+
+/** Puts another key in the place of the one in DATA_DIR, whole or not at all. */
+function replaceSecretKey(dataDir: string, key: string): void {
+  const file = secretKeyFile(dataDir);
+  const draft = `${file}.${process.pid}`;
+  // the folder may be the database's owner's, and so may the file
+  const { uid, gid } = statSync(file);
+  writeFileSync(draft, `${key}\n`, { mode: 0o600, flush: true });
+  chownSync(draft, uid, gid);
+  renameSync(draft, file);
+}
+
 /** The key in DATA_DIR, made on the first start; readable by its owner only. */
 function keptSecretKey(dataDir: string): string {
-  const file = path.join(dataDir, 'secret-key');
+  const file = secretKeyFile(dataDir);
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {

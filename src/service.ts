@@ -7,7 +7,6 @@ import { buildApp } from './app.ts';
 import { type Config, ConfigError } from './config.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
 import { randomSecret } from './crypto/secrets.ts';
-import { createSecretBox } from './crypto/secret-box.ts';
 import { isUniqueViolation } from './database/database.ts';
 import { migrate, MigrationError } from './database/migrations.ts';
 import { openConnection } from './connection.ts';
@@ -47,7 +46,7 @@ export async function startService(config: Config): Promise<Service> {
     });
     if (migrations.length > 0) logger.info({ migrations }, 'the database schema is up to date');
     const store = createStore(database, (event) => logEvent(logger, event));
-    const app = await buildApp({ config, database, secretBox: createSecretBox(connection.secretKey), logger });
+    const app = await buildApp({ config, database, secretKey: connection.secretKey, logger });
     closeApp = () => app.close();
     await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {
       throw listenError(config, error);

@@ -1,10 +1,11 @@
 // The settings: their rules, and that .env.example lists every one with its default.
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ConfigError, loadConfig, settings } from '../src/config.ts';
 
-const secretKey = 'dGhpcyBpcyBub3QgYSByZWFsIHNlY3JldCBrZXkgMTI';
+const secretKey = randomBytes(32).toString('base64url');
 
 test('.env.example lists every setting with its default (decisions section 8)', () => {
   const text = readFileSync(join(import.meta.dirname, '../.env.example'), 'utf8');

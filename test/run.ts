@@ -5,10 +5,12 @@
 //   npm test -- test/endpoints/token    only vitest, with these arguments, on the embedded PostgreSQL
 //
 // With CI=true it installs what is missing, and whatever was left out or skipped is a failure.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 const BLACK_BOX = ['test/endpoints/', 'test/flows/', 'test/repositories/', 'test/spec/'];
 const BROWSER_TESTS = '**/*.browser.test.ts';
@@ -22,23 +24,25 @@ const mayInstall = ci || process.argv.includes('--install');
 const totals = { passed: 0, failed: 0, skipped: 0 };
 /** What went wrong apart from failed tests; each counts as one failure. */
 const problems: string[] = [];
+/** What vitest says of its failures, to be said again at the end, where it is looked for. */
+const explanations: string[] = [];
 const leftOut: string[] = [];
 
 if (vitestArguments.length > 0) {
-  tests('tests as chosen, on the embedded PostgreSQL', 'embedded', vitestArguments);
+  await tests('tests as chosen, on the embedded PostgreSQL', 'embedded', vitestArguments);
 } else {
-  installMissing();
-  if (!step('type check, eslint, prettier', () => run('npm', ['run', '--silent', 'check']))) {
+  await installMissing();
+  if (!(await step('type check, eslint, prettier', () => run('npm', ['run', '--silent', 'check'])))) {
     problems.push('The code check failed: `npm run fix` mends what a tool can.');
   }
-  tests('all tests on the embedded PostgreSQL', 'embedded', []);
+  await tests('all tests on the embedded PostgreSQL', 'embedded', []);
   if (!existsSync(APACHE_MODULE)) {
     leftOut.push('Apache did not run as a relying party: install libapache2-mod-auth-openidc.');
   }
   const postgres = installedPostgres();
   if (postgres) {
     // neither what a browser shows nor what a terminal prints depends on the database's version
-    tests(`black-box tests on PostgreSQL ${postgres.major} (${postgres.bin})`, postgres, [
+    await tests(`black-box tests on PostgreSQL ${postgres.major} (${postgres.bin})`, postgres, [
       ...BLACK_BOX,
       `--exclude=${BROWSER_TESTS}`,
       '--exclude=test/endpoints/cli.test.ts',
@@ -73,10 +77,10 @@ function installedChromium(): string | undefined {
   );
 }
 
-function installMissing(): void {
+async function installMissing(): Promise<void> {
   const apt = existsSync('/usr/bin/apt-get') && process.getuid?.() === 0;
   if (!mayInstall || !apt || (installedPostgres() && installedChromium() && existsSync(APACHE_MODULE))) return;
-  step('install what is missing', () => {
+  await step('install what is missing', () => {
     const options = { DEBIAN_FRONTEND: 'noninteractive' };
     if (!run('apt-get', ['-qq', 'update'], options)) return false;
     const packages: string[] = [];
@@ -95,7 +99,7 @@ function installMissing(): void {
 }
 
 /** Runs vitest once and adds up its figures. */
-function tests(title: string, postgres: Postgres | 'embedded', filters: string[]): void {
+async function tests(title: string, postgres: Postgres | 'embedded', filters: string[]): Promise<void> {
   const chromium = installedChromium();
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const file = join(folder, 'report.json');
@@ -110,8 +114,12 @@ function tests(title: string, postgres: Postgres | 'embedded', filters: string[]
     const remark = 'The browser tests did not run: install chromium, or set CHROMIUM to the path of one.';
     if (!leftOut.includes(remark)) leftOut.push(remark);
   }
-  step(title, () => {
-    const ok = run(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...options, ...filters], environment);
+  await step(title, async () => {
+    const ok = await runAloud(
+      process.execPath,
+      ['node_modules/vitest/vitest.mjs', 'run', ...options, ...filters],
+      environment,
+    );
     const counts = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, number>) : {};
     totals.passed += counts.numPassedTests ?? 0;
     totals.failed += counts.numFailedTests ?? 0;
@@ -123,10 +131,10 @@ function tests(title: string, postgres: Postgres | 'embedded', filters: string[]
   rmSync(folder, { recursive: true });
 }
 
-function step(title: string, work: () => boolean): boolean {
+async function step(title: string, work: () => boolean | Promise<boolean>): Promise<boolean> {
   console.log(`\n== ${title}`);
   const start = performance.now();
-  const ok = work();
+  const ok = await work();
   console.log(`== ${ok ? 'done' : 'FAILED'} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
   return ok;
 }
@@ -143,6 +151,34 @@ function run(
   return status === 0;
 }
 
+/** Runs vitest, and keeps what it says of failures: of tests, of errors that none of them handled, of its own end. */
+async function runAloud(command: string, args: string[], environment: Record<string, string | undefined>) {
+  const colour = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};
+  const child = spawn(command, args, {
+    env: { ...process.env, ...colour, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const [from, to] of [
+    [child.stdout, process.stdout],
+    [child.stderr, process.stderr],
+  ] as const) {
+    from.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      to.write(text);
+    });
+  }
+  const [status] = (await once(child, 'close')) as [number | null];
+  if (status !== 0) {
+    const lines = stripVTControlCharacters(said).split('\n');
+    // vitest draws a rule before its account of what failed
+    const first = lines.findIndex((line) => line.startsWith('⎯⎯⎯'));
+    explanations.push(...(first < 0 ? lines.slice(-40) : lines.slice(first, first + 150)));
+    if (status === null) explanations.push(`It was ended by ${child.signalCode}.`);
+  }
+  return status === 0;
+}
+
 /** What a command prints, or nothing when it is not there. */
 function output(command: string, args: string[]): string {
   return spawnSync(command, args, { encoding: 'utf8' }).stdout?.trim() ?? '';
@@ -155,6 +191,7 @@ function report(): void {
   if (ci) problems.push(...leftOut);
   else if (leftOut.length > 0)
     leftOut.push('As root on Debian or Ubuntu, `npm test -- --install` installs what is missing.');
+  if (explanations.length > 0) console.log(`\n== what failed\n${explanations.join('\n')}`);
   console.log(`\n${[...(ci ? [] : leftOut), ...problems].map((line) => `${line}\n`).join('')}`);
   const failed = totals.failed + problems.length;
   console.log(`${totals.passed} passed, ${failed} failed${totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''}`);

@@ -3,12 +3,13 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import pino from 'pino';
 import type { Config } from '../config.ts';
 import { openConnection } from '../connection.ts';
-import { createSecretBox, type SecretBox } from '../crypto/secret-box.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
 import { migrate } from '../database/migrations.ts';
 import { notFound } from '../oauth/errors.ts';
 import { type Administration, createAdministration } from '../repositories/administration.ts';
 import { createStore, type Store } from '../repositories/index.ts';
 import type { User } from '../repositories/users.ts';
+import { openDataKeyRing } from '../tokens/data-key-ring.ts';
 
 /** The command was called wrongly; the message is one line that says how to call it. */
 export class UsageError extends Error {}
@@ -28,6 +29,9 @@ export interface Context {
   config: Config;
   store: Store;
   secretBox: SecretBox;
+  secretKey: string;
+  /** Puts another key in the place of the one in DATA_DIR; undefined where SECRET_KEY is set. */
+  keepSecretKey: ((secretKey: string) => void) | undefined;
   administration: Administration;
 }
 
@@ -40,10 +44,10 @@ export async function withDatabase<T>(config: Config, work: (context: Context) =
   try {
     await migrate(connection.options);
     const store = createStore(connection.database);
+    const { secretKey, keepSecretKey } = connection;
+    const { secretBox } = await openDataKeyRing(store, secretKey);
     return await work({
-      config,
-      store,
-      secretBox: createSecretBox(connection.secretKey),
+      ...{ config, store, secretBox, secretKey, keepSecretKey },
       administration: createAdministration(store),
     });
   } finally {

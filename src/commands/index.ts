@@ -4,6 +4,7 @@ import type { Command } from './command.ts';
 import { grantCommands } from './grants.ts';
 import { logoutDeliveryCommands } from './logout-deliveries.ts';
 import { operationCommands } from './operations.ts';
+import { secretKeyCommands } from './secret-key.ts';
 import { userCommands } from './users.ts';
 
 export { UsageError } from './command.ts';
@@ -14,4 +15,5 @@ export const commands: Record<string, Command> = {
   ...clientCommands,
   ...logoutDeliveryCommands,
   ...operationCommands,
+  ...secretKeyCommands,
 };

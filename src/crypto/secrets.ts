@@ -1,7 +1,7 @@
 // Random secrets, their digests and their comparison.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** 256 random bits in base64url: client secrets, shared secrets, browser ids. */
+/** 256 random bits in base64url: client secrets, shared secrets, browser ids; nobody chooses one (security R40). */
 export function randomSecret(): string {
   return randomBytes(32).toString('base64url');
 }
@@ -13,7 +13,7 @@ export function randomId(): string {
 }
 
 /**
- * SHA-256 of a 256-bit random secret, separated by purpose, so that no value of one kind ever matches another.
+ * SHA-256 of a 256-bit random secret, separated by purpose, so that no value of one kind ever matches another (security R18, R26, R28).
  * Enough for secrets that cannot be guessed; passwords go through password-hashing.ts.
  */
 export function digest(purpose: string, secret: string): Buffer {

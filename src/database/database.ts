@@ -23,6 +23,8 @@ export interface Database extends Sql {
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** Calls `listener` with each notification on the channel, and with undefined whenever some may have been missed. */
   listen(channel: string, listener: (payload: string | undefined) => void): void;
+  /** Puts words behind the name of the connection that listens, for as long as it does: in pg_stat_activity everybody sees them. */
+  introduce(words: string): void;
   /** How many connections are at work and idle, and how many callers wait for one. */
   connections(): { busy: number; idle: number; waiting: number };
   close(): Promise<void>;
@@ -116,6 +118,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     query: (query, values) => retried(() => run(pool, query, values)),
     transaction: (work) => retried(() => once(work)),
     listen: (channel, handler) => listener.listen(channel, handler),
+    introduce: (words) => listener.introduce(words),
     connections: () => ({
       busy: pool.totalCount - pool.idleCount,
       idle: pool.idleCount,
@@ -161,6 +164,7 @@ function asUnavailable(error: unknown): unknown {
 /** One connection of its own that listens, and comes back by itself. */
 function createListener(options: DatabaseOptions) {
   const handlers = new Map<string, (payload: string | undefined) => void>();
+  let introduction = '';
   let client: pg.Client | undefined;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -168,7 +172,7 @@ function createListener(options: DatabaseOptions) {
   async function connect(): Promise<void> {
     const next = new pg.Client({
       ...options.connection,
-      application_name: 'gatehouse listener',
+      application_name: listenerName(),
       connectionTimeoutMillis: 2_500,
       keepAlive: true,
     });
@@ -190,6 +194,8 @@ function createListener(options: DatabaseOptions) {
     try {
       await next.connect();
       client = next;
+      // the words may have changed meanwhile
+      await name(next);
       for (const channel of handlers.keys()) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
       for (const handler of handlers.values()) handler(undefined);
     } catch (error) {
@@ -197,6 +203,12 @@ function createListener(options: DatabaseOptions) {
       lost();
     }
     if (closed) await next.end().catch(() => undefined);
+  }
+
+  const listenerName = () => `gatehouse listener ${introduction}`.trimEnd();
+
+  async function name(listening: pg.Client | undefined): Promise<void> {
+    await listening?.query(`SELECT set_config('application_name', $1, false)`, [listenerName()]);
   }
 
   function again(): void {
@@ -208,6 +220,12 @@ function createListener(options: DatabaseOptions) {
       handlers.set(channel, handler);
       if (!client && !timer) timer = setTimeout(() => void connect(), 0);
       else void client?.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
+    },
+    introduce(words: string): void {
+      if (words === introduction) return;
+      introduction = words;
+      // what fails on a connection that breaks is done on the next one
+      name(client).catch(() => undefined);
     },
     async close(): Promise<void> {
       closed = true;

@@ -119,7 +119,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     },
     /** The token that a form carries (security requirement R55): bound to browser, session, transaction and action. */
     formToken(request: FastifyRequest, reply: FastifyReply, binding: FormBinding): string {
-      return mac(ensureBrowserId(request, reply), binding);
+      return macs(ensureBrowserId(request, reply), binding)[0]!;
     },
     /**
      * True when a form came from our own page in this browser, for this session, transaction and action.
@@ -132,7 +132,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       const sent = request.headers.origin === 'null' && site === 'same-origin' ? undefined : request.headers.origin;
       if (sent !== undefined && sent !== origin) throw foreignForm();
       const id = browserIdOf(request);
-      return id !== undefined && token !== undefined && equalSecrets(token, mac(id, binding));
+      return id !== undefined && token !== undefined && macs(id, binding).some((mac) => equalSecrets(token, mac));
     },
   };
 
@@ -177,8 +177,9 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     return id;
   }
 
-  function mac(browserId: string, binding: FormBinding): string {
-    return secretBox.mac(
+  /** That of a new form first; a form may have been made before the key changed. */
+  function macs(browserId: string, binding: FormBinding): string[] {
+    return secretBox.macs(
       'form',
       browserId,
       binding.action,

@@ -22,7 +22,7 @@ export function createBrowserState(options: { secretBox: SecretBox; basePath: st
     httpOnly: false,
     path: options.basePath || '/',
   };
-  /** Changes with each sign-in; tells nothing of the session to who reads it. */
+  /** Changes with each sign-in, and once with a new data key; tells nothing of the session to who reads it. */
   const stateOf = (session: Session): string =>
     options.secretBox.mac('browser state', session.sid, String(session.authTime.getTime()));
 

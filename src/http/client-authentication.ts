@@ -123,7 +123,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
   }
 
   async function checkAssertion(client: Client, method: ClientAuthenticationMethod, assertion: string): Promise<void> {
-    const secret = method === 'client_secret_jwt' ? options.tokens.clientSecret(client) : undefined;
+    const secret = method === 'client_secret_jwt' ? await options.tokens.clientSecret(client) : undefined;
     if (method === 'client_secret_jwt' && !secret) throw invalidClient('the secret is not stored as a key');
     try {
       const keys = secret ? { secret } : { jwks: (fresh: boolean) => options.clientKeys(client.metadata, fresh) };

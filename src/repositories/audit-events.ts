@@ -39,6 +39,10 @@ export const auditEventTypes = [
   'logout_token.given_up',
   'keys.rotated',
   'keys.withdrawn',
+  'secret_key.added',
+  'secret_key.retired',
+  'data_key.created',
+  'data_key.retired',
   'registration_token.created',
 ] as const;
 export type AuditEventType = (typeof auditEventTypes)[number];

@@ -49,7 +49,7 @@ const poll = statement(
 const findByVerificationCode = statement(
   'deferred_registrations.find_by_verification_code',
   `SELECT d.client_id, host(d.address) AS address FROM deferred_registrations d JOIN clients c ON c.client_id = d.client_id
-    WHERE d.verification_code_hash = $1 AND d.expires_at > now()
+    WHERE d.verification_code_hash = ANY ($1::bytea[]) AND d.expires_at > now()
       AND c.uncollected AND c.approved_by IS NULL AND c.refused_at IS NULL`,
 );
 const take = statement(
@@ -99,9 +99,14 @@ export function deferredRegistrationsRepository(sql: Sql) {
         }
       );
     },
-    /** The client that waits under a verification code for somebody's decision, and where it came from. */
-    async findByVerificationCode(hash: Buffer): Promise<{ clientId: string; address: string | undefined } | undefined> {
-      const [row] = await sql.query<{ client_id: string; address: string | null }>(findByVerificationCode, [hash]);
+    /**
+     * The client that waits under a verification code for somebody's decision, and where it came from.
+     * @param hashes of the code, by each key that is still good
+     */
+    async findByVerificationCode(
+      hashes: Buffer[],
+    ): Promise<{ clientId: string; address: string | undefined } | undefined> {
+      const [row] = await sql.query<{ client_id: string; address: string | null }>(findByVerificationCode, [hashes]);
       return row && { clientId: row.client_id, address: row.address ?? undefined };
     },
     /** Uses a registration code up; false when it is used, expired or unknown. The client's row is locked before. */

@@ -8,6 +8,7 @@ import { authorizationRequestsRepository } from './authorization-requests.ts';
 import { clientSessionsRepository } from './client-sessions.ts';
 import { clientsRepository } from './clients.ts';
 import { clientSessionHandlesRepository } from './client-session-handles.ts';
+import { dataKeysRepository } from './data-keys.ts';
 import { deferredRegistrationsRepository } from './deferred-registrations.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
@@ -16,6 +17,7 @@ import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
 import { registrationTokensRepository } from './registration-tokens.ts';
 import { revocationRepository } from './revocation.ts';
+import { sealedValuesRepository } from './sealed-values.ts';
 import { sessionsRepository } from './sessions.ts';
 import { signingKeysRepository } from './signing-keys.ts';
 import { userSettingsRepository } from './user-settings.ts';
@@ -31,6 +33,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     clientSessionHandles: clientSessionHandlesRepository(sql),
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
+    dataKeys: dataKeysRepository(sql),
     deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
@@ -39,6 +42,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
     revocation: revocationRepository(sql),
+    sealedValues: sealedValuesRepository(sql),
     sessions: sessionsRepository(sql),
     signingKeys: signingKeysRepository(sql),
     userSettings: userSettingsRepository(sql),

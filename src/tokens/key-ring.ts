@@ -1,8 +1,9 @@
-// The key ring: signing keys made on first start, encrypted at rest, published before use and after retirement.
+// The key ring: signing keys made on first start, encrypted at rest, published before use and after retirement (security R94, R95).
 import { setTimeout as delay } from 'node:timers/promises';
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import { ConfigError } from '../config.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
+import { DatabaseUnavailable } from '../database/database.ts';
 import { conflict, notFound } from '../oauth/errors.ts';
 import type { Actor } from '../repositories/administration.ts';
 import type { AuditEvent } from '../repositories/audit-events.ts';
@@ -84,7 +85,7 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRing
     const offset = found.now.getTime() - Date.now();
     for (const row of found.keys) {
       if (opened.has(row.kid)) continue;
-      const jwk = JSON.parse(openKey(row)) as JWK;
+      const jwk = JSON.parse(await openKey(row)) as JWK;
       opened.set(row.kid, (await importJWK(jwk, row.alg)) as CryptoKey);
     }
     // of two readings at once the first to begin may be the last to end: it would bring a withdrawn key back
@@ -96,15 +97,15 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRing
     for (const kid of opened.keys()) if (!rows.some((row) => row.kid === kid)) opened.delete(kid);
   }
 
-  function openKey(row: SigningKeyRow): string {
+  async function openKey(row: SigningKeyRow): Promise<string> {
     try {
-      return secretBox.open(row.privateKeyEncrypted, place(row.kid)).toString();
+      return (await secretBox.open(row.privateKeyEncrypted, place(row.kid))).toString();
     } catch (error) {
+      // the database's trouble is not the key's
+      if (error instanceof DatabaseUnavailable) throw error;
       throw new ConfigError(
-        'The setting SECRET_KEY is not the one that the keys in this database were encrypted under.',
-        {
-          cause: error,
-        },
+        `The signing key ${row.kid} cannot be decrypted: its row in the database was altered. Restore it from a backup, or delete it.`,
+        { cause: error },
       );
     }
   }

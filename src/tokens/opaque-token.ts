@@ -33,7 +33,7 @@ export function newOpaqueToken(kind: OpaqueTokenKind): OpaqueToken {
   return { token, hash: digest(kind, token) };
 }
 
-/** The digest under which a token of this kind is stored, or undefined when the text cannot be one. */
+/** The digest under which a token of this kind is stored, or undefined when the text cannot be one (security R27, R30). */
 export function opaqueTokenHash(kind: OpaqueTokenKind, text: string): Buffer | undefined {
   return opaqueTokenKind(text) === kind ? digest(kind, text) : undefined;
 }

@@ -32,7 +32,7 @@ export interface RequestObjectOptions {
 export interface SigningClient {
   clientId: string;
   metadata: ClientMetadata;
-  secret: () => Buffer | undefined;
+  secret: () => Promise<Buffer | undefined>;
 }
 
 export type RequestObjects = ReturnType<typeof createRequestObjects>;
@@ -91,16 +91,16 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
     return payload;
   }
 
-  function verifySignature(object: string, alg: string, client: SigningClient): Promise<JWTPayload> {
+  async function verifySignature(object: string, alg: string, client: SigningClient): Promise<JWTPayload> {
     const options = { algorithms: [alg], issuer: client.clientId, audience: issuer, clockTolerance: tolerance };
     if (alg !== 'HS256') return verifyWithKeys(object, (fresh) => clientKeys(client.metadata, fresh), options);
-    const secret = client.secret();
+    const secret = await client.secret();
     if (!secret)
       throw new RequestObjectRefused(
         'invalid_request_object',
         'for HS256 register request_object_signing_alg HS256 and a client_secret',
       );
-    return jwtVerify(object, secret, options).then((verified) => verified.payload);
+    return (await jwtVerify(object, secret, options)).payload;
   }
 
   return {

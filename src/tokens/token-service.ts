@@ -34,7 +34,7 @@ export type TokenService = ReturnType<typeof createTokenService>;
 export function createTokenService(options: TokenServiceOptions) {
   const { issuer, keyRing, secretBox } = options;
 
-  function clientSecret(client: Client): Buffer | undefined {
+  async function clientSecret(client: Client): Promise<Buffer | undefined> {
     return client.secretEncrypted && secretBox.open(client.secretEncrypted, secretPlace(client.clientId));
   }
 
@@ -43,16 +43,16 @@ export function createTokenService(options: TokenServiceOptions) {
     return client && clientSecret(client);
   }
 
-  function responseKey(client: Client, alg: IdTokenSigningAlgorithm): ResponseKey {
+  async function responseKey(client: Client, alg: IdTokenSigningAlgorithm): Promise<ResponseKey> {
     if (alg !== 'HS256') return { alg };
-    const secret = clientSecret(client);
+    const secret = await clientSecret(client);
     if (!secret) throw new Error('a client with HS256 signatures has no stored secret');
     return { alg, secret };
   }
 
   return {
     /** The key of end-session requests, as its text in UTF-8. */
-    sharedSecret: (client: Client): Buffer =>
+    sharedSecret: (client: Client): Promise<Buffer> =>
       secretBox.open(client.sharedSecretEncrypted, sharedSecretPlace(client.clientId)),
     /** The key of client_secret_jwt and HS256; undefined when the secret is stored as a hash only. */
     clientSecret,
@@ -97,7 +97,8 @@ export function createTokenService(options: TokenServiceOptions) {
       // as far as the client is still registered for them
       const registered = claimsOfScopes(splitScope(client.metadata.scope));
       const requested = authorization.requested?.id_token?.filter((claim) => registered.includes(claim)) ?? [];
-      const signed = await mintIdToken(keyRing, responseKey(client, client.metadata.id_token_signed_response_alg), {
+      const key = await responseKey(client, client.metadata.id_token_signed_response_alg);
+      const signed = await mintIdToken(keyRing, key, {
         issuer,
         clientId: client.clientId,
         sub: authorization.subject,
@@ -125,7 +126,7 @@ export function createTokenService(options: TokenServiceOptions) {
       const { metadata, clientId } = client;
       const recipient = await findRecipient(options.clientKeys, metadata, 'userinfo');
       const alg = metadata.userinfo_signed_response_alg;
-      const signed = alg && (await mintUserinfo(keyRing, responseKey(client, alg), issuer, clientId, claims));
+      const signed = alg && (await mintUserinfo(keyRing, await responseKey(client, alg), issuer, clientId, claims));
       if (!recipient) return signed!;
       return signed
         ? encryptFor(recipient, signed, 'jwt')
@@ -134,7 +135,7 @@ export function createTokenService(options: TokenServiceOptions) {
     /** A Logout Token that tells the client of a session's end. @param at the database's time */
     async logoutToken(client: Client, ended: { subject: string; sid: string }, at: Date): Promise<string> {
       const { clientId, metadata } = client;
-      const key = responseKey(client, metadata.id_token_signed_response_alg);
+      const key = await responseKey(client, metadata.id_token_signed_response_alg);
       return mintLogoutToken(keyRing, key, { issuer, clientId, sub: ended.subject, sid: ended.sid, issuedAt: at });
     },
     /** An ID Token of ours, expired or not; undefined for anything else. */

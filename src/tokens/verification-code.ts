@@ -20,9 +20,14 @@ export function readVerificationCode(typed: string): string | undefined {
     : undefined;
 }
 
-/** What is stored of a code: keyed, since so few bits can be tried out. */
+/** What is stored of a code: keyed, since so few bits can be tried out. Its key may change while the code is good. */
 export function verificationCodeHash(secretBox: SecretBox, code: string): Buffer {
   return Buffer.from(secretBox.mac('verification code', code), 'base64url');
+}
+
+/** What may be stored of a code that was typed. */
+export function verificationCodeHashes(secretBox: SecretBox, code: string): Buffer[] {
+  return secretBox.macs('verification code', code).map((mac) => Buffer.from(mac, 'base64url'));
 }
 
 function written(letters: string): string {

@@ -114,6 +114,8 @@ class User {
       ...(uid !== undefined && { uid, gid: uid }),
     });
     children.push(this.child);
+    // one that is killed while it is told a word does not hear it
+    this.child.stdin!.on('error', () => undefined);
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => log.push(...text.trim().split('\n')));
     this.#lines = createInterface(this.child.stdout!)[Symbol.asyncIterator]();
   }

@@ -158,6 +158,15 @@ test.each<Record<string, string>>([
   expect(responseParameters(await ask(agent, { ...parameters, prompt: 'none' }))['code']).toBeDefined();
 });
 
+test('the sign-in page speaks the language that ui_locales prefers, then the one of the browser (OpenID Connect Core 3.1.2.1)', async () => {
+  const asked = await ask(new UserAgent(service), { ui_locales: 'se ar-EG de' });
+  expect(asked.body).toContain('<html lang="ar" dir="rtl">');
+  const german = { 'accept-language': 'de-CH, en;q=0.5' };
+  expect((await new UserAgent(service).get('/login', german)).body).toContain('<html lang="de" dir="ltr">');
+  const discovery = await fetch(`${service.issuer}/.well-known/openid-configuration`);
+  expect(await discovery.json()).toMatchObject({ ui_locales_supported: ['en', 'ar', 'de'] });
+});
+
 test('an id_token_hint of the person who is signed in is met without a page (OpenID Connect Core 3.1.2.1)', async () => {
   const agent = await signedIn(alice);
   const hint = await idToken(await ask(agent, {}));

@@ -4,7 +4,6 @@ import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
-import { createSecretBox } from '../../src/crypto/secret-box.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, eventually, obtainTokens, withoutLimits } from '../helpers/grants.ts';
@@ -98,7 +97,7 @@ describe('the schedule', () => {
     const app = await buildApp({
       config: loadConfig({ DATABASE_URL: service.database.url, SECRET_KEY: service.secretKey }),
       database,
-      secretBox: createSecretBox(service.secretKey),
+      secretKey: service.secretKey,
       logger: pino({ level: 'silent' }),
     });
     try {

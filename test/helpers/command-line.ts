@@ -1,6 +1,8 @@
 // The real command line as a process of its own, on the database of a running test service.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { observe } from './dump-search.ts';
+import { surroundings } from './server-process.ts';
 import type { TestService } from './service.ts';
 
 export interface Finished {
@@ -17,7 +19,7 @@ export async function runCommand(
 ): Promise<Finished> {
   const child = spawn(process.execPath, ['src/cli.ts', ...args], {
     env: {
-      PATH: process.env['PATH'],
+      ...surroundings,
       BASE_URL: service.issuer,
       DATABASE_URL: service.database.url,
       SECRET_KEY: service.secretKey,
@@ -33,5 +35,6 @@ export async function runCommand(
     text(child.stderr),
     new Promise<number | null>((resolve) => child.once('close', resolve)),
   ]);
+  observe(stdout);
   return { code, stdout, stderr };
 }

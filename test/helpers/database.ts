@@ -1,7 +1,9 @@
 // A database of a test file's own, cloned from the migrated template.
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
+import { secretsIn, watchFetch } from './dump-search.ts';
 import { execute, templateDatabase } from './global-setup.ts';
 
 export interface TestDatabase {
@@ -10,10 +12,12 @@ export interface TestDatabase {
   url: string;
   /** Any statement, as an administrator with psql would send it. */
   sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** @throws Error when a secret stands in it that a test received (security R26) */
   drop(): Promise<void>;
 }
 
 export async function createTestDatabase(): Promise<TestDatabase> {
+  watchFetch();
   const server = inject('postgres');
   const database = `test_${randomBytes(6).toString('hex')}`;
   await execute({ ...server, database: 'postgres' }, `CREATE DATABASE ${database} TEMPLATE ${templateDatabase}`);
@@ -27,8 +31,27 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       return (await pool.query<Row>(text, values)).rows;
     },
     async drop() {
-      await pool.end();
-      await execute({ ...server, database: 'postgres' }, `DROP DATABASE ${database} WITH (FORCE)`);
+      try {
+        const found = await secretsIn(pool);
+        if (found.length > 0) throw new Error(`a dump of the database would hold secrets: ${found.join('; ')}`);
+      } finally {
+        await pool.end();
+        await dropDatabase(database);
+      }
     },
   };
+}
+
+/** Drops a database of the tests' server, with whoever is still connected to it. */
+export async function dropDatabase(database: string): Promise<void> {
+  const administration = { ...inject('postgres'), database: 'postgres' };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await execute(administration, `DROP DATABASE ${database} WITH (FORCE)`);
+    } catch (error) {
+      // an autovacuum worker is there: it may be ended by superusers only, and soon goes by itself
+      if ((error as pg.DatabaseError).code !== '42501' || attempt === 100) throw error;
+      await delay(100);
+    }
+  }
 }

@@ -35,7 +35,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide('postgres', server.address);
   return async () => {
     await server.stop();
-    rmSync(folder, { recursive: true, force: true });
+    // the server's last processes may still write while they end
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   };
 }
 

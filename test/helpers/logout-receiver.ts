@@ -23,7 +23,7 @@ export class LogoutReceiver {
   /** Listens, at the same port each time. */
   async start(): Promise<this> {
     this.server = createServer((request, response) => {
-      void text(request).then((body) => {
+      const read = text(request).then((body) => {
         const path = request.url ?? '';
         const form = new URLSearchParams(body);
         const token = form.get('logout_token') ?? '';
@@ -38,6 +38,8 @@ export class LogoutReceiver {
         if (answer === 'hang') this.held.push(response);
         else response.writeHead(answer, answer === 302 ? { location: '/elsewhere' } : {}).end();
       });
+      // a service that is killed breaks its request off: that one was not received
+      read.catch(() => response.destroy());
     });
     await new Promise<void>((resolve) => this.server!.listen(this.port, '127.0.0.1', resolve));
     this.port = (this.server.address() as AddressInfo).port;

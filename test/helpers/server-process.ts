@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { observe, remember } from './dump-search.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const startLimit = 60_000; // milliseconds
@@ -22,6 +23,12 @@ export interface ServerProcess {
   ready(): Promise<void>;
   kill(signal: NodeJS.Signals): void;
 }
+
+/** What a program has in its environment besides its settings; compiled code is kept, for hundreds of starts are tested. */
+export const surroundings = {
+  PATH: process.env['PATH'],
+  NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled'),
+};
 
 /** Every process that is started here, so that none outlives the tests. */
 const children = new Set<ChildProcess>();
@@ -46,9 +53,11 @@ export async function runCommand(
 }
 
 function start(args: string[], settings: Record<string, string>, input = ''): ServerProcess {
+  remember('SECRET_KEY', settings['SECRET_KEY']);
+  remember('password', settings['ADMIN_PASSWORD']);
   const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { PATH: process.env['PATH'], ...settings },
+    env: { ...surroundings, ...settings },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   children.add(child);
@@ -63,6 +72,7 @@ function start(args: string[], settings: Record<string, string>, input = ''): Se
   const exited = once(child, 'close').then(([code, signal]) => {
     children.delete(child);
     printed.push(...stderr.split('\n'));
+    observe(stdout);
     return { code: code as number | null, signal: signal as NodeJS.Signals | null };
   });
   const port = Number(settings['PORT'] ?? 3000);

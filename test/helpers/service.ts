@@ -6,7 +6,6 @@ import { vi } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { createPasswordHashing } from '../../src/crypto/password-hashing.ts';
-import { createSecretBox } from '../../src/crypto/secret-box.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
 import { openDatabase, type Statement } from '../../src/database/database.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
@@ -14,7 +13,9 @@ import { createAdministration } from '../../src/repositories/administration.ts';
 import { createStore, type Store } from '../../src/repositories/index.ts';
 import type { NewUser, User } from '../../src/repositories/users.ts';
 import { newCredentials } from '../../src/tokens/client-credentials.ts';
+import { type DataKeyRing, openDataKeyRing } from '../../src/tokens/data-key-ring.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { remember } from './dump-search.ts';
 
 export interface TestClient {
   clientId: string;
@@ -66,6 +67,7 @@ export async function startTestService(
 ): Promise<TestService> {
   const database = await createTestDatabase();
   const secretKey = randomSecret();
+  remember('SECRET_KEY', secretKey);
   const count = options.instances ?? 1;
   const ports = await freePorts(count);
   const base = (port: number) => `http://${options.host ?? 'localhost'}:${port}${options.basePath ?? ''}`;
@@ -98,7 +100,7 @@ export async function startTestService(
         return opened.query<Row>(sent, values);
       },
     };
-    const app = await buildApp({ config, database: observed, secretBox: createSecretBox(secretKey), logger });
+    const app = await buildApp({ config, database: observed, secretKey, logger });
     await app.listen({ port, host: 'localhost' });
     apps.push(app);
     closers.push(async () => {
@@ -114,6 +116,7 @@ export async function startTestService(
     });
   const opened = openDatabase({ connection: database.connection, poolSize: 4, onError: () => undefined });
   const store = createStore(opened);
+  const ring = await openDataKeyRing(store, secretKey);
   const administration = createAdministration(store);
   const passwords = createPasswordHashing({ concurrency: 2, queue: 0 });
   return {
@@ -127,6 +130,7 @@ export async function startTestService(
     statements,
     async createUser(user = {}) {
       const { password = 'correct horse battery staple', ...rest } = user;
+      remember('password', password);
       const made = await administration.createUser(
         { actor: 'test' },
         { username: `user-${randomId().slice(0, 8)}`, passwordHash: await passwords.hash(password), ...rest },
@@ -139,7 +143,7 @@ export async function startTestService(
         { admin: true },
       );
       const clientId = randomId();
-      const { stored, shown } = newCredentials(createSecretBox(secretKey), clientId, parsed);
+      const { stored, shown } = newCredentials(ring.secretBox, clientId, parsed);
       await administration.createClient(
         { actor: 'test' },
         {
@@ -152,6 +156,9 @@ export async function startTestService(
         },
       );
       const clientSecret = shown.clientSecret ?? '';
+      remember('client_secret', shown.clientSecret);
+      remember('shared_secret', shown.sharedSecret);
+      remember('registration access token', shown.registrationAccessToken);
       return {
         clientId,
         clientSecret,
@@ -164,10 +171,21 @@ export async function startTestService(
     },
     async stop() {
       for (const close of closers) await close();
+      await rememberKeys(ring, store);
       await opened.close();
       await database.drop();
     },
   };
+}
+
+/** The private signing keys and the data keys, which a dump must not hold either. */
+async function rememberKeys(ring: DataKeyRing, store: Store): Promise<void> {
+  await ring.refresh();
+  for (const key of ring.keys) remember('data key', key.root.toString('base64url'));
+  for (const { kid, privateKeyEncrypted } of (await store.signingKeys.list()).keys) {
+    const opened = await ring.secretBox.open(privateKeyEncrypted, `signing_keys.private_key_encrypted.${kid}`);
+    remember('private key', (JSON.parse(opened.toString()) as { d: string }).d);
+  }
 }
 
 /** Ports of the loopback that were free a moment ago. */

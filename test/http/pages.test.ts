@@ -416,17 +416,33 @@ describe('the message catalogue', () => {
     }
   });
 
+  it.each(['de', 'ar'])('has every sentence in %s too, with the same names to fill in', (locale) => {
+    const names = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
+    const translated = translation(locale);
+    // what is the same in every language
+    const shared = ['product', 'page.title', 'account.label'];
+    const wanted = Object.entries(translation('en')).filter(([key]) => !shared.includes(key));
+    expect(Object.entries(translated).map(([key, text]) => [key, names(text)])).toEqual(
+      wanted.map(([key, text]) => [key, names(text)]),
+    );
+    for (const [key, text] of wanted)
+      if (/[a-z]{3} /i.test(text)) expect(translated[key], `${key} is not translated`).not.toBe(text);
+  });
+
   it('falls back to English sentence by sentence, and says which way a language runs', () => {
     const several = createPages({
       basePath: '',
-      catalogues: { de: { 'login.submit': 'Anmelden' }, 'de-AT': { 'login.password': 'Passwort' }, ar: {} },
+      catalogues: { de: { 'login.submit': 'Los' }, 'de-AT': { 'login.password': 'Passwort' }, he: {} },
     });
-    expect(several.availableLocales).toEqual(['en', 'ar', 'de', 'de-AT']);
+    expect(several.availableLocales).toEqual(['en', 'ar', 'de', 'de-AT', 'he']);
     const html = several.render('login', signIn, { locale: 'de-AT' });
     expect(html).toContain('<html lang="de-AT" dir="ltr">');
-    expect(html).toContain('>Anmelden</button>');
+    expect(html).toContain('>Los</button>');
     expect(html).toContain('>Passwort</label>');
-    expect(html).toContain('Forgotten your password?');
+    expect(html).toContain('Kennwort vergessen?');
+    const hebrew = several.render('login', signIn, { locale: 'he' });
+    expect(hebrew).toContain('<html lang="he" dir="rtl">');
+    expect(hebrew).toContain('Forgotten your password?');
     expect(several.render('login', signIn, { locale: 'ar' })).toContain('<html lang="ar" dir="rtl">');
     expect(several.render('login', signIn, { locale: 'xx' })).toContain('<html lang="en" dir="ltr">');
   });
@@ -445,6 +461,11 @@ describe('the message catalogue', () => {
   });
 });
 
+function translation(locale: string): Record<string, string> {
+  const file = join(builtInTemplates, 'messages', `${locale}.json`);
+  return JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>;
+}
+
 describe('an operator', () => {
   it('replaces any single file by one of the same name', () => {
     const templatesDir = operatorFolder({
@@ -457,7 +478,8 @@ describe('an operator', () => {
     const html = own.render('login', signIn, english);
     expect(html).toContain('<p>Ask at the front &lt;desk&gt; & Harbour</p>');
     expect(title(html)).toBe('Sign in to Harbour - Acme ID');
-    expect(own.availableLocales).toEqual(['en', 'nl']);
+    expect(own.availableLocales).toEqual(['en', 'ar', 'de', 'nl']);
+    expect(title(own.render('login', signIn, { locale: 'de' }))).toBe('Bei Harbour anmelden - Acme ID');
     expect(own.render('login', signIn, { locale: 'nl' })).toContain('>Inloggen</button>');
     expect(own.stylesheet.body).toMatch(/:root \{ --accent: #123456; \}$/);
     expect(own.stylesheet.path).not.toBe(pages.stylesheet.path);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { dropDatabase } from '../helpers/database.ts';
 import { execute } from '../helpers/global-setup.ts';
 import { freePort, postmasterOf, type ServerProcess, startServer, stopServers } from '../helpers/server-process.ts';
 import { startTestService } from '../helpers/service.ts';
@@ -36,7 +37,7 @@ async function emptyDatabase(): Promise<{
   const server = inject('postgres');
   const database = `test_${randomBytes(6).toString('hex')}`;
   await execute({ ...server, database: 'postgres' }, `CREATE DATABASE ${database} ENCODING 'UTF8' TEMPLATE template0`);
-  cleanUps.push(() => execute({ ...server, database: 'postgres' }, `DROP DATABASE ${database} WITH (FORCE)`));
+  cleanUps.push(() => dropDatabase(database));
   return {
     url: `postgresql://${server.user}@/${database}?host=${encodeURIComponent(server.host)}&port=${server.port}`,
     async query<R extends pg.QueryResultRow>(sql: string) {

@@ -77,7 +77,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
     const hasKeys = client.metadata.jwks !== undefined || client.metadata.jwks_uri !== undefined;
     try {
       const ending = await verifyEndSessionRequest(jwt, client.clientId, config.issuer, {
-        sharedSecret: tokens.sharedSecret(client),
+        sharedSecret: await tokens.sharedSecret(client),
         jwks: hasKeys ? () => clientKeys(client.metadata, false) : undefined,
       });
       return { client, ending };

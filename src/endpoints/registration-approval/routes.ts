@@ -15,7 +15,7 @@ import { OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { Session } from '../../repositories/sessions.ts';
-import { readVerificationCode, verificationCodeHash } from '../../tokens/verification-code.ts';
+import { readVerificationCode, verificationCodeHashes } from '../../tokens/verification-code.ts';
 import { registrationFacts } from './facts.ts';
 
 const decisionForm = z.object({
@@ -129,7 +129,7 @@ export async function registrationApprovalEndpoint(app: FastifyInstance, options
   }
 
   async function find(code: string): Promise<Waiting | undefined> {
-    const found = await store.deferredRegistrations.findByVerificationCode(verificationCodeHash(secretBox, code));
+    const found = await store.deferredRegistrations.findByVerificationCode(verificationCodeHashes(secretBox, code));
     // as it is stored: the version that is shown is the one that is approved
     const client = found && (await store.clients.find(found.clientId));
     return client && { code, client, address: found.address };

@@ -8,7 +8,7 @@ export interface RequestRules {
   findClient: (clientId: string) => Promise<Client | undefined>;
   /** Throws OAuthError invalid_target. */
   findAudience: (resource: string) => Promise<string[]>;
-  clientSecret: (client: Client) => Buffer | undefined;
+  clientSecret: (client: Client) => Promise<Buffer | undefined>;
   requestObjects: RequestObjects;
   requirePkce: boolean;
   /** Whether every request has to be pushed. */

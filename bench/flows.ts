@@ -1,0 +1,110 @@
+// What people and their clients do under load: signing in, the code flow with a remembered session.
+import { randomUUID } from 'node:crypto';
+import { pkce, UserAgent } from '../test/helpers/user-agent.ts';
+import type { Answer, Ask } from './load.ts';
+
+export const redirectUri = 'https://rp.example.com/callback';
+export const formType = 'application/x-www-form-urlencoded';
+
+export interface Person {
+  username: string;
+  password: string;
+}
+
+export interface Tokens {
+  access_token: string;
+  refresh_token?: string;
+  id_token?: string;
+}
+
+/**
+ * One flow with a remembered session: authorization, redemption with an ID Token, UserInfo.
+ * @param scope values that the client registered, with openid
+ * @throws SessionOver when the person has to sign in again; Error when a step is not answered as it should
+ */
+export function codeFlowOf(web: Record<string, string>, scope = 'openid profile email') {
+  const authorization = basicOf(web);
+  return async (ask: Ask, agent: UserAgent): Promise<Tokens> => {
+    const { code_verifier, ...challenge } = pkce();
+    const parameters = new URLSearchParams({
+      response_type: 'code',
+      scope,
+      client_id: web['client_id']!,
+      redirect_uri: redirectUri,
+      state: 's',
+      nonce: 'n',
+      ...challenge,
+    });
+    const cookie = [...agent.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const headers = { cookie, accept: 'text/html', 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' };
+    const authorized = await ask({ method: 'GET', path: `/authorize?${parameters}`, headers });
+    if (authorized.status === 303) throw new SessionOver('the session is over: sign in again');
+    const code = new URL(expectStatus(authorized, 302).location!).searchParams.get('code');
+    if (code === null) throw new Error(`no code: ${authorized.location}`);
+    const tokens = await tokenRequest(ask, authorization, {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: redirectUri,
+      code_verifier,
+    });
+    if (tokens.id_token === undefined) throw new Error('no ID Token');
+    const bearer = { authorization: `Bearer ${tokens.access_token}` };
+    expectStatus(await ask({ method: 'GET', path: '/user/info', headers: bearer }), 200);
+    return tokens;
+  };
+}
+
+export class SessionOver extends Error {}
+
+/** Asks the token endpoint. @throws Error when it refuses */
+export async function tokenRequest(ask: Ask, authorization: string, form: Record<string, string>): Promise<Tokens> {
+  const answer = await ask({
+    method: 'POST',
+    path: '/token',
+    headers: { authorization, 'content-type': formType },
+    body: new URLSearchParams(form).toString(),
+  });
+  return JSON.parse(expectStatus(answer, 200).body) as Tokens;
+}
+
+/** Makes people by the admin routes. @param basic the credentials of a client that may have the scope admin */
+export async function makeUsers(base: string, basic: string, count: number): Promise<Person[]> {
+  const issued = await fetch(`${base}/token`, {
+    method: 'POST',
+    headers: { authorization: basic },
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
+  });
+  const { access_token } = (await issued.json()) as Tokens;
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const user = { username: `user-${index}`, password: randomUUID() };
+      const made = await fetch(`${base}/admin/api/users`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...user, email: `${user.username}@example.com`, claims: { name: 'Alice Adams' } }),
+      });
+      if (made.status !== 201) throw new Error(`no user: ${await made.text()}`);
+      return user;
+    }),
+  );
+}
+
+/** A browser with a live session for each. */
+export function signInAll(base: string, people: Person[]): Promise<UserAgent[]> {
+  return Promise.all(people.map((person) => signIn(base, person)));
+}
+
+export async function signIn(base: string, person: Person): Promise<UserAgent> {
+  const agent = new UserAgent({ issuer: base });
+  await agent.signIn(person);
+  return agent;
+}
+
+export function basicOf(client: Record<string, string>): string {
+  return `Basic ${Buffer.from(`${client['client_id']}:${client['client_secret']}`).toString('base64')}`;
+}
+
+export function expectStatus(answer: Answer, status: number): Answer {
+  if (answer.status !== status) throw new Error(`answered with ${answer.status}: ${answer.body.slice(0, 300)}`);
+  return answer;
+}

@@ -1,0 +1,146 @@
+// The soak: the highest steady load of a mixed kind for a long time, with short lifetimes; writes docs/soak.md and says whether all levels off.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { command, startService } from './children.ts';
+import { basicOf, makeUsers, redirectUri } from './flows.ts';
+import { startPostgres } from './postgres.ts';
+import { observe, type Sample } from './soak-observer.ts';
+import { Visitor } from './visitor.ts';
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '20' }, postgres: { type: 'string' } },
+});
+const minutes = Number(values.minutes);
+const connections = 24;
+const poolSize = 20;
+/** Seconds, so short that every kind of row comes and goes many times. */
+const lifetimes = {
+  ACCESS_TOKEN_LIFETIME: '60',
+  ID_TOKEN_LIFETIME: '60',
+  REFRESH_TOKEN_LIFETIME: '90',
+  REFRESH_TOKEN_ABSOLUTE_LIFETIME: '120',
+  SESSION_IDLE_LIFETIME: '60',
+  SESSION_LIFETIME: '120',
+  FORM_LIFETIME: '60',
+  PUSHED_REQUEST_LIFETIME: '30',
+  REGISTRATION_WAITING_LIFETIME: '60',
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-soak-'));
+const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+try {
+  await main();
+} finally {
+  for (const stop of stops.reverse()) await stop();
+}
+
+async function main(): Promise<void> {
+  const postgres = await startPostgres(folder, values.postgres ?? process.env['TEST_POSTGRES_BIN']);
+  stops.push(() => postgres.stop());
+  const { host, port, user, database } = postgres.connection;
+  const settings = {
+    DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+    SECRET_KEY: randomBytes(32).toString('base64url'),
+    DATABASE_POOL_SIZE: String(poolSize),
+    ADMIN_PASSWORD: randomUUID(),
+    // one machine calls for all networks
+    LIMIT_SIGN_IN_PER_NETWORK: '0',
+    LIMIT_REGISTRATION_PER_NETWORK: '0',
+    ...lifetimes,
+  };
+  const service = await startService(folder, settings, undefined);
+  stops.push(() => service.stop());
+  const machine = await command(
+    ['client', 'create', '--name', 'Machine', '--grant-type', 'client_credentials', '--scope', 'admin'],
+    settings,
+  );
+  const web = await command(
+    ['client', 'create', '--name', 'Web', '--redirect-uri', redirectUri, '--first-party'],
+    settings,
+  );
+  const people = await makeUsers(service.base, basicOf(machine), connections);
+
+  const observer = await observe(postgres.connection, service.pid, minutes);
+  stops.push(() => observer.stop());
+  const end = performance.now() + minutes * 60_000;
+  await Promise.all(
+    people.map(async (person) => {
+      const visitor = new Visitor(service.base, person, web, machine, observer.answered);
+      while (performance.now() < end) await visitor.visit();
+      visitor.leave();
+    }),
+  );
+  const result = await observer.result();
+  const text = report(result.samples, result.longest, result.heldUp, result.cleanUps);
+  process.stdout.write(text);
+  if (minutes >= 20) writeFileSync(fileURLToPath(new URL('../docs/soak.md', import.meta.url)), text);
+}
+
+function report(
+  samples: Sample[],
+  longest: Record<string, { all: number; cleaning: number }>,
+  heldUp: number,
+  cleanUps: number,
+): string {
+  const part = (from: number, to: number) =>
+    samples.slice(Math.floor(samples.length * from), Math.ceil(samples.length * to));
+  const mean = (some: Sample[], of: (sample: Sample) => number) =>
+    some.reduce((sum, sample) => sum + of(sample), 0) / some.length;
+  const [second, last] = [part(0.25, 0.5), part(0.75, 1)];
+  const level = (of: (sample: Sample) => number) => mean(last, of) / mean(second, of);
+  const ratio = (of: (sample: Sample) => number) => level(of).toFixed(2);
+  const tables = Object.keys(samples.at(-1)!.rows).sort();
+  const lines = [
+    '# The soak',
+    '',
+    `\`node bench/soak.ts\`: ${minutes} minutes of the highest steady load that ${connections} people with a browser each and their clients can ask for,`,
+    `one process of the service with a pool of ${poolSize}, PostgreSQL with its durability untouched, load, service and database on`,
+    `${availableParallelism()} cores, Node ${process.versions.node}. Lifetimes are short (access tokens 60 s, refresh tokens 90 s, sessions 60 s idle and 120 s at most, forms and`,
+    'unapproved registrations 60 s), so that rows of every kind come and go: sign-ins, code flows with refreshes, introspections, tokens of machines,',
+    'revocations, sign-in pages that are left, registrations that nobody approves.',
+    '',
+    `**Level**: the mean of the last quarter over that of the second quarter. Resident memory ${ratio((s) => s.rss)}, connections ${ratio((s) => s.connections)}, `,
+    `rows but for the audit trail's ${ratio((s) => s.live)}, their bytes on disk ${ratio((s) => s.bytes)}, requests a second ${ratio((s) => s.rate)}.`,
+    'The audit trail is kept for good, and grows with what happens.',
+    '',
+    `**Clean-up**: ${cleanUps} looks of the sampler (ten a second) found it at work; ${heldUp} of them found a request that waited for it.`,
+    '',
+    '| Operation | longest, ms | longest while the clean-up worked, ms |',
+    '|---|---|---|',
+    ...Object.entries(longest)
+      .sort(([a], [b]) => a.localeCompare(b))
+      .map(([path, { all, cleaning }]) => `| \`${path}\` | ${all.toFixed(0)} | ${cleaning.toFixed(0)} |`),
+    '',
+    '## Minute by minute',
+    '',
+    '| Minute | requests/s | p99, ms | longest, ms | memory, MB | connections | rows | rows on disk, MB | audit rows |',
+    '|---|---|---|---|---|---|---|---|---|',
+    ...samples.map((s) =>
+      [
+        s.minute.toFixed(1),
+        s.rate.toFixed(0),
+        s.p99.toFixed(1),
+        s.longest.toFixed(0),
+        (s.rss / 1e6).toFixed(0),
+        s.connections,
+        s.live,
+        (s.bytes / 1e6).toFixed(1),
+        s.audit,
+      ]
+        .join(' | ')
+        .replace(/^.*$/, '| $& |'),
+    ),
+    '',
+    '## Rows at the end of the second and of the last quarter',
+    '',
+    '| Table | second quarter | last quarter |',
+    '|---|---|---|',
+    ...tables.map((table) => `| \`${table}\` | ${second.at(-1)!.rows[table] ?? 0} | ${last.at(-1)!.rows[table]} |`),
+    '',
+  ];
+  return lines.join('\n');
+}

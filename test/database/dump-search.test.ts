@@ -1,0 +1,89 @@
+// The search of a dump for secrets, which every test database goes through before it is dropped: it finds what is planted, in each encoding.
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sealWith } from '../../src/crypto/secret-box.ts';
+import { newDataKey } from '../../src/crypto/data-key.ts';
+import { randomSecret } from '../../src/crypto/secrets.ts';
+import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
+import { observe, remember, secretsIn } from '../helpers/dump-search.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database?.drop());
+
+/** What the search says of a database that holds this one value more. */
+async function searched(type: string, value: unknown): Promise<string[]> {
+  await database.sql(`CREATE TABLE "Planted" (id int, "a column" ${type})`);
+  await database.sql('INSERT INTO "Planted" VALUES (1, $1)', [value]);
+  try {
+    return await secretsIn({ query: async (text: string) => ({ rows: await database.sql(text) }) } as never);
+  } finally {
+    await database.sql('DROP TABLE "Planted"');
+  }
+}
+
+const token = newOpaqueToken('access_token').token;
+const secret = randomSecret();
+const random = token.slice(5, 48);
+const bytes = (text: string) => Buffer.from(text, 'base64url');
+
+test.each<[string, string, (planted: string) => unknown]>([
+  ['as text', 'text', (planted) => planted],
+  ['within text', 'text', (planted) => `token=${planted}, and more`],
+  ['in jsonb', 'jsonb', (planted) => ({ deep: [{ value: planted }] })],
+  ['as bytes', 'bytea', (planted) => Buffer.from(planted)],
+  ['within bytes', 'bytea', (planted) => Buffer.from(`\u0001\u0002${planted}\u0003`)],
+  ['in hexadecimal', 'text', (planted) => Buffer.from(planted).toString('hex')],
+  ['in capital hexadecimal', 'text', (planted) => Buffer.from(planted).toString('hex').toUpperCase()],
+  ['in base64', 'text', (planted) => Buffer.from(planted).toString('base64')],
+  ['in base64url', 'text', (planted) => Buffer.from(planted).toString('base64url')],
+  ['in base64 with what stands before it', 'text', (planted) => Buffer.from(`id:${planted}`).toString('base64')],
+  ['in base64 with one character before it', 'text', (planted) => Buffer.from(`:${planted}:`).toString('base64')],
+  ['in base64 within bytes', 'bytea', (planted) => Buffer.from(Buffer.from(planted).toString('base64'))],
+  ['in an array', 'text[]', (planted) => ['x', planted]],
+])(
+  'a token and a secret %s are found, with table and column and without their value (security R26)',
+  async (_how, type, plant) => {
+    remember('access token', token);
+    remember('client_secret', secret);
+    for (const [kind, planted] of [
+      ['access token', token],
+      ['client_secret', secret],
+    ] as const)
+      expect(await searched(type, plant(planted))).toEqual([`public."Planted"."a column": ${kind}`]);
+  },
+);
+
+test.each<[string, string, unknown]>([
+  ['random part', 'text', random],
+  ['random bytes', 'bytea', bytes(random)],
+  ['random bytes in hexadecimal', 'text', bytes(random).toString('hex')],
+  ['random bytes in base64', 'text', bytes(random).toString('base64')],
+])('a token’s %s alone is found (security R26)', async (_what, type, planted) => {
+  remember('access token', token);
+  expect(await searched(type, planted)).toEqual([`public."Planted"."a column": access token`]);
+});
+
+test('a digest and an encrypted value are none (security R26)', async () => {
+  remember('client_secret', secret);
+  expect(await searched('bytea', createHash('sha256').update(secret).digest())).toEqual([]);
+  expect(await searched('bytea', sealWith(newDataKey(1), secret, 'clients.x'))).toEqual([]);
+});
+
+test('what answers, pages, cookies and commands bring is recognised (security R26)', async () => {
+  const made = (['authorization_code', 'session', 'refresh_token', 'initial_access_token'] as const).map(
+    (kind) => newOpaqueToken(kind).token,
+  );
+  const secrets = Array.from({ length: 4 }, randomSecret);
+  observe(`https://rp.example.com/callback?code=${made[0]}&state=x`);
+  observe(`JSESSIONOPENID=${made[1]}; Path=/`);
+  observe(JSON.stringify({ refresh_token: made[2], client_secret: secrets[0], shared_secret: secrets[1] }));
+  observe(`${made[3]}\n\nSend it as: Authorization: Bearer TOKEN`);
+  observe(`GATEHOUSE_BROWSER=${secrets[2]}; Path=/`);
+  observe(`<input type="hidden" name="csrf" value="${secrets[3]}">`);
+  observe(JSON.stringify({ verification_code: 'ZZZZ-XXXX' }, null, 2));
+  for (const planted of [...made, ...secrets, 'ZZZZXXXX']) expect(await searched('text', planted)).toHaveLength(1);
+});

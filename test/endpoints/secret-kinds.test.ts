@@ -1,0 +1,153 @@
+// Every kind of secret at every door: each opens its own and no other, in whatever disguise, and none is what a client chose.
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tokenPrefixes } from '../../src/tokens/opaque-token.ts';
+import { adminToken, call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+import { everyScope, form, wholeClient } from '../spec/kit.ts';
+
+type Kind = keyof typeof tokenPrefixes;
+const kinds = Object.keys(tokenPrefixes) as Kind[];
+const redirect_uris = ['https://rp.example.com/callback'];
+
+let service: TestService;
+let client: TestClient;
+let admin: string;
+let secrets: Record<Kind, string>;
+/** Of the person who signed in. */
+let agent: UserAgent;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  client = await service.createClient(wholeClient);
+  admin = await adminToken(service);
+  const user = await service.createUser();
+  agent = new UserAgent(service);
+  const scope = { scope: everyScope };
+  const { body } = await redeem(service.issuer, client, await obtainCode(service, client, user, scope, agent));
+  const { body: initial } = await call(`${service.issuer}/admin/api/registration-tokens`, { token: admin, body: {} });
+  const { body: deferred } = await call(`${service.issuer}/register`, {
+    body: { redirect_uris, registration_mode: ['approval'] },
+  });
+  const pushed = await form(
+    `${service.issuer}/par`,
+    { client_id: client.clientId, redirect_uri: client.redirectUri, response_type: 'code', scope: 'openid' },
+    { authorization: client.basic },
+  );
+  secrets = {
+    authorization_code: await obtainCode(service, client, user, scope, agent),
+    access_token: body['access_token'] as string,
+    client_session_handle: body['client_session_handle'] as string,
+    refresh_token: body['refresh_token'] as string,
+    registration_access_token: client.registrationAccessToken,
+    initial_access_token: initial['initial_access_token'] as string,
+    registration_code: deferred['registration_code'] as string,
+    session: agent.cookies.get('JSESSIONOPENID')!,
+    pushed_authorization_request: (pushed.body['request_uri'] as string).split(':').at(-1)!,
+  };
+});
+afterAll(() => service?.stop());
+
+const status = async (answer: Promise<{ status: number }>) => (await answer).status;
+
+/** The door of each kind, and whether it opens. */
+const doors: Record<Kind, (secret: string) => Promise<boolean>> = {
+  access_token: async (token) => (await status(call(`${service.issuer}/user/info`, { token }))) === 200,
+  client_session_handle: async (token) => (await status(call(`${service.issuer}/user/me/info`, { token }))) === 200,
+  registration_access_token: async (token) =>
+    (await status(call(`${service.issuer}/register/${client.clientId}`, { token }))) === 200,
+  initial_access_token: async (token) =>
+    (await call(`${service.issuer}/register`, { token, body: { redirect_uris } })).body['status'] === 'enabled',
+  session: async (cookie) => {
+    const other = new UserAgent(service);
+    other.cookies.set('JSESSIONOPENID', cookie);
+    return (await other.get('/account')).status === 200;
+  },
+  pushed_authorization_request: async (reference) => {
+    const request_uri = `urn:ietf:params:oauth:request_uri:${reference}`;
+    const parameters = new URLSearchParams({ client_id: client.clientId, request_uri });
+    const { location } = await agent.follow(await agent.get(`/authorize?${parameters.toString()}`));
+    return location?.includes('code=') ?? false;
+  },
+  registration_code: async (code) =>
+    (await call(`${service.issuer}/register`, { body: { registration_code: code } })).status === 202,
+  refresh_token: async (token) =>
+    (await status(tokenRequest(service.issuer, client, { grant_type: 'refresh_token', refresh_token: token }))) === 200,
+  authorization_code: async (code) =>
+    (await status(
+      tokenRequest(service.issuer, client, {
+        ...{ grant_type: 'authorization_code', code, redirect_uri: client.redirectUri },
+      }),
+    )) === 200,
+};
+/** The user operations take an authorization by any of its names (decisions section 5); who is registered repeats its registration (section 2). */
+const alsoOpen: Partial<Record<Kind, Kind[]>> = {
+  client_session_handle: ['access_token', 'authorization_code'],
+  initial_access_token: ['registration_access_token'],
+};
+
+/** The same random part as another kind, with the checksum that is due. */
+function disguised(secret: string, kind: Kind, change: (random: string) => string = (random) => random): string {
+  const body = tokenPrefixes[kind] + change(secret.slice(5, 48));
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32BE(crc32(body));
+  return body + checksum.toString('base64url');
+}
+
+test.each(kinds)(
+  'where %s is asked for, no other kind opens, as it is or with the right prefix and checksum (security R18, R30)',
+  async (door) => {
+    for (const kind of kinds.filter((each) => each !== door)) {
+      if (!alsoOpen[door]?.includes(kind)) expect(await doors[door](secrets[kind]), kind).toBe(false);
+      expect(await doors[door](disguised(secrets[kind], door)), `${kind} in disguise`).toBe(false);
+    }
+  },
+);
+
+test.each(kinds)(
+  'a %s with a character less, more or in the other case is unknown, and then the right one is good (security R27)',
+  async (kind) => {
+    const right = secrets[kind];
+    const flip = (random: string) =>
+      random.replace(/[A-Za-z]/, (letter) => (/[a-z]/.test(letter) ? letter.toUpperCase() : letter.toLowerCase()));
+    const wrong = [right.slice(0, -1), right.slice(1), `${right}A`, right.toUpperCase(), disguised(right, kind, flip)];
+    for (const random of [flip, (text: string) => text.slice(1), (text: string) => `A${text}`])
+      wrong.push(disguised(right, kind, random));
+    for (const secret of wrong) expect(await doors[kind](secret)).toBe(false);
+    expect(await doors[kind](right)).toBe(true);
+  },
+);
+
+test('a client secret is stored as a fast digest of its own purpose (security R28)', async () => {
+  const [row] = await service.database.sql<{ stored: Buffer }>(
+    'SELECT client_secret_hash AS stored FROM clients WHERE client_id = $1',
+    [client.clientId],
+  );
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+  expect(row!.stored.toString('hex')).toBe(sha256(`client_secret\0${client.clientSecret}`));
+  // so that the digest of one kind is never that of another
+  expect(row!.stored.toString('hex')).not.toBe(sha256(client.clientSecret));
+});
+
+test('no secret is what a client or an administrator chose, and each is shown once (security R40)', async () => {
+  const chosen = Object.fromEntries(
+    ['client_secret', 'shared_secret', 'registration_access_token'].map((name) => [name, 'a'.repeat(43)]),
+  );
+  const { status, body } = await call(`${service.issuer}/register`, { body: { redirect_uris, ...chosen } });
+  expect(status).toBe(201);
+  const made = ['client_secret', 'shared_secret', 'registration_access_token'].map((name) => body[name] as string);
+  expect(new Set([...made, 'a'.repeat(43)]).size).toBe(4);
+  for (const secret of made) expect(secret.length).toBeGreaterThanOrEqual(43);
+  const address = body['registration_client_uri'] as string;
+  const token = body['registration_access_token'] as string;
+  const shown = JSON.stringify((await call(address, { token })).body);
+  // the registration token is what was presented (RFC 7592 3)
+  for (const secret of made.slice(0, 2)) expect(shown).not.toContain(secret);
+  const change = { client_id: body['client_id'], redirect_uris, client_secret: 'a'.repeat(43) };
+  expect((await call(address, { method: 'PUT', token, body: change })).status).toBe(400);
+  const byAdministrator = await call(`${service.issuer}/admin/api/clients`, {
+    ...{ token: admin, body: { redirect_uris, client_name: 'Chosen', ...chosen } },
+  });
+  expect(Object.values(byAdministrator.body)).not.toContain('a'.repeat(43));
+});

@@ -1,0 +1,140 @@
+// Every secret that the tests of this worker received, and the search of a whole database for each of them in every usual encoding (security R26).
+import type pg from 'pg';
+
+/** What is recognised wherever it stands: opaque tokens by their form, the others by the name before them. */
+const tokens = /gh(?:ac|at|ch|rt|ra|ia|rc|se|pr)_[A-Za-z0-9_-]{49}/g;
+const named =
+  /"(client_secret|shared_secret|secret_key|verification_code)": ?"([^"]+)"|(GATEHOUSE_BROWSER|transaction)=([A-Za-z0-9_-]{43})|name="(csrf)"[^>]* value="([^"]+)"/g;
+const kinds: Record<string, string> = {
+  ...{ ghac_: 'authorization code', ghat_: 'access token', ghch_: 'client session handle', ghrt_: 'refresh token' },
+  ...{ ghra_: 'registration access token', ghia_: 'initial access token', ghrc_: 'registration code' },
+  ...{ ghse_: 'session cookie', ghpr_: 'pushed authorization request' },
+};
+
+const prefixLength = 8;
+const seen = new Set<string>();
+/** By their first characters: what the search looks for, and what it is. */
+const needles = new Map<string, { needle: string; kind: string }[]>();
+
+/** Keeps a secret for the search; what is shorter than a verification code would be found by chance. */
+export function remember(kind: string, secret: string | undefined): void {
+  if (secret === undefined || secret.length < prefixLength || seen.has(secret)) return;
+  seen.add(secret);
+  for (const needle of encodings(secret)) {
+    const prefix = needle.slice(0, prefixLength);
+    const list = needles.get(prefix);
+    if (list) list.push({ needle, kind });
+    else needles.set(prefix, [{ needle, kind }]);
+  }
+}
+
+/** Keeps the secrets that stand in a text: an answer's body, its cookies or where it leads, or what a command printed. */
+export function observe(text: string): void {
+  for (const [token] of text.matchAll(tokens)) remember(kinds[token.slice(0, 5)]!, token);
+  for (const match of text.matchAll(named)) {
+    const [name, value] = match.slice(1).filter((part) => part !== undefined);
+    remember(name!, value);
+  }
+}
+
+/** How many secrets are looked for. */
+export const secretsSeen = (): number => seen.size;
+
+/** As text and as bytes, the random part alone too: each as it is, in hexadecimal, in both base64 alphabets and percent-encoded. */
+export function encodings(secret: string): Set<string> {
+  const texts = [secret];
+  // prefix and checksum of an opaque token, the hyphen of a verification code
+  if (kinds[secret.slice(0, 5)]) texts.push(secret.slice(5, 48));
+  if (/^[A-Z]{4}-[A-Z]{4}$/.test(secret)) texts.push(secret.replace('-', ''));
+  const bytes = texts.map((text) => Buffer.from(text));
+  for (const text of texts) if (/^[A-Za-z0-9_-]{43}$/.test(text)) bytes.push(Buffer.from(text, 'base64url'));
+  const found = new Set<string>();
+  for (const each of bytes) {
+    found.add(each.toString('latin1'));
+    found.add(each.toString('hex'));
+    found.add(each.toString('hex').toUpperCase());
+    // within a longer text it may begin at any of three places; the characters that its neighbours share are left out
+    for (const shift of [0, 1, 2]) {
+      const shifted = Buffer.concat([Buffer.alloc(shift), each]).toString('base64');
+      const own = shifted.slice(shift === 0 ? 0 : shift + 1, Math.floor(((each.length + shift) * 8) / 6));
+      found.add(own);
+      found.add(own.replaceAll('+', '-').replaceAll('/', '_'));
+    }
+  }
+  for (const text of texts) found.add(encodeURIComponent(text));
+  for (const each of found) if (each.length < prefixLength) found.delete(each);
+  return found;
+}
+
+/** Where in the database a secret stands, as "table.column: kind"; never the secret. */
+export async function secretsIn(database: Pick<pg.Pool, 'query'>): Promise<string[]> {
+  const { rows: columns } = await database.query<{ table: string; column: string }>(
+    `SELECT format('%I.%I', table_schema, table_name) AS table, quote_ident(column_name) AS column
+       FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+      WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'`,
+  );
+  const found = new Set<string>();
+  const tables = [...new Set(columns.map((column) => column.table))];
+  for (const [index, table] of (await textsOf(database, tables)).entries()) {
+    if (search(table).length === 0) continue;
+    const own = columns.filter((column) => column.table === tables[index]);
+    const texts = await textsOf(
+      database,
+      own.map((column) => column.table),
+      own.map((column) => `t.${column.column}`),
+    );
+    for (const [place, text] of texts.entries())
+      for (const kind of search(text)) found.add(`${own[place]!.table}.${own[place]!.column}: ${kind}`);
+  }
+  return [...found].sort();
+}
+
+/** Each of these tables, or of their columns, as one text. */
+async function textsOf(database: Pick<pg.Pool, 'query'>, tables: string[], columns: string[] = []): Promise<string[]> {
+  const texts = tables.map(
+    (table, index) => `(SELECT string_agg((${columns[index] ?? 't'})::text, E'\\n') FROM ${table} t)`,
+  );
+  const { rows } = await database.query<{ text: string | null }>(`SELECT unnest(ARRAY[${texts.join(', ')}]) AS text`);
+  return rows.map((row) => row.text ?? '');
+}
+
+/** The kinds of the secrets in a text, in the bytes that stand in it in hexadecimal, and in the texts that stand in those. */
+export function search(text: string): string[] {
+  const bytes = (from: string) =>
+    [...from.matchAll(/[0-9a-f]{16,}/gi)].map(([hex]) => Buffer.from(hex, 'hex').toString('latin1')).join('\n');
+  const inner = bytes(text);
+  const haystack = `${text}\n${inner}`;
+  const found = new Set<string>();
+  for (let place = 0; place + prefixLength <= haystack.length; place++)
+    for (const { needle, kind } of needles.get(haystack.slice(place, place + prefixLength)) ?? [])
+      if (!found.has(kind) && haystack.startsWith(needle, place)) found.add(kind);
+  return [...found];
+}
+
+const watched = Symbol.for('gatehouse.dump-search');
+
+/** Sees from now on what every answer to fetch() brings to this process. */
+export function watchFetch(): void {
+  const global = globalThis as typeof globalThis & { [watched]?: true };
+  if (global[watched]) return;
+  global[watched] = true;
+  const { fetch } = global;
+  global.fetch = async (...request) => {
+    const response = await fetch(...request);
+    for (const cookie of response.headers.getSetCookie()) observe(cookie);
+    observe(response.headers.get('location') ?? '');
+    return response;
+  };
+  const answer = Response.prototype as unknown as { text(): Promise<string>; json(): Promise<unknown> };
+  const { text, json } = answer;
+  answer.text = async function () {
+    const body = await text.call(this);
+    observe(body);
+    return body;
+  };
+  answer.json = async function () {
+    const body = await json.call(this);
+    observe(JSON.stringify(body));
+    return body;
+  };
+}

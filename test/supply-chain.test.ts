@@ -1,0 +1,93 @@
+// What the service is installed with: pinned, without scripts that nobody named, old enough, under licences that are allowed (security R112).
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { verdict } from '../scripts/audit.ts';
+import { allowed, allowedInDevelopment, licences, lockedPackages } from '../scripts/licences.ts';
+
+const root = join(import.meta.dirname, '..');
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+const manifest = JSON.parse(read('package.json')) as Record<string, unknown> & {
+  allowScripts: Record<string, boolean>;
+};
+const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string, Record<string, unknown>> };
+const packages = lockedPackages();
+const versionOf = (name: string) => packages.filter((each) => each.name === name).map((each) => each.version);
+
+test('every package is pinned to one version and one content, and the lock file is what package.json says (security R112)', () => {
+  for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies']) {
+    const named = manifest[kind] as Record<string, string>;
+    expect(lock.packages['']![kind]).toEqual(named);
+    for (const [name, version] of Object.entries(named)) {
+      expect(version, name).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+      expect(lock.packages[`node_modules/${name}`]!['version'], name).toBe(version);
+    }
+  }
+  for (const { name, integrity } of packages) expect(integrity, name).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
+});
+
+test('builds install by the lock file alone (security R112)', () => {
+  const workflows = readdirSync(join(root, '.github/workflows')).map((file) => `.github/workflows/${file}`);
+  for (const file of ['.ci/run', 'Dockerfile', ...workflows]) {
+    const installs = read(file).match(/\bnpm (ci|i|in|install|add|update|exec)\b.*|\bnpx\b.*/g) ?? [];
+    for (const line of installs) expect(line, file).toMatch(/^npm ci\b/);
+  }
+  expect(read('.ci/run')).toContain('npm ci');
+});
+
+test('no package runs a script when it is installed but those that are named, and none is younger than a week (security R112)', () => {
+  const named = Object.entries(manifest.allowScripts).flatMap(([name, may]) => (may ? [name] : []));
+  expect(
+    packages
+      .filter((each) => each.installs)
+      .map((each) => each.name)
+      .sort(),
+  ).toEqual(named.sort());
+  const settings = read('.npmrc').split('\n');
+  expect(settings).toEqual(
+    expect.arrayContaining(['strict-allow-scripts=true', 'min-release-age=7', 'save-exact=true']),
+  );
+});
+
+test.each([
+  ['fastify', '5.12.2'],
+  ['node', '24.0.0'],
+  ['jose', '4.15.5'],
+])('%s is not below its floor, %s (security R112)', (name, floor) => {
+  const number = (version: string) => version.split('.').reduce((sum, part) => sum * 10_000 + Number(part), 0);
+  expect(versionOf(name).length).toBeGreaterThan(0);
+  for (const version of versionOf(name)) expect(number(version), version).toBeGreaterThanOrEqual(number(floor));
+  expect(read('Dockerfile')).toMatch(/^ARG BASE=node:24-/m);
+});
+
+test('the page of licences is what the lock file says: node scripts/licences.ts writes it (security R112)', () => {
+  expect(read('docs/licences.md')).toBe(licences());
+});
+
+test('no package has a licence that is not allowed where it is used (security R112)', () => {
+  const refused = packages.filter(
+    ({ use, licence }) => !(use === 'development' ? allowedInDevelopment : allowed).includes(licence),
+  );
+  expect(refused.map(({ name, licence }) => `${name}: ${licence}`)).toEqual([]);
+});
+
+test.each<[string, string, number, RegExp]>([
+  ['a clean report', '{"vulnerabilities":{},"metadata":{"dependencies":{"total":331}}}', 0, /331 packages/],
+  [
+    'an advisory',
+    '{"vulnerabilities":{"left":{"severity":"high","range":"<2"}},"metadata":{"dependencies":{"total":1}}}',
+    1,
+    /^high: left <2$/,
+  ],
+  [
+    'a refusal of the registry',
+    '{"message":"405 Method Not Allowed - POST https://registry.example/"}',
+    2,
+    /^NOT CHECKED/,
+  ],
+  ['an error', '{"error":{"code":"ENOTFOUND","summary":"request failed"}}', 2, /^NOT CHECKED.*request failed/],
+  ['half a report', '{"vulnerabilities":{}}', 2, /^NOT CHECKED/],
+  ['no answer', '', 2, /^NOT CHECKED/],
+])('for %s the audit says so, and only a clean report is clean (security R112)', (_what, answer, code, text) => {
+  expect(verdict(answer)).toEqual({ code, text: expect.stringMatching(text) as string });
+});
