@@ -121,7 +121,7 @@ export function usersRepository(sql: Sql) {
     find: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(find, [sub])),
     /** Finds and locks the row until the transaction ends. */
     lock: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(lock, [sub])),
-    /** By user name or email, however it is spelled. */
+    /** By user name or email, however it is spelled (security R61). */
     findByLogin: (login: string): Promise<User | undefined> => one(sql.query<UserRow>(findByLogin, [login])),
     findByUsername: (username: string): Promise<User | undefined> =>
       one(sql.query<UserRow>(findByUsername, [username])),

@@ -49,7 +49,7 @@ test('of parallel guesses no more than the limit reach the password (security R6
   expect(row!.count).toBe(17);
 });
 
-test('registrations of one network are limited, and another network is free (decisions section 7, security R49)', async () => {
+test('registrations of one network are limited, and another network is free (decisions section 7, security R49, F15)', async () => {
   const register = (address: string, instance: number) =>
     fetch(`${service.instances[instance]}/register`, {
       method: 'POST',

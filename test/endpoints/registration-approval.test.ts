@@ -327,7 +327,7 @@ describe('without waiting', () => {
     }
   });
 
-  test('past LIMIT_REGISTRATIONS_WAITING a registration is put off, one with an initial access token is not (security R49)', async () => {
+  test('past LIMIT_REGISTRATIONS_WAITING a registration is put off, one with an initial access token is not (security R49, F15)', async () => {
     const other = await startTestService({ environment: { LIMIT_REGISTRATIONS_WAITING: '2' } });
     try {
       for (let count = 0; count < 2; count++) await register({}, {}, other);
