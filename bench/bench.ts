@@ -52,6 +52,8 @@ async function main(): Promise<void> {
     SECRET_KEY: randomBytes(32).toString('base64url'),
     DATABASE_POOL_SIZE: String(poolSize),
     ADMIN_PASSWORD: randomUUID(),
+    // a few browsers stand for all
+    LIMIT_CODES_PER_SESSION: '0',
   };
   const service = await startService(folder, settings, values.profile);
   stops.push(() => service.stop());

@@ -67,9 +67,11 @@ const errors: Record<ErrorCode, string> = {
   unsupported_response_type: 'The client did not register this response type (RFC 6749)',
   server_error: 'Something went wrong in the service; the reference in the sentence is in its log (RFC 6749)',
   temporarily_unavailable:
-    'The database does not answer, or a limit is reached: come back after `Retry-After` (RFC 6749)',
+    'The database does not answer, or a limit is reached: come back after `Retry-After`, a client without a page after a minute (RFC 6749)',
   invalid_token: 'The token is unknown, expired, revoked or malformed (RFC 6750)',
   insufficient_scope: 'The token is good, but lacks the scope that this needs (RFC 6750)',
+  insufficient_user_authentication:
+    'A person’s token is good, but the sign-in is too old for this: ask again with `max_age` (RFC 9470)',
   interaction_required: '`prompt=none`, but a page would have to be shown (OpenID Connect Core)',
   login_required: '`prompt=none`, but nobody is signed in (OpenID Connect Core)',
   consent_required: '`prompt=none`, but consent would have to be asked (OpenID Connect Core)',
@@ -125,7 +127,8 @@ const events: Record<AuditEventType, string> = {
   'refresh_token.reused': 'A spent refresh token came back; its family is revoked',
   'refresh_token.misused': 'A refresh token came from another client',
   'token.revoked': 'A client revoked a token',
-  'session.ended': 'An administrator ended a browser’s session, or somebody else signed in there',
+  'session.ended':
+    'An administrator ended a browser’s session or all of a user, somebody else signed in there, or its user had too many',
   'client_session.ended': 'A client ended its session by a signed request',
   'logout_token.delivered': 'A client was told of a session’s end by back-channel logout, not at the first attempt',
   'logout_token.refused': 'A client answered 400 to back-channel logout; it is not told again',

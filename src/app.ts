@@ -171,6 +171,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       secure: config.secureCookies,
       idleLifetime: lifetimes.sessionIdle,
       lifetime: lifetimes.session,
+      perUser: config.limits.sessionsPerUser,
     }),
     ...createClientAuthentication({
       clients,

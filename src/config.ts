@@ -117,10 +117,13 @@ export const settings = {
   LIMIT_SIGN_IN_PER_NETWORK: count(100),
   LIMIT_REGISTRATION_PER_NETWORK: count(60),
   LIMIT_REGISTRATIONS_WAITING: count(10_000),
+  LIMIT_REGISTRATION_POLLS: count(300),
   LIMIT_CLIENT_AUTH_FAILURES: count(30),
   LIMIT_INTROSPECTIONS: count(600_000),
   LIMIT_VERIFICATION_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
+  LIMIT_CODES_PER_SESSION: count(20, 1000),
+  LIMIT_SESSIONS_PER_USER: count(100),
   LIMIT_PUSHED_REQUESTS: count(1000),
 } as const;
 
@@ -181,10 +184,13 @@ export interface Config {
     readonly signInPerNetwork: number;
     readonly registrationPerNetwork: number;
     readonly registrationsWaiting: number;
+    readonly registrationPolls: number;
     readonly clientAuthFailures: number;
     readonly introspections: number;
     readonly verificationCodes: number;
     readonly pendingSignIns: number;
+    readonly codesPerSession: number;
+    readonly sessionsPerUser: number;
     readonly pushedRequests: number;
   };
 }
@@ -260,10 +266,13 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       signInPerNetwork: s.LIMIT_SIGN_IN_PER_NETWORK,
       registrationPerNetwork: s.LIMIT_REGISTRATION_PER_NETWORK,
       registrationsWaiting: s.LIMIT_REGISTRATIONS_WAITING,
+      registrationPolls: s.LIMIT_REGISTRATION_POLLS,
       clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
       introspections: s.LIMIT_INTROSPECTIONS,
       verificationCodes: s.LIMIT_VERIFICATION_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
+      codesPerSession: s.LIMIT_CODES_PER_SESSION,
+      sessionsPerUser: s.LIMIT_SESSIONS_PER_USER,
       pushedRequests: s.LIMIT_PUSHED_REQUESTS,
     }),
   });

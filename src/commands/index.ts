@@ -5,6 +5,7 @@ import { grantCommands } from './grants.ts';
 import { logoutDeliveryCommands } from './logout-deliveries.ts';
 import { operationCommands } from './operations.ts';
 import { secretKeyCommands } from './secret-key.ts';
+import { sessionCommands } from './sessions.ts';
 import { userCommands } from './users.ts';
 
 export { UsageError } from './command.ts';
@@ -12,6 +13,7 @@ export { UsageError } from './command.ts';
 export const commands: Record<string, Command> = {
   ...userCommands,
   ...grantCommands,
+  ...sessionCommands,
   ...clientCommands,
   ...logoutDeliveryCommands,
   ...operationCommands,

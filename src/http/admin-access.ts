@@ -1,20 +1,23 @@
 // Who may call the admin routes: a Bearer access token with the scope admin, of an administrator or of a client that was given it.
 import type { FastifyRequest } from 'fastify';
-import { insufficientScope, invalidToken } from '../oauth/errors.ts';
+import { insufficientAuthentication, insufficientScope, invalidToken } from '../oauth/errors.ts';
 import { type AdministratorScope, splitScope } from '../oauth/scope.ts';
 import type { Repositories } from '../repositories/index.ts';
 import { opaqueTokenHash } from '../tokens/opaque-token.ts';
+import { freshness } from './administrator-session.ts';
 import { bearerToken } from './bearer-token.ts';
 
 /**
  * Returns who acts: a subject or a client id.
  * @param scopes each of them is enough; for people only as administrators
- * @throws OAuthError invalid_token or insufficient_scope
+ * @param fresh whether a person must have shown the password lately; a client that was given the scope always shows its secret
+ * @throws OAuthError invalid_token, insufficient_scope or insufficient_user_authentication
  */
 export async function requireAdministrator(
   request: FastifyRequest,
   store: Pick<Repositories, 'accessTokens'>,
   scopes: readonly AdministratorScope[] = ['admin'],
+  fresh = false,
 ): Promise<string> {
   const hash = opaqueTokenHash('access_token', bearerToken(request));
   const token = hash && (await store.accessTokens.find(hash));
@@ -25,5 +28,7 @@ export async function requireAdministrator(
       `this needs an access token with the scope ${scopes.join(' or ')}, of an administrator or of a client that was given it`,
     );
   }
-  return token.user?.sub ?? token.clientId;
+  if (!token.user) return token.clientId;
+  if (fresh && (token.authenticationAge ?? Infinity) > freshness) throw insufficientAuthentication(freshness);
+  return token.user.sub;
 }

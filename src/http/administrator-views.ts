@@ -1,4 +1,5 @@
 // Users, clients and the rest as administrators see them: snake_case, without secrets.
+import { acrOf } from '../oauth/acr.ts';
 import type { ViewedEvent } from '../repositories/audit-view.ts';
 import type { Client } from '../repositories/clients.ts';
 import type { Grant } from '../repositories/grants.ts';
@@ -6,6 +7,7 @@ import type { LogoutDeliverySummary } from '../repositories/logout-deliveries.ts
 import type { SessionSummary } from '../repositories/sessions.ts';
 import type { User } from '../repositories/users.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
+import { browserName } from './browser-name.ts';
 
 export function clientView(client: Client): Record<string, unknown> {
   return {
@@ -51,10 +53,15 @@ export function sessionView(session: SessionSummary): Record<string, unknown> {
     sub: session.sub,
     username: session.username,
     created_at: session.createdAt.toISOString(),
+    signed_in_at: session.authTime.toISOString(),
     used_at: session.usedAt.toISOString(),
     expires_at: session.expiresAt.toISOString(),
+    acr: acrOf(session.amr),
+    amr: session.amr,
     address: session.address,
+    browser: browserName(session.userAgent),
     user_agent: session.userAgent,
+    clients: session.clients.map(({ clientId, clientName }) => ({ client_id: clientId, client_name: clientName })),
   };
 }
 

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, equalSecrets, randomSecret } from '../crypto/secrets.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
 import type { Session } from '../repositories/sessions.ts';
-import type { Store } from '../repositories/index.ts';
+import type { Repositories, Store } from '../repositories/index.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { createBrowserState } from './browser-state.ts';
@@ -16,6 +16,9 @@ export const sessionCookie = 'JSESSIONOPENID';
 /** Names the browser before anybody signs in: pending requests and forms are bound to it. */
 export const browserCookie = 'GATEHOUSE_BROWSER';
 
+/** Characters that are stored: enough to name the browser by. */
+const longestUserAgent = 200;
+
 export interface BrowserSessionOptions {
   store: Store;
   secretBox: SecretBox;
@@ -25,6 +28,8 @@ export interface BrowserSessionOptions {
   /** In seconds. */
   idleLifetime: number;
   lifetime: number;
+  /** How many sessions a user may have; 0 for no limit. */
+  perUser: number;
 }
 
 /** What an anti-forgery token is bound to. */
@@ -82,7 +87,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
         sid: randomSecret(),
         idleLifetime: options.idleLifetime,
         lifetime: options.lifetime,
-        userAgent: request.headers['user-agent']?.slice(0, 300),
+        userAgent: request.headers['user-agent']?.slice(0, longestUserAgent),
         address: clientAddress(request),
       };
       const made = await store.transaction(async (repositories) => {
@@ -96,7 +101,9 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
             request.log,
           );
         }
-        return repositories.sessions.insert(session);
+        const id = await repositories.sessions.insert(session);
+        if (id !== undefined && options.perUser > 0) await endOldest(request, repositories, user.sub, id);
+        return id;
       });
       if (made === undefined) return false;
       reply.setCookie(sessionCookie, token, cookie);
@@ -135,6 +142,22 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       return id !== undefined && token !== undefined && macs(id, binding).some((mac) => equalSecrets(token, mac));
     },
   };
+
+  /** A sign-in beyond the limit of a user ends the oldest sessions. */
+  async function endOldest(
+    request: FastifyRequest,
+    repositories: Repositories,
+    sub: string,
+    id: string,
+  ): Promise<void> {
+    for (const session of await repositories.sessions.endOldest(sub, id, options.perUser)) {
+      const detail = { session, reason: 'limit' };
+      await repositories.auditEvents.insert(
+        { type: 'session.ended', outcome: 'success', actor: sub, sub, address: clientAddress(request), detail },
+        request.log,
+      );
+    }
+  }
 
   async function find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
     const value = single(request, sessionCookie);

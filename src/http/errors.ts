@@ -68,18 +68,24 @@ export function jsonErrors(error: unknown, request: FastifyRequest, reply: Fasti
       error: refusal.code,
       error_description:
         refusal.status >= 500 ? `${refusal.description} (reference ${reference})` : refusal.description,
+      ...refusal.parameters,
     });
 }
+
+const challenged: readonly ErrorCode[] = [
+  'invalid_token',
+  'insufficient_scope',
+  'insufficient_user_authentication',
+  'invalid_request',
+];
 
 /** The error dialect of RFC 6750 3: the same, with a challenge. */
 export function bearerErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toOAuthError(error);
-  const challenged: readonly ErrorCode[] = ['invalid_token', 'insufficient_scope', 'invalid_request'];
   if (challenged.includes(refusal.code) && refusal.status < 500) {
-    reply.header(
-      'www-authenticate',
-      `Bearer realm="gatehouse", error="${refusal.code}", error_description="${refusal.description}"`,
-    );
+    const parameters = { error: refusal.code, error_description: refusal.description, ...refusal.parameters };
+    const text = Object.entries(parameters).map(([name, value]) => `, ${name}="${value}"`);
+    reply.header('www-authenticate', `Bearer realm="gatehouse"${text.join('')}`);
   }
   return jsonErrors(refusal, request, reply);
 }

@@ -8,6 +8,7 @@ import { readParameters, text } from './parameters.ts';
 import type { ServerOptions } from './server-options.ts';
 import { conflict, invalidRequest, invalidToken } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients.ts';
+import type { Repositories } from '../repositories/index.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../tokens/opaque-token.ts';
 
 const clientPath = z.object({ clientId: text(255) });
@@ -71,6 +72,18 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Serve
     }
     return client;
   }
+}
+
+/**
+ * Locks the client that a request has proven to hold, if the proof still holds: what was renewed since then is nobody's (security R44).
+ * @throws OAuthError invalid_token
+ */
+export async function lockHeld({ clients }: Pick<Repositories, 'clients'>, held: Client): Promise<Client> {
+  const current = await clients.lock(held.clientId);
+  if (!current?.registrationTokenHash || !equalDigests(current.registrationTokenHash, held.registrationTokenHash!)) {
+    throw invalidToken('the registration access token is not that of this client');
+  }
+  return current;
 }
 
 /** The Idempotency-Key of a request and its body, as they are stored. @throws OAuthError invalid_request for a short one */

@@ -1,6 +1,7 @@
 // The headers of every response (security requirements R57, R96), and what is refused before any route: requests to no host, long and malformed addresses, wrong methods.
 import type { FastifyInstance } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
+import { jsonErrors } from './errors.ts';
 import { isPercentEncoded } from './parameters.ts';
 
 const maxUrl = 8 * 1024;
@@ -24,6 +25,11 @@ export function securityHeaders(app: FastifyInstance, https: boolean, crossOrigi
     reply.headers(headers);
     done();
   });
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!hasTwoHosts(request.raw.rawHeaders)) return done();
+    // no page of an address: nobody knows whose it would be
+    jsonErrors(invalidRequest('the header Host is there twice'), request, reply);
+  });
   app.addHook('onRequest', (request, _reply, done) => {
     const { url, headers, raw } = request;
     // RFC 9112 3.2: HTTP/1.1 names the host
@@ -38,6 +44,19 @@ export function securityHeaders(app: FastifyInstance, https: boolean, crossOrigi
     done();
   });
   refuseOtherMethods(app, new Set(crossOriginPaths));
+}
+
+/**
+ * RFC 9112 3.2: of two Host headers Node takes the first, and a proxy before it may have gone by the other (security R98).
+ * @param rawHeaders names and values in turn, as they were sent
+ */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1;
 }
 
 /** 405 with Allow for a known address that is asked with another method (RFC 9110 15.5.6). */

@@ -65,7 +65,7 @@ export async function umaAccess({ store }: Pick<Options, 'store'>, token: string
 
 /** A token in a URL or a body may have been seen by others: it is refused, and a handle is ended (security R83). */
 async function refuseTokensElsewhere({ store }: Options, request: FastifyRequest): Promise<void> {
-  const values = [request.query, request.body].flatMap((part) =>
+  const values = [request.params, request.query, request.body].flatMap((part) =>
     typeof part === 'object' && part !== null ? Object.values(part).flat() : [],
   );
   for (const value of values) {

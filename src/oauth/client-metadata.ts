@@ -61,8 +61,8 @@ export const serverMembers = [
   'refusal_reason',
 ] as const;
 
-// bidirectional overrides, zero-width characters and controls make a name look like another
-const deceptive = /[\p{Cc}\p{Cs}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
+// controls, direction overrides and what cannot be seen, blank letters included, make a name look like another (security R48)
+const deceptive = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|\u034f|\u17b4|\u17b5/u;
 
 /** Text for people: composed, short and plain (security R48). */
 const displayText = z

@@ -16,6 +16,7 @@ export const errorCodes = [
   'temporarily_unavailable',
   'invalid_token', // RFC 6750 3.1
   'insufficient_scope',
+  'insufficient_user_authentication', // RFC 9470 3
   'interaction_required', // OpenID Connect Core 3.1.2.6
   'login_required',
   'consent_required',
@@ -43,17 +44,20 @@ export class OAuthError extends Error {
   readonly description: string;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** What beside the code and the description stands in the body, and in the challenge of a bearer token. */
+  readonly parameters: Readonly<Record<string, number>>;
   constructor(
     code: ErrorCode,
     description: string,
     status = 400,
-    options: { cause?: unknown; headers?: Record<string, string> } = {},
+    options: { cause?: unknown; headers?: Record<string, string>; parameters?: Record<string, number> } = {},
   ) {
     super(`${code}: ${description}`, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.description = description.replace(/[^\x20-\x7e]|["\\]/g, "'");
     this.status = status;
     this.headers = options.headers ?? {};
+    this.parameters = options.parameters ?? {};
   }
 }
 
@@ -88,6 +92,14 @@ export const invalidClientMetadata = (description: string) => new OAuthError('in
 export const invalidRedirectUri = (description: string) => new OAuthError('invalid_redirect_uri', description);
 export const invalidToken = (description: string) => new OAuthError('invalid_token', description, 401);
 export const insufficientScope = (description: string) => new OAuthError('insufficient_scope', description, 403);
+/** @param maxAge seconds since the sign-in that this needs */
+export const insufficientAuthentication = (maxAge: number) =>
+  new OAuthError(
+    'insufficient_user_authentication',
+    `this needs a sign-in within the last ${maxAge} seconds: ask for authorization with max_age=${maxAge}, and use the new token`,
+    401,
+    { parameters: { max_age: maxAge } },
+  );
 export const accessDenied = (description: string) => new OAuthError('access_denied', description, 403);
 export const notFound = (description: string) => new OAuthError('not_found', description, 404);
 export const conflict = (description: string) => new OAuthError('conflict', description, 409);

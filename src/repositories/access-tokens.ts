@@ -16,6 +16,8 @@ export interface AccessToken {
   userinfoAsJwt: boolean;
   sid: string | undefined;
   authTime: Date | undefined;
+  /** Seconds since then. */
+  authenticationAge: number | undefined;
   amr: string[] | undefined;
   nonce: string | undefined;
   requested: RequestedClaims | undefined;
@@ -34,6 +36,7 @@ interface Row extends UserRow {
   expires_at: Date;
   sid: string | null;
   auth_time: Date | null;
+  authentication_age: number | null;
   amr: string[] | null;
   nonce: string | null;
   requested: RequestedClaims | null;
@@ -46,6 +49,7 @@ const find = statement(
   'access_tokens.find',
   `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at,
           cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.auth_time, cs.amr, cs.nonce,
+          extract(epoch FROM now() - cs.auth_time)::float8 AS authentication_age,
           -- a token that was narrowed carries its scopes alone
           CASE WHEN t.scope IS NULL THEN cs.requested END AS requested,
           CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END AS registered_scope,
@@ -81,6 +85,7 @@ export function accessTokensRepository(sql: Sql) {
           userinfoAsJwt: row.userinfo_as_jwt,
           sid: row.sid ?? undefined,
           authTime: row.auth_time ?? undefined,
+          authenticationAge: row.authentication_age ?? undefined,
           amr: row.amr ?? undefined,
           nonce: row.nonce ?? undefined,
           requested: row.requested ?? undefined,

@@ -57,7 +57,7 @@ export function createAdministration(store: Store) {
     return approved;
   }
 
-  /** The last administrator cannot be lost: nobody could make another one. */
+  /** The last administrator cannot be lost: nobody could make another one. After the change, in a transaction that began with lockAdmins(). */
   async function keepAnAdministrator(repositories: Repositories, before: User): Promise<void> {
     if (!before.admin || before.status !== 'enabled') return;
     if (!(await repositories.users.hasAdmin()))
@@ -89,6 +89,7 @@ export function createAdministration(store: Store) {
     ): Promise<{ user: User; changed: boolean }> =>
       act<{ user: User; changed: boolean }>(by, async (repositories) => {
         const { users } = repositories;
+        if (change.admin === false || change.status === 'disabled') await users.lockAdmins();
         const before = found(await users.lock(sub), 'user');
         if (passwordHash !== undefined) await users.setPassword(sub, passwordHash);
         const claims = change.claims && withoutNulls({ ...before.claims, ...change.claims });
@@ -99,6 +100,7 @@ export function createAdministration(store: Store) {
       }).catch(taken),
     deleteUser: (by: Actor, sub: string): Promise<void> =>
       act<undefined>(by, async (repositories) => {
+        await repositories.users.lockAdmins();
         const before = found(await repositories.users.lock(sub), 'user');
         await repositories.users.delete(sub);
         await keepAnAdministrator(repositories, before);
@@ -169,6 +171,14 @@ export function createAdministration(store: Store) {
       act<undefined>(by, async ({ sessions }) => {
         const sub = found(await sessions.endBySid(sid), 'session');
         return [undefined, { type: 'session.ended', sub, detail: { session: sid } }];
+      }),
+    /** Ends all sessions of a user, and what outlived earlier ones; returns how many sessions. @throws OAuthError not_found */
+    endSessions: (by: Actor, sub: string): Promise<number> =>
+      act<number>(by, async ({ users }) => {
+        found(await users.lock(sub), 'user');
+        const { sessions, clientSessions } = await users.endSessions(sub);
+        const event = { type: 'session.ended', sub, detail: { sessions } } as const;
+        return [sessions, sessions + clientSessions > 0 ? event : undefined];
       }),
     /** Stores an initial access token. @param lifetime in seconds */
     createRegistrationToken: (by: Actor, tokenHash: Buffer, lifetime: number): Promise<Date> => {

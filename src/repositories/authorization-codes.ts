@@ -32,6 +32,10 @@ export interface NewCode {
   clientSessionLifetime: number;
   /** The stored authorization request that this answers, which is used up by it. */
   requestHash: Buffer | undefined;
+  /** How many unredeemed codes of this session and client live, this one included; the oldest go. */
+  kept: number;
+  /** How many responses the session may get in a minute; 0 for no limit. */
+  perMinute: number;
 }
 
 /** An authorization as its tokens need it. */
@@ -90,42 +94,49 @@ export type RedemptionResult =
       burned: boolean;
     };
 
-// at most this many unredeemed codes of one session and client live; the oldest go
-const codesPerClientSession = 5;
-
+/** When the next response may be issued; null for at once. */
+const freeAt = (perMinute: string) => `(s.codes_at[cardinality(s.codes_at) - ${perMinute} + 1] + interval '1 minute')`;
+const findWait = statement(
+  'authorization_codes.find_wait',
+  `SELECT ceil(extract(epoch FROM ${freeAt('$2::int')} - clock_timestamp()))::int AS seconds FROM sessions s WHERE s.id = $1`,
+);
+// The stored request first, so that of two answers to it one counts; then the session's row, as whoever ends it does: responses of
+// one session are issued one after another, each of which counts those before it (security R19). Past the limit nothing happens.
 const issueText = (withRequest: boolean) => `
-  WITH ${withRequest ? 'request AS (DELETE FROM authorization_requests WHERE id_hash = $19 RETURNING 1),' : ''}
+  WITH ${
+    withRequest ? 'request AS MATERIALIZED (SELECT 1 FROM authorization_requests WHERE id_hash = $20 FOR UPDATE),' : ''
+  }
+  counted AS (
+    UPDATE sessions s SET codes_at = CASE WHEN $19::int = 0 THEN '{}'
+             ELSE s.codes_at[cardinality(s.codes_at) - $19 + 2 :] || clock_timestamp() END
+      FROM users u, clients c, grants g
+     WHERE s.id = $2 AND s.idle_expires_at > now()
+       AND u.sub = s.sub AND u.status = 'enabled'
+       AND c.client_id = $3 AND c.status = 'enabled' AND c.version = $4
+       AND g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[] AND g.claims @> $17::text[]
+       AND ($19 = 0 OR coalesce(${freeAt('$19')} <= clock_timestamp(), true))
+       ${withRequest ? 'AND EXISTS (SELECT FROM request)' : ''}
+    RETURNING s.id, s.sid, s.sub, c.client_id, c.epoch, s.auth_time, s.amr),
+  ${withRequest ? 'used AS (DELETE FROM authorization_requests WHERE id_hash = $20 AND EXISTS (SELECT FROM counted)),' : ''}
   client_session AS (
     INSERT INTO client_sessions
       (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, requested, subject, expires_at)
-    SELECT s.id, s.sid, s.sub, c.client_id, c.epoch, array_to_string($5::text[], ' '), $6, s.auth_time, s.amr, $7,
+    SELECT id, sid, sub, client_id, epoch, array_to_string($5::text[], ' '), $6, auth_time, amr, $7,
            $12::text[], $16::jsonb, $18::text,
            now() + make_interval(secs => $15)
-      FROM sessions s
-      JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
-      JOIN clients c ON c.client_id = $3 AND c.status = 'enabled' AND c.version = $4
-      JOIN grants g ON g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> $5::text[] AND g.claims @> $17::text[]
-      ${withRequest ? 'JOIN request ON true' : ''}
-     WHERE s.id = $2 AND s.idle_expires_at > now()
-       -- the session first, as whoever ends it does
-       FOR KEY SHARE OF s
+      FROM counted
     RETURNING id, session_id, client_id, subject),
   takes_part AS (
     INSERT INTO session_clients AS sc (session_id, client_id, subject) SELECT session_id, client_id, subject FROM client_session
     ON CONFLICT (session_id, client_id) DO UPDATE SET subject = excluded.subject
      WHERE sc.subject IS DISTINCT FROM excluded.subject),
-  surplus AS (
-    DELETE FROM authorization_codes WHERE redeemed_at IS NULL AND code_hash IN (
-      SELECT ac.code_hash FROM client_sessions cs JOIN authorization_codes ac ON ac.client_session_id = cs.id
-       WHERE cs.session_id = $2 AND cs.client_id = $3 AND ac.redeemed_at IS NULL AND ac.expires_at > now()
-       ORDER BY ac.issued_at DESC, cs.id DESC OFFSET $11)),
   access AS (
     INSERT INTO access_tokens (token_hash, client_session_id, expires_at)
     SELECT $13, id, now() + make_interval(secs => $14) FROM client_session WHERE $13::bytea IS NOT NULL),
   code AS (
     INSERT INTO authorization_codes (code_hash, client_session_id, redirect_uri, code_challenge, expires_at)
     SELECT $1, id, $8, $9, now() + make_interval(secs => $10) FROM client_session WHERE $1::bytea IS NOT NULL)
-  SELECT id, now() AS issued_at FROM client_session`;
+  SELECT now() AS issued_at, drop_surplus_codes(session_id, client_id, id, $11::int) FROM client_session`;
 const issue = statement('authorization_codes.issue', issueText(false));
 const issueForRequest = statement('authorization_codes.issue_for_request', issueText(true));
 
@@ -197,7 +208,8 @@ export function authorizationCodesRepository(sql: Sql) {
   return {
     /**
      * Issues a code with its client session, if session, user, client (at the version that was looked at) and grant are
-     * still good and the stored request was not answered before; else undefined. Returns the database's time.
+     * still good, the session is within its limit and the stored request was not answered before; else undefined. Returns
+     * the database's time.
      */
     async issue(code: NewCode): Promise<Date | undefined> {
       const values = [
@@ -211,7 +223,7 @@ export function authorizationCodesRepository(sql: Sql) {
         code.redirectUri,
         code.codeChallenge,
         code.lifetime,
-        codesPerClientSession - 1,
+        code.kept - 1,
         code.audience,
         code.accessTokenHash,
         code.accessTokenLifetime,
@@ -219,6 +231,7 @@ export function authorizationCodesRepository(sql: Sql) {
         code.requested,
         code.claims,
         code.subject,
+        code.perMinute,
       ];
       try {
         const rows = code.requestHash
@@ -230,6 +243,12 @@ export function authorizationCodesRepository(sql: Sql) {
         if (isForeignKeyViolation(error)) return undefined;
         throw error;
       }
+    },
+    /** The seconds until the session may get another response, 0 where its limit is not what is in the way. */
+    async findWait(sessionId: string, perMinute: number): Promise<number> {
+      if (perMinute === 0) return 0;
+      const [row] = await sql.query<{ seconds: number | null }>(findWait, [sessionId, perMinute]);
+      return Math.max(0, row?.seconds ?? 0);
     },
     /** Redeems a code and stores the tokens it buys; the decision and its effects are one statement. */
     async redeem(redemption: Redemption): Promise<RedemptionResult> {

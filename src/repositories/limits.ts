@@ -7,6 +7,7 @@ export type LimitName =
   | 'signInPerAccount'
   | 'signInPerNetwork'
   | 'registrationPerNetwork'
+  | 'registrationPolls'
   | 'clientAuthFailures'
   | 'verificationCodes'
   | 'pushedPerNetwork';
@@ -19,6 +20,7 @@ const windows: Readonly<Record<LimitName, number>> = {
   signInPerAccount: 15 * 60,
   signInPerNetwork: 60,
   registrationPerNetwork: 3600,
+  registrationPolls: 60,
   clientAuthFailures: 60,
   verificationCodes: 15 * 60,
   pushedPerNetwork: 60,
@@ -59,6 +61,7 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
     signInPerAccount: limiter('signInPerAccount'),
     signInPerNetwork: limiter('signInPerNetwork'),
     registrationPerNetwork: limiter('registrationPerNetwork'),
+    registrationPolls: limiter('registrationPolls'),
     clientAuthFailures: limiter('clientAuthFailures'),
     verificationCodes: limiter('verificationCodes'),
     pushedPerNetwork: limiter('pushedPerNetwork'),

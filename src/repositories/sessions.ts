@@ -34,10 +34,15 @@ export interface SessionSummary {
   sub: string;
   username: string;
   createdAt: Date;
+  /** When its user last showed the password there. */
+  authTime: Date;
+  amr: string[];
   usedAt: Date;
   expiresAt: Date;
   address: string | undefined;
   userAgent: string | undefined;
+  /** Those that take part in it. */
+  clients: { clientId: string; clientName: string }[];
   id: string;
 }
 
@@ -68,7 +73,8 @@ const insert = statement(
 );
 const touch = statement(
   'sessions.touch',
-  `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2)) WHERE id = $1`,
+  `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2))
+    WHERE id = $1 AND idle_expires_at > now()`,
 );
 // the same session under a new cookie, for the same user who has just shown the password again
 const renew = statement(
@@ -83,10 +89,24 @@ const renew = statement(
 );
 // what hangs on the session goes with it; a trigger keeps what was granted offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
+const endOldest = statement(
+  'sessions.end_oldest',
+  `DELETE FROM sessions WHERE id IN (
+     SELECT id FROM sessions WHERE sub = $1 AND id <> $2 AND idle_expires_at > now()
+      ORDER BY auth_time DESC, id DESC OFFSET $3)
+   RETURNING sid`,
+);
 const endBySid = statement('sessions.end_by_sid', 'DELETE FROM sessions WHERE sid = $1 RETURNING sub');
+// a statement of its own after that one: it sees what was issued while that one waited for the session's row
+const endFamilies = statement('sessions.end_families', 'DELETE FROM client_sessions WHERE sub = $1 AND sid = $2');
 const list = statement(
   'sessions.list',
-  `SELECT s.id, s.sid, s.sub, u.username, s.created_at, s.used_at, s.expires_at, host(s.address) AS address, s.user_agent
+  `SELECT s.id, s.sid, s.sub, u.username, s.created_at, s.auth_time, s.amr, s.used_at, s.expires_at,
+          host(s.address) AS address, s.user_agent,
+          ARRAY(SELECT jsonb_build_object('clientId', c.client_id,
+                         'clientName', coalesce(c.metadata ->> 'client_name', c.client_id))
+                  FROM session_clients sc JOIN clients c ON c.client_id = sc.client_id
+                 WHERE sc.session_id = s.id ORDER BY c.client_id) AS clients
      FROM sessions s JOIN users u ON u.sub = s.sub
     WHERE s.idle_expires_at > now() AND ($1::text IS NULL OR s.sub = $1)
       AND ($2::timestamptz IS NULL OR (s.created_at, s.id) < ($2, $3::bigint))
@@ -141,10 +161,21 @@ export function sessionsRepository(sql: Sql) {
     async end(id: string): Promise<boolean> {
       return (await sql.query(end, [id])).length > 0;
     },
-    /** Ends a session by the name under which clients know it; returns whose it was. */
+    /**
+     * In a transaction: ends a session by the name under which clients know it, with all that ever came of it, refresh tokens
+     * with offline_access included (security R54); returns whose it was.
+     */
     async endBySid(sid: string): Promise<string | undefined> {
       const [row] = await sql.query<{ sub: string }>(endBySid, [sid]);
+      if (row) await sql.query(endFamilies, [row.sub, sid]);
       return row?.sub;
+    },
+    /**
+     * In the transaction that made the session `newest`, which holds the user's row: ends the user's oldest live sessions
+     * beyond `most`, as end() does; returns the names by which clients know them.
+     */
+    async endOldest(sub: string, newest: string, most: number): Promise<string[]> {
+      return (await sql.query<{ sid: string }>(endOldest, [sub, newest, most - 1])).map(({ sid }) => sid);
     },
     async list(filter: { sub: string | undefined }, page: Page): Promise<SessionSummary[]> {
       const rows = await sql.query<{
@@ -153,10 +184,13 @@ export function sessionsRepository(sql: Sql) {
         sub: string;
         username: string;
         created_at: Date;
+        auth_time: Date;
+        amr: string[];
         used_at: Date;
         expires_at: Date;
         address: string | null;
         user_agent: string | null;
+        clients: SessionSummary['clients'];
       }>(list, [filter.sub, page.after?.at, page.after?.id, page.limit]);
       return rows.map((row) => ({
         id: row.id,
@@ -164,10 +198,13 @@ export function sessionsRepository(sql: Sql) {
         sub: row.sub,
         username: row.username,
         createdAt: row.created_at,
+        authTime: row.auth_time,
+        amr: row.amr,
         usedAt: row.used_at,
         expiresAt: row.expires_at,
         address: row.address ?? undefined,
         userAgent: row.user_agent ?? undefined,
+        clients: row.clients,
       }));
     },
   };

@@ -73,6 +73,11 @@ const insertFirstAdmin = statement(
   `INSERT INTO users (username, password_hash, admin)
    SELECT $1, $2, true WHERE NOT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') RETURNING *`,
 );
+// always in one order, so that of two who take the power from each other the second waits and then sees what the first did
+const lockAdmins = statement(
+  'users.lock_admins',
+  `SELECT sub FROM users WHERE admin AND status = 'enabled' ORDER BY sub FOR NO KEY UPDATE`,
+);
 const hasAdmin = statement(
   'users.has_admin',
   `SELECT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') AS present`,
@@ -98,11 +103,12 @@ const setPassword = statement(
 // statements of their own after the change: they see the session of a sign-in that the change waited for (security R54)
 const endSessions = statement(
   'users.end_sessions',
-  'DELETE FROM sessions WHERE sub = $1 AND ($2::bigint IS NULL OR id <> $2)',
+  'DELETE FROM sessions WHERE sub = $1 AND ($2::bigint IS NULL OR id <> $2) RETURNING idle_expires_at > now() AS live',
 );
 const endFamilies = statement(
   'users.end_families',
-  'DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)',
+  `DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)
+   RETURNING expires_at > now() AS live`,
 );
 // a stronger hash of the same password is no act for the audit trail: its trigger hears so (migration 0016)
 const rehash = statement(
@@ -144,6 +150,10 @@ export function usersRepository(sql: Sql) {
       const [row] = await sql.query<{ present: boolean }>(hasAdmin);
       return row!.present;
     },
+    /** Keeps everybody else from taking the power from an administrator until the transaction ends; before any other lock. */
+    async lockAdmins(): Promise<void> {
+      await sql.query(lockAdmins);
+    },
     /** Makes the first administrator if there is none; in a transaction, so that instances that start at once make one. */
     async insertFirstAdmin(username: string, passwordHash: string): Promise<User | undefined> {
       await sql.query(lockTable);
@@ -166,9 +176,18 @@ export function usersRepository(sql: Sql) {
     /** In a transaction: sets the password and ends all sessions of the user but `keepSession`; false when there is no such user. */
     async setPassword(sub: string, passwordHash: string, keepSession?: string): Promise<boolean> {
       if ((await sql.query(setPassword, [sub, passwordHash])).length === 0) return false;
-      await sql.query(endSessions, [sub, keepSession]);
-      await sql.query(endFamilies, [sub, keepSession]);
+      await this.endSessions(sub, keepSession);
       return true;
+    },
+    /**
+     * In a transaction that holds the user's row: ends all sessions of the user but `keepSession`, with everything that came of
+     * them and of those before, refresh tokens with offline_access included (security R54); returns how many live ones of both.
+     */
+    async endSessions(sub: string, keepSession?: string): Promise<{ sessions: number; clientSessions: number }> {
+      const sessions = await sql.query<{ live: boolean }>(endSessions, [sub, keepSession]);
+      const clientSessions = await sql.query<{ live: boolean }>(endFamilies, [sub, keepSession]);
+      const live = (rows: { live: boolean }[]) => rows.filter((row) => row.live).length;
+      return { sessions: live(sessions), clientSessions: live(clientSessions) };
     },
     /** Replaces a hash by a stronger one of the same password. */
     async rehash(sub: string, oldHash: string, newHash: string): Promise<void> {

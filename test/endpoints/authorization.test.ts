@@ -20,7 +20,8 @@ let client: TestClient;
 /** Signed in, and has let the client in before. */
 let agent: UserAgent;
 beforeAll(async () => {
-  service = await startTestService();
+  // one browser for all of it
+  service = await startTestService({ environment: { LIMIT_CODES_PER_SESSION: '0' } });
   user = await service.createUser();
   client = await service.createClient({ scope: 'openid profile email offline_access' });
   agent = new UserAgent(service);

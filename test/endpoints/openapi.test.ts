@@ -201,6 +201,7 @@ describe('the answers of real calls match their schemas', () => {
     const { sessions } = await check('GET', `/sessions?sub=${other.sub}`, '/sessions');
     expect(sessions).toHaveLength(1);
     await check('DELETE', `/sessions/${(sessions as Json[])[0]!['id'] as string}`, '/sessions/{id}');
+    await check('DELETE', `/users/${other.sub}/sessions`, '/users/{sub}/sessions');
     const { grants } = await check('GET', `/users/${other.sub}/grants`, '/users/{sub}/grants');
     expect(grants).toHaveLength(1);
     await check('DELETE', `/users/${other.sub}/grants/${client.clientId}`, '/users/{sub}/grants/{client_id}');

@@ -104,6 +104,9 @@ describe('the page', () => {
     const agent = await signedIn(person);
     const form = hiddenFields((await agent.get(deferred.address)).body);
     await sql('UPDATE users SET admin = false WHERE sub = $1', [person.sub]);
+    // the session went with the power
+    expect((await agent.get('/admin/registration')).location).toContain('/login');
+    await agent.signIn(person);
     for (const page of [
       await agent.get('/admin/registration'),
       await agent.get(deferred.address),
@@ -139,7 +142,7 @@ describe('the page', () => {
     expect(title(back)).toBe(`Let ${deferred.name} register?`);
     // the form from before the fresh sign-in is no longer good, the new one is
     const old = await agent.post('/admin/registration', { ...hiddenFields(shown.body), decision: 'approve' });
-    expect(old.status).toBe(400);
+    expect(old.status).toBe(403);
     await pending(deferred);
     await agent.submit(back, { decision: 'approve' });
     expect(await poll(deferred)).toMatchObject({ status: 201 });
@@ -359,7 +362,7 @@ describe('a decision', () => {
     }
     // a version that nobody was shown is no way around it
     const forged = await agent.submit(shown, { decision: 'approve', version: '2' });
-    expect(forged.status).toBe(400);
+    expect(forged.status).toBe(403);
     await pending(deferred);
     const page = await agent.submit(await agent.get(deferred.address), { decision: 'approve' });
     expect(title(page)).toBe('Mooring is approved');
@@ -376,12 +379,12 @@ describe('a decision', () => {
       by.post('/admin/registration', fields as Record<string, string>, headers);
     const { csrf, ...without } = approve;
     expect(csrf).toBeDefined();
-    expect((await post(without)).status).toBe(400);
-    expect((await post(approve, {}, another)).status).toBe(400);
+    expect((await post(without)).status).toBe(403);
+    expect((await post(approve, {}, another)).status).toBe(403);
     const foreign = hiddenFields((await agent.get(other.address)).body);
-    expect((await post({ ...approve, csrf: foreign['csrf']! })).status).toBe(400);
-    expect((await post({ ...approve, client_id: foreign['client_id']! })).status).toBe(400);
-    expect((await post({ ...approve, verification_code: other.code })).status).toBe(400);
+    expect((await post({ ...approve, csrf: foreign['csrf']! })).status).toBe(403);
+    expect((await post({ ...approve, client_id: foreign['client_id']! })).status).toBe(403);
+    expect((await post({ ...approve, verification_code: other.code })).status).toBe(403);
     expect((await post(approve, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect((await post(approve, { origin: 'https://evil.example' })).status).toBe(403);
     for (const wrong of [{ decision: 'maybe' }, { version: 'x' }, { version: '99999999999' }, { client_id: 'a\0' }])

@@ -11,7 +11,8 @@ let client: TestClient;
 let user: { sub: string; username: string; password: string };
 let agent: UserAgent;
 beforeAll(async () => {
-  service = await startTestService();
+  // one browser for all of it
+  service = await startTestService({ environment: { LIMIT_CODES_PER_SESSION: '0' } });
   client = await service.createClient();
   user = await service.createUser();
   agent = new UserAgent(service);

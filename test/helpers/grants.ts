@@ -25,6 +25,7 @@ export const withoutLimits = {
   LIMIT_REGISTRATION_PER_NETWORK: '0',
   LIMIT_REGISTRATIONS_WAITING: '0',
   LIMIT_CLIENT_AUTH_FAILURES: '0',
+  LIMIT_CODES_PER_SESSION: '0',
 };
 
 /** A code for the client, by a browser that signs in and allows as far as it is asked. */

@@ -112,12 +112,16 @@ test('4.2 cookie: the service sets JSESSIONOPENID when a valid user name and pas
 
 test('4.2 effect: it establishes and renews the session of End-User and client, for the scopes of the registration (decisions 3)', async () => {
   const agent = await signedIn();
-  const codes = [];
-  for (let times = 0; times < 2; times++)
+  const codes: string[] = [];
+  const named = async (code: string) =>
+    (await ask(second(service()), '/user/me/scope', `Bearer ${code}`)).body['username'];
+  for (let times = 0; times < 2; times++) {
     codes.push(responseParameters(await agent.get(authenticate(), { 'sec-fetch-site': 'none' }))['code']!);
+    expect(await named(codes[times]!)).toBe(user.username);
+  }
+  // what is in use lives on
+  expect(await named(codes[0]!)).toBe(user.username);
   expect(codes[0]).not.toBe(codes[1]);
-  for (const code of codes)
-    expect((await ask(second(service()), '/user/me/scope', `Bearer ${code}`)).body['username']).toBe(user.username);
   const { body } = await redeem(second(service()), client, codes[1]!);
   expect((body['scope'] as string).split(' ')).toEqual(expect.arrayContaining(everyScope.split(' ')));
   expect((await userinfo(second(service()), body['access_token'] as string)).status).toBe(200);

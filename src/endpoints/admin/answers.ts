@@ -53,10 +53,17 @@ const session = z.object({
   sub: z.string(),
   username: z.string(),
   created_at: time,
-  used_at: time,
-  expires_at: time,
-  address: z.string().optional(),
+  signed_in_at: time.describe('When the user last showed the password there.'),
+  used_at: time.describe('To within a twentieth of SESSION_IDLE_LIFETIME.'),
+  expires_at: time.describe('Its end, however much it is used.'),
+  acr: z.string().optional(),
+  amr: z.array(z.string()),
+  address: z.string().optional().describe('Where the user signed in.'),
+  browser: z.string().optional().describe('The browser in short words, as far as it says so.'),
   user_agent: z.string().optional(),
+  clients: z
+    .array(z.object({ client_id: z.string(), client_name: z.string() }))
+    .describe('Those that take part in it.'),
 });
 const grant = z.object({
   client_id: z.string(),
@@ -127,6 +134,13 @@ export const answers = {
   Keys: z.object({ keys: z.array(key) }),
   RegistrationToken: z.object({ initial_access_token: z.string(), expires_at: time }),
   OpenApi: z.looseObject({ openapi: z.string() }),
-  Error: z.object({ error: z.enum(errorCodes), error_description: z.string() }),
+  Error: z.object({
+    error: z.enum(errorCodes),
+    error_description: z.string(),
+    max_age: z
+      .int()
+      .optional()
+      .describe('With insufficient_user_authentication: how old a sign-in may be, in seconds.'),
+  }),
 } as const;
 export type AnswerName = keyof typeof answers;

@@ -31,6 +31,7 @@ export const grantRoutes = [
     tag,
     summary: 'Withdraws what a user granted to a client and ends all that was issued for it',
     params: bySub.extend({ client_id: text(255) }),
+    dangerous: false,
     handle: ({ administration }, { params: { sub, client_id: clientId }, by }) =>
       administration.withdrawGrant(by, sub, clientId),
   }),

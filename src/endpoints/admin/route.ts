@@ -19,6 +19,11 @@ export interface AdminRoute {
   path: string;
   summary: string;
   tag: string;
+  /**
+   * Whether a person must have shown the password lately (security R91): to give or take power, or to see a secret. True for
+   * everything but reading, unless the route says that it only ends what somebody has, which must never wait.
+   */
+  dangerous: boolean;
   params: z.ZodObject | undefined;
   query: z.ZodObject | undefined;
   body: ((config: Config) => z.ZodType) | undefined;
@@ -41,6 +46,7 @@ export function adminRoute<
   path: string;
   summary: string;
   tag: string;
+  dangerous?: false;
   params?: P;
   query?: Q;
   body?: (config: Config) => B;
@@ -54,6 +60,7 @@ export function adminRoute<
 }): AdminRoute {
   return {
     ...route,
+    dangerous: route.dangerous ?? route.method !== 'GET',
     params: route.params,
     query: route.query,
     body: route.body,

@@ -28,7 +28,11 @@ export function nameAdminVersion(app: FastifyInstance, basePath: string): void {
 }
 
 export async function adminEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store } = options;
+  const { store, config } = options;
+  // named one by one: what stands in no list needs a fresh sign-in
+  const harmless = new Set(
+    adminRoutes.filter((route) => !route.dangerous).map(({ method, path }) => `${method} ${config.basePath}${path}`),
+  );
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
   const actors = new WeakMap<FastifyRequest, Actor>();
@@ -37,10 +41,12 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   // of every route that is registered here, whatever its address looks like (security R89)
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply);
-    actors.set(request, { actor: await requireAdministrator(request, store), address: clientAddress(request) });
+    const fresh = !harmless.has(`${request.method} ${request.routeOptions.url}`);
+    const actor = await requireAdministrator(request, store, ['admin'], fresh);
+    actors.set(request, { actor, address: clientAddress(request) });
   });
   for (const route of adminRoutes) {
-    const body = route.body?.(options.config);
+    const body = route.body?.(config);
     app.route({
       method: route.method,
       url: route.path,

@@ -112,9 +112,21 @@ export const userRoutes = [
     method: 'DELETE',
     path: '/admin/api/sessions/:id',
     tag: 'sessions',
-    summary: 'Ends a session with its codes and tokens',
+    summary: 'Ends a session with all that came of it, refresh tokens with offline_access included',
     params: byId,
+    dangerous: false,
     handle: ({ administration }, { params: { id }, by }) => administration.endSession(by, id),
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: `${path}/:sub/sessions`,
+    tag: 'sessions',
+    summary: 'Ends all sessions of a user with all that came of them, refresh tokens with offline_access included',
+    params: bySub,
+    dangerous: false,
+    async handle({ administration }, { params: { sub }, by }) {
+      await administration.endSessions(by, sub);
+    },
   }),
   adminRoute({
     method: 'GET',

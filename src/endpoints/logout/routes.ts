@@ -79,9 +79,11 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
     const verified = await verify(parameters);
     if (verified.problem) return showProblem(request, reply, verified, verified.problem);
     const session = await sessions.find(request, reply);
+    // another site's form is refused also where the browser kept the session's cookie back: no redirect may say that it is over (security R66)
+    const own = sessions.isOwnForm(request, csrf, { action: '/logout', session });
     // submitted twice: the first one did it
     if (!session) return finish(request, reply, verified);
-    if (!sessions.isOwnForm(request, csrf, { action: '/logout', session })) {
+    if (!own) {
       return showQuestion(request, reply, verified, session, parameters, 'tampered');
     }
     if (decision === 'stay') return showEnd(request, reply, verified, true);

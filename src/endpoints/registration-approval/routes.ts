@@ -70,7 +70,8 @@ export async function registrationApprovalEndpoint(app: FastifyInstance, options
     const { client_id: clientId, decision } = form;
     // before anything is looked up: this form is no way to try codes
     if (!code || !sessions.isOwnForm(request, form.csrf, binding(session, code, clientId, version))) {
-      return ask(request, reply, session, { problem: 'tampered', typed: form.verification_code, status: 400 });
+      const status = code ? 403 : 400;
+      return ask(request, reply, session, { problem: 'tampered', typed: form.verification_code, status });
     }
     const waiting = await find(code);
     if (waiting?.client.clientId !== clientId) {

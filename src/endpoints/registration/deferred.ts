@@ -166,7 +166,14 @@ function denied(reason: string): OAuthError {
 }
 
 function tooSoon(seconds: number): OAuthError {
-  return new OAuthError('slow_down', `the registration still waits: leave ${seconds} seconds between two polls`, 429, {
-    headers: { 'retry-after': String(seconds) },
-  });
+  return slowDownBy(`the registration still waits: leave ${seconds} seconds between two polls`, seconds);
+}
+
+/** Past the limit of a network, whatever the code. @param seconds until the next poll */
+export function tooManyPolls(seconds: number): OAuthError {
+  return slowDownBy(`too many polls from this network: wait ${seconds} seconds`, seconds);
+}
+
+function slowDownBy(description: string, seconds: number): OAuthError {
+  return new OAuthError('slow_down', description, 429, { headers: { 'retry-after': String(seconds) } });
 }

@@ -6,7 +6,7 @@ import { bearerToken } from '../../http/bearer-token.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
 import { onlyJson } from '../../http/form-body.ts';
 import { clientAddress, networkOf } from '../../http/network.ts';
-import { createRegistrationProof, idempotencyKey } from '../../http/registration-proof.ts';
+import { createRegistrationProof, idempotencyKey, lockHeld } from '../../http/registration-proof.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
@@ -16,7 +16,7 @@ import { clientEvent } from '../../repositories/changes.ts';
 import type { Client } from '../../repositories/clients.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { renewalOf, updateOf } from './change.ts';
-import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder } from './deferred.ts';
+import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder, tooManyPolls } from './deferred.ts';
 import { refuseForeignMembers, registrationResponse, withoutAdministratorScopes } from './registration.ts';
 
 const document = z.record(z.string(), z.unknown());
@@ -58,15 +58,13 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     const body = { ...defaults, ...read(request) };
     if (body['client_id'] !== held.clientId) throw invalidRequest('client_id must be there and be that of the address');
     const secret = body['client_secret'];
-    if (secret !== undefined && !(typeof secret === 'string' && matchesSecret(held, secret))) {
-      throw invalidRequest('client_secret differs from the current one');
-    }
+    checkSecret(held, secret);
     refuseForeignMembers(body);
     const metadata = parse(body);
     await checkSectorOf(request, metadata, held.metadata);
     const { client, newSecret } = await store.transaction(async (repositories) => {
-      const current = await repositories.clients.lock(held.clientId);
-      if (!current) throw invalidToken('the registration is gone');
+      const current = await lockHeld(repositories, held);
+      checkSecret(current, secret);
       const change = updateOf(options, current, metadata, typeof secret === 'string' ? secret : undefined);
       const updated = (await repositories.clients.update(current.clientId, change.change))!;
       const event = clientEvent(current, updated);
@@ -91,6 +89,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
   app.delete('/register/:clientId', async (request, reply) => {
     const client = await authorize(request);
     await store.transaction(async (repositories) => {
+      await lockHeld(repositories, client);
       await repositories.clients.delete(client.clientId);
       await audit(
         request,
@@ -113,8 +112,10 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     return create(request, body, proof?.initialAccessToken === true, approval);
   }
 
-  /** A poll for what became of a deferred registration, or its cancellation. */
+  /** A poll for what became of a deferred registration, or its cancellation. Counted before the code is looked at, good or bad. */
   async function resume(request: FastifyRequest, { code, cancel }: { code: string; cancel: boolean }): Promise<Answer> {
+    const wait = await limits.consume('registrationPolls', networkOf(clientAddress(request)));
+    if (wait > 0) throw tooManyPolls(wait);
     const record: Recorder = (event, repositories) => audit(request, event, repositories);
     if (cancel) {
       await deferred.cancel(code, record);
@@ -245,6 +246,9 @@ function read(request: FastifyRequest): Record<string, unknown> {
   return parsed.data;
 }
 
-function matchesSecret(client: Client, secret: string): boolean {
-  return client.secretHash !== undefined && equalDigests(digest('client_secret', secret), client.secretHash);
+/** The secret that an update may hold. @throws OAuthError invalid_request when it is not the client's */
+function checkSecret({ secretHash }: Client, secret: unknown): void {
+  if (secret === undefined) return;
+  if (typeof secret !== 'string' || !secretHash || !equalDigests(digest('client_secret', secret), secretHash))
+    throw invalidRequest('client_secret differs from the current one');
 }

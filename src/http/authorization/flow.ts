@@ -19,6 +19,9 @@ import { type TrustedRequest, verifyRequest } from './request.ts';
 import { requestRules } from './rules.ts';
 import { errorParameters, sendAuthorizationResponse } from './response.ts';
 
+/** At most this many unredeemed codes of one session and client live (security R19). */
+const codesPerClientSession = 5;
+
 interface Transaction extends AuthorizationRequestRow {
   id: string;
   idHash: Buffer;
@@ -43,6 +46,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     authorization: TrustedRequest,
     session: Session | undefined,
     step: NextStep,
+    endpoint: AuthorizationRequestRow['endpoint'],
     transaction: Transaction | undefined,
   ): Promise<boolean> {
     const { client, scope, target } = authorization;
@@ -87,8 +91,13 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
         wanted.idToken ? lives.idToken : 1,
       ),
       requestHash: transaction?.idHash,
+      // the short form renews the client session: its code takes the place of those before it (security A110)
+      kept: endpoint === 'authentication' ? 1 : codesPerClientSession,
+      perMinute: config.limits.codesPerSession,
     });
     if (!issuedAt) {
+      const wait = await store.authorizationCodes.findWait(session.id, config.limits.codesPerSession);
+      if (wait > 0) throw await tooMany(authorization, wait, transaction);
       // answered in another tab, or client, session or grant changed within the last second
       clients.forget(client.clientId);
       throw new OAuthError('conflict', 'the request was answered before, or something changed meanwhile', 409);
@@ -125,6 +134,20 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     );
     sendAuthorizationResponse(request, reply, pages, config.issuer, target, response);
     return true;
+  }
+
+  /** What past its limit a session gets: the person a page, and may come back to it; a client that wants no page an error. */
+  async function tooMany(
+    { prompts, target }: TrustedRequest,
+    wait: number,
+    transaction: Transaction | undefined,
+  ): Promise<Error> {
+    const description = `too many sign-ins to applications in this browser at once: wait ${wait} seconds`;
+    if (!prompts.includes('none')) {
+      return new OAuthError('temporarily_unavailable', description, 429, { headers: { 'retry-after': String(wait) } });
+    }
+    if (transaction) await store.authorizationRequests.delete(transaction.idHash);
+    return new AuthorizationError(target, 'temporarily_unavailable', description);
   }
 
   /** The key that the client's ID Token is encrypted to, before anything is issued; without it the client gets an error. */
@@ -215,7 +238,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       throw authorization.error;
     }
     const step = authorization.error ? undefined : await stepOf(authorization, session, transaction);
-    if (step && (await proceed(request, reply, authorization, session, step, transaction))) return reply;
+    if (step && (await proceed(request, reply, authorization, session, step, stored.endpoint, transaction)))
+      return reply;
     return toPage(reply, step, id);
   }
 
@@ -262,7 +286,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       const step = authorization.error ? undefined : await stepOf(authorization, session, undefined);
       const asks = confirm !== undefined && session !== undefined && step?.step === 'issue';
       if (step && !asks) {
-        if (await proceed(request, reply, authorization, session, step, undefined)) return reply;
+        if (await proceed(request, reply, authorization, session, step, endpoint, undefined)) return reply;
       }
       const transaction = randomSecret();
       await store.authorizationRequests.insert({

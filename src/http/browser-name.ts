@@ -1,0 +1,28 @@
+// What a User-Agent header says, in the few words that a person knows a browser by: "Firefox on Windows".
+
+// in this order: most browsers also call themselves what they descend from
+const browsers: [RegExp, string][] = [
+  [/\bEdg(e|A|iOS)?\//, 'Edge'],
+  [/\b(OPR|OPT|Opera)\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(Firefox|FxiOS)\//, 'Firefox'],
+  [/\b((Headless)?Chrome|CriOS|Chromium)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+];
+const systems: [RegExp, string][] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bMacintosh\b/, 'macOS'],
+  [/\bLinux\b/, 'Linux'],
+];
+
+/** A browser in short words; of other programs the name that they begin with; undefined where the header says nothing. */
+export function browserName(userAgent: string | undefined): string | undefined {
+  const find = (names: [RegExp, string][]) => names.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1];
+  const browser = find(browsers) ?? /^(?!Mozilla\/)[A-Za-z][\w.-]{0,29}/.exec(userAgent ?? '')?.[0];
+  const system = find(systems);
+  return browser !== undefined && system !== undefined ? `${browser} on ${system}` : (browser ?? system);
+}

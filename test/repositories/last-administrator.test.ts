@@ -1,0 +1,61 @@
+// The last enabled administrator stays, whoever takes the power from whom at the same moment: raced, since no order of requests shows it.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../helpers/command-line.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+let service: TestService;
+let token: string;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2, environment: withoutLimits });
+  token = await adminToken(service);
+});
+afterAll(() => service?.stop());
+
+const administrators = async () =>
+  (await service.database.sql<{ sub: string }>(`SELECT sub FROM users WHERE admin AND status = 'enabled'`)).length;
+const send = (n: number, sub: string, body?: Record<string, unknown>) =>
+  call(`${service.instances[n % 2]}/admin/api/users/${sub}`, { method: body ? 'PATCH' : 'DELETE', token, body });
+const acts = [{ admin: false }, { status: 'disabled' }, undefined];
+/** Two administrators and no other; without a password, since nobody signs in. */
+async function two(): Promise<{ sub: string; username: string }[]> {
+  await service.database.sql('DELETE FROM users');
+  return service.database.sql<{ sub: string; username: string }>(
+    `INSERT INTO users (username, admin) VALUES ('ada', true), ('bob', true) RETURNING sub, username`,
+  );
+}
+
+test('20 rounds of two that are demoted, disabled or deleted at once, on two instances, leave one (security R91)', async () => {
+  for (let round = 0; round < 20; round++) {
+    const [ada, bob] = await two();
+    const answers = await Promise.all([
+      send(0, ada!.sub, acts[round % 3]),
+      send(1, bob!.sub, acts[Math.floor(round / 3) % 3]),
+    ]);
+    const statuses = answers.map(({ status }) => status).sort();
+    expect([statuses[0]! < 300, statuses[1]], `round ${round}`).toEqual([true, 409]);
+    expect(await administrators(), `round ${round}`).toBe(1);
+  }
+});
+
+test('a demotion beside one by SQL that is not committed yet waits for it (security R91)', async () => {
+  const [ada, bob] = await two();
+  let demotion: ReturnType<typeof send> | undefined;
+  await service.store.transaction(async ({ users }) => {
+    await users.update(ada!.sub, { admin: false });
+    demotion = send(1, bob!.sub, { admin: false });
+    const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM users%'`;
+    await expect.poll(async () => (await service.database.sql<{ count: number }>(waiting))[0]!.count).toBe(1);
+  });
+  expect(await demotion).toMatchObject({ status: 409, body: { error: 'conflict' } });
+  expect(await administrators()).toBe(1);
+});
+
+test('two commands at once leave one, and the other says why (security R91)', async () => {
+  const users = await two();
+  const finished = await Promise.all(users.map(({ username }) => runCommand(service, ['user', 'disable', username])));
+  expect(finished.map(({ code }) => code).sort()).toEqual([0, 1]);
+  expect(finished.find(({ code }) => code === 1)!.stderr).toContain('last enabled administrator');
+  expect(await administrators()).toBe(1);
+});
