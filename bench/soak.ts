@@ -1,4 +1,4 @@
-// The soak: the highest steady load of a mixed kind for a long time, with short lifetimes; writes docs/soak.md and says whether all levels off.
+// The soak: the highest steady load of a mixed kind for a long time, with short lifetimes; writes docs/soak.md and says whether all levels off (security F20).
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';

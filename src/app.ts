@@ -36,6 +36,7 @@ import { refreshTokenGrant } from './endpoints/token/refresh-token.ts';
 import { tokenEndpoint } from './endpoints/token/routes.ts';
 import { userDataEndpoint } from './endpoints/user-data/routes.ts';
 import { userinfoEndpoint } from './endpoints/userinfo/routes.ts';
+import { refuseTwoAuthorizations } from './http/authorization-header.ts';
 import { createAuthorizationFlow } from './http/authorization/flow.ts';
 import { createAuditTrail } from './http/audit.ts';
 import { createBrowserSessions } from './http/browser-session.ts';
@@ -233,6 +234,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
   const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
   securityHeaders(app, config.secureCookies, crossOriginAddresses);
   await app.register(fastifyCookie);
+  refuseTwoAuthorizations(app);
 
   const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
   const capabilities: Capabilities = {

@@ -119,6 +119,7 @@ export const settings = {
   LIMIT_REGISTRATIONS_WAITING: count(10_000),
   LIMIT_REGISTRATION_POLLS: count(300),
   LIMIT_CLIENT_AUTH_FAILURES: count(30),
+  LIMIT_INTROSPECTIONS: count(600_000),
   LIMIT_VERIFICATION_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
   LIMIT_CODES_PER_SESSION: count(20, 1000),
@@ -132,7 +133,7 @@ type Settings = z.infer<typeof schema>;
 export interface Config {
   readonly port: number;
   readonly host: string;
-  /** The issuer identifier, `{base_url}` of the specification: no trailing slash. */
+  /** The issuer identifier, `{base_url}` of the specification: no trailing slash. Every address is built on it (security R98). */
   readonly issuer: string;
   /** Path of the issuer without a trailing slash: "" or "/idp". */
   readonly basePath: string;
@@ -185,6 +186,7 @@ export interface Config {
     readonly registrationsWaiting: number;
     readonly registrationPolls: number;
     readonly clientAuthFailures: number;
+    readonly introspections: number;
     readonly verificationCodes: number;
     readonly pendingSignIns: number;
     readonly codesPerSession: number;
@@ -266,6 +268,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       registrationsWaiting: s.LIMIT_REGISTRATIONS_WAITING,
       registrationPolls: s.LIMIT_REGISTRATION_POLLS,
       clientAuthFailures: s.LIMIT_CLIENT_AUTH_FAILURES,
+      introspections: s.LIMIT_INTROSPECTIONS,
       verificationCodes: s.LIMIT_VERIFICATION_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
       codesPerSession: s.LIMIT_CODES_PER_SESSION,

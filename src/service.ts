@@ -26,7 +26,7 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** Paths of log members that may hold a secret. */
+/** Paths of log members that may hold a secret (security R99). */
 const redacted = ['req.headers.authorization', 'req.headers.cookie', 'headers.authorization', 'headers.cookie'];
 const drainLimit = 25_000; // milliseconds
 const idleInterval = 50; // milliseconds

@@ -1,4 +1,5 @@
-// The browser's side of a session: its cookies, the session behind them, and the anti-forgery token of its forms.
+// The browser's side of a session: its cookies, the session behind them, and the anti-forgery token of its forms (security R55, R56).
+import { isIP } from 'node:net';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, equalSecrets, randomSecret } from '../crypto/secrets.ts';
@@ -45,7 +46,8 @@ export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
 export function createBrowserSessions(options: BrowserSessionOptions) {
   const { store, secretBox } = options;
-  const origin = new URL(options.issuer).origin;
+  const { origin, hostname: host } = new URL(options.issuer);
+  // set and taken back with the same attributes (security R50, R69)
   const cookie: CookieSerializeOptions = {
     httpOnly: true,
     sameSite: 'lax',
@@ -61,7 +63,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   };
 
   return {
-    /** The live session that the cookie names; anything odd about the cookie means signed out. */
+    /** The live session that the cookie names; anything odd about the cookie means signed out (security R53). */
     async find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
       const session = await find(request, reply);
       browserState.keep(request, reply, session);
@@ -70,7 +72,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     sessionState: browserState.sessionState,
     /**
      * Signs a user in whose password was verified against `passwordHash`: a new session under a new cookie; the one
-     * before is gone. False when the user was disabled or the password changed meanwhile.
+     * before is gone (security R52). False when the user was disabled or the password changed meanwhile.
      */
     async signIn(
       request: FastifyRequest,
@@ -161,7 +163,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     const value = single(request, sessionCookie);
     if (value === undefined) {
       // two cookies of the name: somebody planted one, and neither is believed
-      if (request.headers.cookie?.includes(`${sessionCookie}=`)) reply.clearCookie(sessionCookie, cookie);
+      if (request.headers.cookie?.includes(`${sessionCookie}=`)) forgetPlanted(reply);
       return undefined;
     }
     const hash = opaqueTokenHash('session', value);
@@ -172,6 +174,19 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     }
     if (session.stale) await store.sessions.touch(session.id, options.idleLifetime);
     return session;
+  }
+
+  /**
+   * Expires ours and what a neighbour can have planted beside it: above our path, and for the domains above our host
+   * (security R51). Else the person could not sign in until that is gone.
+   */
+  function forgetPlanted(reply: FastifyReply): void {
+    const labels = host.split('.');
+    const above = isIP(host) === 0 ? labels.map((_, from) => labels.slice(from).join('.')) : [];
+    for (const path of new Set([cookie.path!, '/'])) {
+      reply.clearCookie(sessionCookie, { ...cookie, path });
+      for (const domain of above.slice(0, -1)) reply.clearCookie(sessionCookie, { ...cookie, path, domain });
+    }
   }
 
   function ensureBrowserId(request: FastifyRequest, reply: FastifyReply): string {
@@ -209,7 +224,7 @@ export function carriesSession(request: FastifyRequest): boolean {
 }
 
 /**
- * Refuses what is no visit of a person: a prefetch, or a load as a sub-resource (security requirement R8).
+ * Refuses what is no visit of a person: a prefetch, or a load as a sub-resource (security R8).
  * @throws OAuthError
  */
 export function onlyNavigation(request: FastifyRequest): void {

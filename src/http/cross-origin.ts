@@ -1,4 +1,4 @@
-// Cross-origin requests: which addresses scripts of any origin may call, without credentials (security requirement R97).
+// Cross-origin requests: which addresses scripts of any origin may call, without credentials (security R97).
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 

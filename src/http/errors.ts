@@ -5,9 +5,10 @@ import { PasswordHashingBusy } from '../crypto/password-hashing.ts';
 import { DatabaseUnavailable, isForeignKeyViolation, isInvalidValue } from '../database/database.ts';
 import { type ErrorCode, OAuthError } from '../oauth/errors.ts';
 
-/** Any error as the refusal that its reader may see; what is unexpected keeps its cause for the log only. */
+/** Any error as the refusal that its reader may see; what is unexpected keeps its cause for the log only (security R100). */
 export function toOAuthError(error: unknown): OAuthError {
   if (error instanceof OAuthError) return error;
+  // never a verdict (security R79, R108)
   if (error instanceof DatabaseUnavailable) {
     return new OAuthError('temporarily_unavailable', 'the service cannot answer just now: try again in a moment', 503, {
       cause: error,
@@ -89,7 +90,7 @@ export function bearerErrors(error: unknown, request: FastifyRequest, reply: Fas
   return jsonErrors(refusal, request, reply);
 }
 
-/** Logs a refusal with what only the operator may see, and returns the reference that the answer carries. */
+/** Logs a refusal with what only the operator may see, and returns the reference that the answer carries (security R100). */
 export function logRefusal(refusal: OAuthError, request: FastifyRequest): string {
   const reference = randomUUID().slice(0, 8);
   const line = {

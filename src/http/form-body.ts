@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
 import { isPercentEncoded } from './parameters.ts';
 
-/** Only application/x-www-form-urlencoded (RFC 6749 3.2). */
+/** Only application/x-www-form-urlencoded (RFC 6749 3.2, security R106). */
 export async function onlyForms(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   await addFormParser(app);
@@ -18,7 +18,7 @@ export async function onlyForms(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Reads application/x-www-form-urlencoded beside what is read already; one that is no UTF-8 is refused (security requirement R107). */
+/** Reads application/x-www-form-urlencoded beside what is read already; one that is no UTF-8 is refused (security R107). */
 export async function addFormParser(app: FastifyInstance): Promise<void> {
   await app.register(formbody, {
     parser: (body) => {
@@ -59,7 +59,7 @@ interface JsonLimits {
   members: number;
 }
 
-const reserved = ['__proto__', 'constructor', 'prototype'];
+const reserved = ['__proto__', 'constructor', 'prototype']; // (security R88)
 
 function check(value: unknown, depth: number, limits: JsonLimits): void {
   if (typeof value === 'string') checkText(value);

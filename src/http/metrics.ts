@@ -7,7 +7,7 @@ import type { AuditEvent } from '../repositories/audit-events.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Labels hold names of ours only, never a value of a request: route patterns, event types, grant types. */
+/** Labels hold names of ours only, never a value of a request: route patterns, event types, grant types (security R99). */
 export function createMetrics(parts: {
   database: Pick<Database, 'connections'>;
   passwords: Pick<PasswordHashing, 'load'>;

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 
 /**
  * The address that a request comes from: from forwarding headers only for trusted peers (TRUST_PROXY), and from the
- * socket where those hold no address (security requirement R65).
+ * socket where those hold no address (security R65).
  */
 export function clientAddress(request: FastifyRequest): string | undefined {
   const forwarded = request.ip.replace(/%.*$/, '');

@@ -33,6 +33,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
     return noStore(reply)
       .code(options.status ?? 200)
       .header(
+        // nothing foreign is loaded, and nothing kept (security R96)
         'content-security-policy',
         [
           `default-src 'none'`,
@@ -64,9 +65,9 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
   return {
     send,
     errors,
-    /** Sends the browser to another address of the service (303, so that a form is never sent on). */
+    /** Sends the browser to another address of the service (303, so that a form is never sent on: security R10). */
     redirect: (reply: FastifyReply, path: string): FastifyReply => noStore(reply).redirect(basePath + path, 303),
-    /** "Redirect to the sign-in page" (service specification 4.1, 4.2, 7): it says there what is wrong. */
+    /** "Redirect to the sign-in page" (service specification 4.1, 4.2, 7): it says there what is wrong, to all alike (security R2). */
     refuse(reply: FastifyReply, problem: 'client' | 'request' | 'expired'): FastifyReply {
       return noStore(reply).redirect(`${basePath}/login?problem=${problem}`, 303);
     },

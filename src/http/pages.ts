@@ -47,7 +47,7 @@ export const builtInTemplates = fileURLToPath(new URL('../../templates/', import
 
 const defaultLocale = 'en';
 
-/** Markup that is safe to print as it is: the only thing that escaping lets through. */
+/** Markup that is safe to print as it is: the only thing that escaping lets through (security R6, R93). */
 class Html {
   readonly text: string;
   constructor(text: string) {
@@ -82,7 +82,7 @@ function cleanName(value: string): string {
 
 /**
  * The address to link to or to load an image from, or undefined for one that a page must not lead to: only https, or
- * http on the person's own machine, and never with a user name in it.
+ * http on the person's own machine, and never with a user name in it (security R93).
  */
 export function linkTarget(uri: string | undefined): string | undefined {
   if (uri === undefined || !URL.canParse(uri)) return undefined;

@@ -1,8 +1,8 @@
-// Request parameters: each at most once, empty ones as if absent, their shape by a zod schema (RFC 6749 3.1, 3.2).
+// Request parameters: each at most once, empty ones as if absent, their shape by a zod schema (RFC 6749 3.1, 3.2; security R5, R106).
 import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
 
-/** Text that PostgreSQL can store and a header can carry after encoding: no NUL, no lone surrogates. */
+/** Text that PostgreSQL can store and a header can carry after encoding: no NUL, no lone surrogates (security R107). */
 export const text = (max: number) =>
   z
     .string({ error: 'must be a string' })
@@ -35,7 +35,7 @@ export function isPercentEncoded(encoded: string): boolean {
   }
 }
 
-const maxParameters = 64;
+const maxParameters = 64; // (security R103)
 
 /**
  * The parameters as a plain record of strings, without empty ones. Only `resource` may be repeated (RFC 8707 2): its values

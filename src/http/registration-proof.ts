@@ -16,7 +16,7 @@ const clientPath = z.object({ clientId: text(255) });
 export function createRegistrationProof({ store, authenticateRegistrant }: ServerOptions) {
   return { prove, authorize };
 
-  /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof. */
+  /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof (security R43). */
   async function prove(
     request: FastifyRequest,
     body: Record<string, unknown>,
@@ -58,7 +58,7 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Serve
     return clientId === undefined || client?.clientId === clientId ? client : undefined;
   }
 
-  /** The client of the address, proven by its registration access token; one answer for all that is wrong. */
+  /** The client of the address, proven by its registration access token; one answer for all that is wrong (security R44). */
   async function authorize(request: FastifyRequest): Promise<Client> {
     const { clientId } = readParameters(clientPath, request.params);
     const token = bearerToken(request);

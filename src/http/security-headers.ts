@@ -38,7 +38,7 @@ export function securityHeaders(app: FastifyInstance, https: boolean, crossOrigi
     if (url.length > maxUrl)
       return done(new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414));
     const query = url.indexOf('?');
-    // what no browser sends, and no reader could read back (security requirement R107)
+    // what no browser sends, and no reader could read back (security R107)
     if (query >= 0 && (/[^!-~]/.test(url) || !isPercentEncoded(url.slice(query))))
       return done(invalidRequest('the query is not percent-encoded UTF-8'));
     done();

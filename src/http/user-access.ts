@@ -20,7 +20,8 @@ export interface Access {
 type Options = Pick<ServerOptions, 'store' | 'clients' | 'limits' | 'authenticateBasic'>;
 
 /**
- * Authenticates by whichever variant the Authorization header has, and checks `sub`.
+ * Authenticates by whichever variant the Authorization header has, and checks `sub` (security R84); whose data it is comes
+ * from there alone (security R86).
  * @throws OAuthError
  */
 export async function access(options: Options, request: FastifyRequest, sub: string): Promise<Access> {

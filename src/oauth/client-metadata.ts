@@ -64,6 +64,7 @@ export const serverMembers = [
 // controls, direction overrides and what cannot be seen, blank letters included, make a name look like another (security R48)
 const deceptive = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|\u034f|\u17b4|\u17b5/u;
 
+/** Text for people: composed, short and plain (security R48). */
 const displayText = z
   .string({ error: 'must be a string' })
   .transform((text) => text.normalize('NFC').trim())
@@ -173,7 +174,7 @@ export const clientMetadataShape = z.object({
 export const registrableFields = Object.keys(clientMetadataShape.shape);
 
 /**
- * Validates metadata that somebody sends; unknown members are dropped (RFC 7591 section 2).
+ * Validates metadata that somebody sends, whoever and how (security R25); unknown members are dropped (RFC 7591 section 2, security R48).
  * @param options.admin the sender is an administrator, who may give the scopes `admin` and `metrics`
  * @param options.unsigned the service accepts unsigned request objects, so a client may register for them
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata

@@ -104,7 +104,7 @@ export const accessDenied = (description: string) => new OAuthError('access_deni
 export const notFound = (description: string) => new OAuthError('not_found', description, 404);
 export const conflict = (description: string) => new OAuthError('conflict', description, 409);
 
-/** The client did not authenticate (RFC 6749 5.2): one answer whatever the reason. */
+/** The client did not authenticate (RFC 6749 5.2): one answer whatever the reason (security R39). */
 export const invalidClient = (cause?: string) =>
   new OAuthError(
     'invalid_client',

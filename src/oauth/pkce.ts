@@ -1,4 +1,4 @@
-// Proof Key for Code Exchange (RFC 7636), method S256 only.
+// Proof Key for Code Exchange (RFC 7636), method S256 only (security R20, R21).
 import { createHash } from 'node:crypto';
 
 /** 43 characters of base64url: a SHA-256 (RFC 7636 4.2). */

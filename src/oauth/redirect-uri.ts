@@ -1,4 +1,4 @@
-// Redirect URIs: which may be registered, and when a requested one is the registered one.
+// Redirect URIs: which may be registered (security R24), and when a requested one is the registered one (security R23).
 
 type ApplicationType = 'web' | 'native';
 

@@ -75,9 +75,10 @@ export function createGuardedPost(allowed: readonly string[]): GuardedPost {
     });
 }
 
-/** Opens requests to addresses that may be asked. The function throws FetchRefused for any other. */
+/** Opens requests to addresses that may be asked (security R47). The function throws FetchRefused for any other. */
 function createDoor(allowed: readonly string[]) {
-  const guarded = new RequestFilteringHttpsAgent({ keepAlive: false });
+  // beside all that is private: IPv4 within IPv6 in its oldest form, which the agent takes for public (RFC 4291 2.5.5.1)
+  const guarded = new RequestFilteringHttpsAgent({ keepAlive: false, denyIPAddressList: ['::/96'] });
   return (
     address: string,
     { headers, ...more }: https.RequestOptions & { headers: Record<string, string> },

@@ -44,7 +44,7 @@ interface Row extends UserRow {
   audience: string[] | null;
 }
 
-// dead when the token, its client session, its client (or that epoch of it) or its user is
+// dead when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
 const find = statement(
   'access_tokens.find',
   `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at,

@@ -1,5 +1,5 @@
 // What administrators do to users and clients, each act with its audit row in one transaction: for routes and command line alike.
-// An act that changed nothing is none, and has no row.
+// An act that changed nothing is none, and has no row (security R91).
 import { conflict, invalidRequest, notFound } from '../oauth/errors.ts';
 import { isUniqueViolation } from '../database/database.ts';
 import type { AuditEvent } from './audit-events.ts';
@@ -17,7 +17,7 @@ export interface Actor {
 /** What is decided about a client; enabling it is an approval, and names the version that was looked at. */
 export interface ClientDecision extends ClientChange {
   status?: ClientStatus | undefined;
-  /** If the client is not at this version, nothing happens. */
+  /** If the client is not at this version, nothing happens (security R90). */
   version?: number | undefined;
 }
 

@@ -1,7 +1,7 @@
 // The table audit_events: the append-only trail of security-relevant acts.
 import { type Sql, statement } from '../database/database.ts';
 
-/** Every type of event, by the act that it records. */
+/** Every type of event, by the act that it records (security R101). */
 export const auditEventTypes = [
   'user.signed_in',
   'user.sign_in_failed',

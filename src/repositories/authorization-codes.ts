@@ -142,7 +142,8 @@ const issueForRequest = statement('authorization_codes.issue_for_request', issue
 
 /*
  * One statement decides and does everything, so that two redemptions cannot both win: the family's row is locked
- * first (as refresh, revocation and logout do), then the code is claimed by an update that sees what the one before did.
+ * first (as refresh, revocation and logout do), then the code is claimed by an update that sees what the one before did
+ * (security R14, R15, R16, R17, R22, R35).
  */
 const redeem = statement(
   'authorization_codes.redeem',

@@ -1,4 +1,4 @@
-// The table authorization_requests: requests that wait for their End-User, each bound to one browser, or pushed by a client.
+// The table authorization_requests: requests that wait for their End-User, each bound to one browser (security R4), or pushed by a client.
 import { type Sql, statement } from '../database/database.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 
@@ -14,7 +14,7 @@ export interface AuthorizationRequestRow {
   createdAt: Date;
 }
 
-// the browser's oldest go when it has too many
+// the browser's oldest go when it has too many (security R105)
 const insert = statement(
   'authorization_requests.insert',
   `WITH surplus AS (

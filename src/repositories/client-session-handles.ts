@@ -35,7 +35,7 @@ interface Row extends UserRow {
   code_expires_at?: Date | null;
 }
 
-// checked on each use: session, client, user and grant
+// checked on each use: session, client, user and grant (security R85)
 const live = `
   JOIN sessions s ON s.id = cs.session_id AND s.idle_expires_at > now()
   JOIN clients c ON c.client_id = cs.client_id AND c.status = 'enabled' AND c.epoch = cs.client_epoch
@@ -106,14 +106,14 @@ export function clientSessionHandlesRepository(sql: Sql) {
     );
   };
   return {
-    /** The client session of a code; the first use within the code's lifetime activates it as a handle. */
+    /** The client session of a code; the first use within the code's lifetime activates it as a handle (security R81). */
     useCode: (codeHash: Buffer): Promise<ClientSession | undefined> => one(sql.query<Row>(useCode, [codeHash])),
     /**
      * What a code is good for, without using it: to be redeemed, while it is fresh; then, for clients of the UMA profile,
      * the client session as a handle.
      */
     findCode: (codeHash: Buffer): Promise<ClientSession | undefined> => one(sql.query<Row>(findCode, [codeHash])),
-    /** The client session of a fresh handle; its first use retires the code as one. */
+    /** The client session of a fresh handle; its first use retires the code as one (security R82). */
     useHandle: (handleHash: Buffer): Promise<ClientSession | undefined> => one(sql.query<Row>(useHandle, [handleHash])),
     findHandle: (handleHash: Buffer): Promise<ClientSession | undefined> =>
       one(sql.query<Row>(findHandle, [handleHash])),

@@ -1,4 +1,4 @@
-// The table rate_limits: how often something was tried, counted across all instances before it is done.
+// The table rate_limits: how often something was tried, counted across all instances before it is done (security R62).
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { digest } from '../crypto/secrets.ts';
 import { type Sql, statement } from '../database/database.ts';

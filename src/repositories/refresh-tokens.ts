@@ -33,13 +33,13 @@ export type RefreshResult =
   | { authorization: Authorization; issuedAt: Date; rotated: boolean }
   | { failure: RefreshFailure; sub: string | undefined; clientId: string | undefined };
 
-// decisions section 4: a spent token may come back within 10 s of its first use, 5 times at most
+// decisions section 4: a spent token may come back within 10 s of its first use, 5 times at most (security R32)
 const graceSeconds = 10;
 const graceUses = 5;
 
 /*
  * One statement, like a code's redemption: the family's row is locked first, then being spent is stored and counted,
- * and what follows (a successor, a refusal, the family's end) hangs on that count.
+ * and what follows (a successor, a refusal, the family's end) hangs on that count (security R31, R33, R34, R35, R36).
  */
 const rotate = statement(
   'refresh_tokens.rotate',
@@ -56,7 +56,7 @@ const rotate = statement(
        JOIN users u ON u.sub = cs.sub
        LEFT JOIN grants g ON g.sub = cs.sub AND g.client_id = cs.client_id
        LEFT JOIN sessions s ON s.id = cs.session_id
-       -- what was granted then, as far as registration and grant still allow it
+       -- what was granted then, as far as registration and grant still allow it (security R12)
        CROSS JOIN LATERAL (
          SELECT coalesce(array_agg(value ORDER BY place), '{}') AS scope
            FROM unnest(string_to_array(cs.scope, ' ')) WITH ORDINALITY AS granted (value, place)

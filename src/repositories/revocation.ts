@@ -50,7 +50,7 @@ export function revocationRepository(sql: Sql) {
     async end(kind: 'authorization_code' | 'client_session_handle', hash: Buffer): Promise<void> {
       await sql.query(ends[kind], [hash]);
     },
-    /** Once it has answered, nothing of what was revoked is active on any instance. */
+    /** Once it has answered, nothing of what was revoked is active on any instance (security R35). */
     async revoke(kind: Revocable, hash: Buffer, clientId: string): Promise<RevocationResult> {
       const [row] = await sql.query<{ sub: string | null; own: boolean }>(statements[kind], [hash, clientId]);
       return row ? { outcome: row.own ? 'revoked' : 'foreign', sub: row.sub ?? undefined } : { outcome: 'unknown' };

@@ -67,6 +67,7 @@ const insert = statement(
   `INSERT INTO users (username, email, email_verified, password_hash, admin, groups, claims)
    VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *`,
 );
+// one, and only while there is none (security R92)
 const insertFirstAdmin = statement(
   'users.insert_first_admin',
   `INSERT INTO users (username, password_hash, admin)
@@ -99,7 +100,7 @@ const setPassword = statement(
   'users.set_password',
   'UPDATE users SET password_hash = $2, updated_at = now() WHERE sub = $1 RETURNING sub',
 );
-// statements of their own after the change: they see the session of a sign-in that the change waited for
+// statements of their own after the change: they see the session of a sign-in that the change waited for (security R54)
 const endSessions = statement(
   'users.end_sessions',
   'DELETE FROM sessions WHERE sub = $1 AND ($2::bigint IS NULL OR id <> $2) RETURNING idle_expires_at > now() AS live',
@@ -126,7 +127,7 @@ export function usersRepository(sql: Sql) {
     find: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(find, [sub])),
     /** Finds and locks the row until the transaction ends. */
     lock: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(lock, [sub])),
-    /** By user name or email, however it is spelled. */
+    /** By user name or email, however it is spelled (security R61). */
     findByLogin: (login: string): Promise<User | undefined> => one(sql.query<UserRow>(findByLogin, [login])),
     findByUsername: (username: string): Promise<User | undefined> =>
       one(sql.query<UserRow>(findByUsername, [username])),

@@ -1,4 +1,4 @@
-// A client's credentials: made, stored (hashed or sealed), and shown once.
+// A client's credentials: made by the service, stored (hashed or sealed), and shown once (security R26, R40, R70).
 import type { SecretBox } from '../crypto/secret-box.ts';
 import { digest, randomSecret } from '../crypto/secrets.ts';
 import { type ClientMetadata, needsSecret, needsSecretAsKey } from '../oauth/client-metadata.ts';

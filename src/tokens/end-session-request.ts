@@ -1,4 +1,4 @@
-// The signed request of the non-standard end-session (decisions section 6, security requirements R70 to R72).
+// The signed request of the non-standard end-session (decisions section 6, security R70, R71, R72).
 import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
 

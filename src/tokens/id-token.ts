@@ -60,7 +60,7 @@ function sign(ring: KeyRing, key: ResponseKey, token: SignJWT): Promise<string> 
 
 /**
  * Reads an ID Token that we issued, expired or not: a hint (Core 3.1.2.1, RP-Initiated Logout 2). Undefined for
- * anything else: another issuer's, another kind of JWT, a wrong signature.
+ * anything else: another issuer's, another kind of JWT, a wrong signature (security R67).
  */
 export async function readIdTokenHint(
   ring: KeyRing,

@@ -1,4 +1,4 @@
-// Opaque tokens: 256 random bits with a type prefix and a checksum, so that a malformed one is told without the database.
+// Opaque tokens: 256 random bits with a type prefix and a checksum, so that a malformed one is told without the database (security R13, R18, R30, R78).
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { digest } from '../crypto/secrets.ts';
@@ -20,7 +20,7 @@ export type OpaqueTokenKind = keyof typeof tokenPrefixes;
 export interface OpaqueToken {
   /** The value that its holder gets; never stored, never logged. */
   token: string;
-  /** What is stored: a SHA-256, separated by kind. */
+  /** What is stored: a SHA-256, separated by kind (security R26, R27). */
   hash: Buffer;
 }
 

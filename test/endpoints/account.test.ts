@@ -183,7 +183,7 @@ test('programs are answered with JSON, people with a page (decisions section 7)'
   expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
 });
 
-test('a foreign Host header appears in no page and no redirect (security A116)', async () => {
+test('a foreign Host header appears in no page and no redirect (security A116, R98)', async () => {
   const agent = await signedIn();
   const client = await service.createClient({}, { firstParty: true });
   const forwarded = {

@@ -42,7 +42,7 @@ describe('a request that cannot be trusted', () => {
   const evil = 'https://evil.example/';
 
   test.each([['signed out'], ['signed in']])(
-    'leads to the sign-in page, which says so with 400, offers no form and names no foreign address: %s (RFC 6749 4.1.2.1, security A1)',
+    'leads to the sign-in page, which says so with 400, offers no form and names no foreign address: %s (RFC 6749 4.1.2.1, security A1, R1)',
     async (state) => {
       const browser = state === 'signed in' ? agent : new UserAgent(service);
       const before = await pendingRequests();
@@ -69,7 +69,7 @@ describe('a request that cannot be trusted', () => {
     },
   );
 
-  test('an unknown client, a disabled one and a wrong redirect URI get one and the same answer (security A2)', async () => {
+  test('an unknown client, a disabled one and a wrong redirect URI get one and the same answer (security A2, R2)', async () => {
     const disabled = await service.createClient({}, { status: 'disabled' });
     const deregistered = await service.createClient();
     await service.database.sql('DELETE FROM clients WHERE client_id = $1', [deregistered.clientId]);
@@ -165,7 +165,7 @@ test.each(faults)(
 );
 
 test.each(faults.filter(([what]) => !what.startsWith('prompt none')))(
-  '%s: a signed-out browser sees the sign-in page first, then the client is told (RFC 9700 4.11.2)',
+  '%s: a signed-out browser sees the sign-in page first, then the client is told (RFC 9700 4.11.2, security R3)',
   async (_what, parameters, error) => {
     const browser = new UserAgent(service);
     const first = await browser.get(address({ state: 's', ...parameters }));
@@ -180,7 +180,7 @@ test.each(faults.filter(([what]) => !what.startsWith('prompt none')))(
   },
 );
 
-test('prompt=none tells the client of a signed-out browser at once, and leaves nothing behind (security A5)', async () => {
+test('prompt=none tells the client of a signed-out browser at once, and leaves nothing behind (security A5, R3, R7)', async () => {
   const browser = new UserAgent(service);
   const before = await pendingRequests();
   const page = await browser.get(address({ prompt: 'none', state: 's' }));

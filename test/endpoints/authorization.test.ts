@@ -107,7 +107,7 @@ test.each([
   '%0d%0a',
   '+&=#?',
   'x'.repeat(2048),
-])('state comes back as it was sent and adds no header: %j (security A15)', async (state) => {
+])('state comes back as it was sent and adds no header: %j (security A15, R7)', async (state) => {
   const page = await ask({ state });
   expect(page.status).toBe(302);
   expect(responseParameters(page)['state']).toBe(state);
@@ -139,7 +139,7 @@ test('response_mode=fragment puts the response behind the hash (OAuth Multiple R
   expect(new URLSearchParams(new URL(failed.location!).hash.slice(1)).get('iss')).toBe(service.issuer);
 });
 
-test('response_mode=form_post posts the response and escapes every value (Form Post Response Mode 2, security A16)', async () => {
+test('response_mode=form_post posts the response and escapes every value (Form Post Response Mode 2, security A16, R6)', async () => {
   const state = '"><script>alert(1)</script>&amp;';
   const page = await ask({ response_mode: 'form_post', state });
   expect(page.status).toBe(200);
@@ -176,7 +176,7 @@ test.each([
   ['44 characters', { code_challenge: 'a'.repeat(44), code_challenge_method: 'S256' }],
   ['padding', { code_challenge: `${'a'.repeat(42)}=`, code_challenge_method: 'S256' }],
   ['a line feed', { code_challenge: `${'a'.repeat(43)}\n`, code_challenge_method: 'S256' }],
-])('a code_challenge with %s is invalid_request (security A33)', async (_what, sent) => {
+])('a code_challenge with %s is invalid_request (security A33, R20, R21)', async (_what, sent) => {
   const parameters = responseParameters(await ask({ ...sent, state: 'p' }));
   expect(parameters).toMatchObject({ error: 'invalid_request', state: 'p', iss: service.issuer });
   expect(parameters).not.toHaveProperty('code');
@@ -202,7 +202,7 @@ test.each([
   }
 });
 
-test('a loopback redirect URI matches whatever the port, and in nothing else (RFC 8252 7.3, security A42)', async () => {
+test('a loopback redirect URI matches whatever the port, and in nothing else (RFC 8252 7.3, security A42, R23)', async () => {
   const native = await service.createClient({
     application_type: 'native',
     redirect_uris: ['http://127.0.0.1/cb', 'http://[::1]/cb'],

@@ -116,7 +116,7 @@ test('a refusal of more scopes leaves what was granted before (decisions section
   expect(isQuestion(await ask(agent, client, { scope: 'openid email' }))).toBe(true);
 });
 
-test('the answer is a 303 to an address of the service, the response a 302 (decisions section 3, security A22)', async () => {
+test('the answer is a 303 to an address of the service, the response a 302 (decisions section 3, security A22, R10)', async () => {
   const client = await service.createClient();
   const agent = await signedIn();
   const page = await ask(agent, client);

@@ -103,7 +103,7 @@ describe.each(documents)('%s', (path) => {
     expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
   });
 
-  test('says the same whatever the request says of its host (security A116)', async () => {
+  test('says the same whatever the request says of its host (security A116, R98)', async () => {
     const { body } = await read(service, path);
     const poisoned = await call(service.issuer + path, {
       headers: {

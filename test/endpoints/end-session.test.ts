@@ -145,18 +145,21 @@ test.each<[string, () => Promise<string>]>([
   ['an unknown client', async () => sign({ ...claims(client), iss: 'nobody' })],
   ['an unknown client without jti', async () => sign({ ...claims(client, { jti: undefined }), iss: 'nobody' })],
   ['nonsense', async () => 'nonsense'],
-])('%s is refused as JSON with one 401 and no session is touched (decisions section 6, R74, A86)', async (_, make) => {
-  const { agent, tokens } = await signedIn();
-  const page = await ask(agent, await make());
-  expect(page.status).toBe(401);
-  expect(page.location).toBeUndefined();
-  expect(JSON.parse(page.body)).toEqual({
-    error: 'invalid_client',
-    error_description:
-      'the end-session request is not one that an enabled client signed with its shared_secret or a registered key',
-  });
-  expect(await alive(tokens['access_token']!)).toBe(true);
-});
+])(
+  '%s is refused as JSON with one 401 and no session is touched (decisions section 6, security R71, R74, A86)',
+  async (_, make) => {
+    const { agent, tokens } = await signedIn();
+    const page = await ask(agent, await make());
+    expect(page.status).toBe(401);
+    expect(page.location).toBeUndefined();
+    expect(JSON.parse(page.body)).toEqual({
+      error: 'invalid_client',
+      error_description:
+        'the end-session request is not one that an enabled client signed with its shared_secret or a registered key',
+    });
+    expect(await alive(tokens['access_token']!)).toBe(true);
+  },
+);
 
 test.each<[string, string, () => Promise<string>]>([
   ['no exp', 'exp is missing', () => sign(claims(client, { exp: undefined }))],
@@ -184,7 +187,7 @@ test.each<[string, string, () => Promise<string>]>([
   ['all that is no boolean', 'all must be true or false', () => sign(claims(client, { all: 'yes' }))],
   ['the typ JWT', 'typ must be end-session+jwt, or be left out', () => header({ typ: 'JWT' })],
 ])(
-  '%s in a request that is signed rightly is refused with 401 and named (decisions section 6, A87)',
+  '%s in a request that is signed rightly is refused with 401 and named (decisions section 6, security A87, R71)',
   async (_, fault, make) => {
     const { agent, tokens } = await signedIn();
     const page = await ask(agent, await make());

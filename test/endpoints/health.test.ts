@@ -43,7 +43,7 @@ test.each(['/debug', '/documentation', '/swagger', '/.env', '/healthz', '/health
   },
 );
 
-test('without a database it lives, is not ready, gives no verdict on tokens, and is back by itself (security F8, R79)', async () => {
+test('without a database it lives, is not ready, gives no verdict on tokens, and is back by itself (security F8, R79, R108, R109)', async () => {
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const { database, ...server } = service.database.connection;
   const admin = (sql: string) => execute({ ...server, database: 'postgres' }, sql);

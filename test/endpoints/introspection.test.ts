@@ -38,6 +38,9 @@ async function introspect(caller: TestClient | undefined, form: Record<string, s
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
+/** The instances look after their keys on their own time. */
+const isOfRequest = (name: string) => name !== 'clients.find' && !/^(signing|data)_keys\./.test(name);
+
 test('a live access token is described with every field of the specification (2.10)', async () => {
   const { status, text, headers } = await introspect(client, {
     token: tokens['access_token']!,
@@ -97,7 +100,7 @@ test("a fresh code is active until its own end, introspection does not activate 
   const fresh = JSON.parse((await introspect(own, { token: code, token_type_hint: 'access_token' }, 1)).text);
   expect(fresh).toMatchObject({ active: true, extension_field: 'authorization_code', sub: user.sub });
   expect(fresh.exp - fresh.iat).toBe(60);
-  const sent = service.statements.slice(before).filter((name) => name !== 'clients.find');
+  const sent = service.statements.slice(before).filter(isOfRequest);
   expect(sent).toEqual(['client_session_handles.find_code']);
   expect(
     await service.database.sql(
@@ -122,7 +125,7 @@ test('a fresh code that nobody used is inactive after its minute (decisions sect
   expect((await introspect(own, { token: code })).text).toBe('{"active":false}');
 });
 
-test('a code without the UMA profile is active until it is redeemed, and known to its own client only (decisions sections 4 and 5)', async () => {
+test('a code without the UMA profile is active until it is redeemed, and known to its own client only (decisions sections 4 and 5, security R76)', async () => {
   const own = await service.createClient({ scope: 'openid profile' });
   const { code } = await freshCode(own);
   expect(JSON.parse((await introspect(own, { token: code }, 1)).text)).toMatchObject({ active: true });
@@ -172,7 +175,7 @@ test('every cause of being inactive has the same bytes (security R77, A95)', asy
   expect([...new Set(texts.map(({ status, text }) => `${status} ${text}`))]).toEqual(['200 {"active":false}']);
 });
 
-test('an administrator can let a client know any token, and a resource its own (decisions section 4)', async () => {
+test('an administrator can let a client know any token, and a resource its own (decisions section 4, security R76)', async () => {
   const resource = await service.createClient({ resource_uris: ['https://api.example.com/'] });
   const gateway = await service.createClient();
   await service.database.sql(`UPDATE clients SET introspect = 'any' WHERE client_id = $1`, [gateway.clientId]);
@@ -260,7 +263,7 @@ test('10,000 malformed tokens get 400 or active false, never 500, and cost no qu
   );
   expect([...seen]).toContain(400);
   // the caller itself is read again when its cache entry is a second old; the tokens cost nothing
-  expect([...new Set(service.statements.slice(before))].filter((name) => name !== 'clients.find')).toEqual([]);
+  expect([...new Set(service.statements.slice(before))].filter(isOfRequest)).toEqual([]);
 }, 120_000);
 
 test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive, however long, without a query (decisions section 4)', async () => {
@@ -276,7 +279,7 @@ test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive, how
       });
       expect(response.status).toBe(200);
       expect(await response.text()).toBe('{"active":false}');
-      expect(lenient.statements.slice(before).filter((name) => name !== 'clients.find')).toEqual([]);
+      expect(lenient.statements.slice(before).filter(isOfRequest)).toEqual([]);
     }
   } finally {
     await lenient.stop();

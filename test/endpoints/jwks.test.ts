@@ -21,7 +21,7 @@ describe('the set', () => {
   });
   afterAll(() => service?.stop());
 
-  test('holds public members only, one key for each algorithm, each with its own kid (RFC 7517 4, security A128)', async () => {
+  test('holds public members only, one key for each algorithm, each with its own kid (RFC 7517 4, security A128, R94)', async () => {
     const answer = await call(`${service.issuer}/jwks`);
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toMatch(/^application\/(jwk-set\+)?json/);

@@ -49,7 +49,7 @@ test('of parallel guesses no more than the limit reach the password (security R6
   expect(row!.count).toBe(17);
 });
 
-test('registrations of one network are limited, and another network is free (decisions section 7, security R49)', async () => {
+test('registrations of one network are limited, and another network is free (decisions section 7, security R49, F15)', async () => {
   const register = (address: string, instance: number) =>
     fetch(`${service.instances[instance]}/register`, {
       method: 'POST',
@@ -122,6 +122,6 @@ test.each([
   ['::1', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['nonsense', 'unknown'],
-])('the network of %s is %s (decisions section 7)', (address, network) => {
+])('the network of %s is %s (decisions section 7, security R65)', (address, network) => {
   expect(networkOf(address)).toBe(network);
 });

@@ -22,7 +22,7 @@ const sessionsOf = async (person: User) =>
 
 const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
 
-test('opened by itself, the page signs a person in to the account page with a 303 (decisions section 3)', async () => {
+test('opened by itself, the page signs a person in to the account page with a 303 (decisions section 3, security R10)', async () => {
   const agent = new UserAgent(service);
   const page = await agent.get('/login');
   expect(page.status).toBe(200);
@@ -79,7 +79,7 @@ test('an unknown name, a wrong password, a disabled user and one without a passw
   }
 });
 
-test('passwords are taken as they are: nothing is cut, trimmed or folded (security A80)', async () => {
+test('passwords are taken as they are: nothing is cut, trimmed or folded (security A80, R59)', async () => {
   const long = `${'a'.repeat(80)}b`;
   for (const [password, near] of [
     [long, `${'a'.repeat(80)}c`],

@@ -141,7 +141,7 @@ test('POST is answered as GET is, and a parameter in query and body is repeated 
   expect((await agent.submit(page, { decision: 'sign-out' })).location).toBe(`${back}?state=posted`);
 });
 
-test("another site's form, which comes without cookies, still meets the session and asks (security A81)", async () => {
+test("another site's form, which comes without cookies, still meets the session and asks (security A81, R66)", async () => {
   const { agent, idToken } = await visit();
   const page = await new UserAgent(service).post(
     '/logout',
@@ -165,7 +165,7 @@ test('without a session nothing is asked, and the address is kept to the same ru
   expect([unnamed.status, unnamed.location]).toEqual([400, undefined]);
 });
 
-test('an address that the named client did not register is never gone to (security A83)', async () => {
+test('an address that the named client did not register is never gone to (security A83, R68)', async () => {
   const { agent, idToken } = await visit();
   for (const parameters of [
     { id_token_hint: idToken, post_logout_redirect_uri: 'https://other.example.com/bye' },
@@ -194,7 +194,7 @@ test('an address of a disabled client is not gone to (decisions section 2)', asy
   expect([page.status, page.location]).toEqual([400, undefined]);
 });
 
-test('a hint that this service did not sign is an error page, and the session lives (security A82, R67)', async () => {
+test('a hint that this service did not sign is an error page, and the session lives (security A82, R66, R67)', async () => {
   const { agent, idToken, accessToken } = await visit();
   const claims = decodeJwt(idToken);
   const [header = '', payload = '', signature = ''] = idToken.split('.');
@@ -223,7 +223,7 @@ test('a hint that this service did not sign is an error page, and the session li
   expect(await isSignedIn(agent)).toBe(true);
 });
 
-test('an expired ID Token is still a good hint (decisions section 6)', async () => {
+test('an expired ID Token is still a good hint (decisions section 6, security R67)', async () => {
   const brief = await service.createClient({ post_logout_redirect_uris: [back] });
   await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [brief.clientId]);
   const agent = new UserAgent(service);
@@ -240,7 +240,7 @@ test('an expired ID Token is still a good hint (decisions section 6)', async () 
   expect((await agent.submit(page, { decision: 'sign-out' })).location).toBe(back);
 });
 
-test('after yes the session and its tokens are dead on every instance; what had offline_access refreshes on (decisions section 6, security A84)', async () => {
+test('after yes the session and its tokens are dead on every instance; what had offline_access refreshes on (decisions section 6, security A84, R69)', async () => {
   const instance = service.instances[1]!;
   const online = await visit('openid');
   const cookies = new Map(online.agent.cookies);

@@ -188,7 +188,7 @@ test('no canary in any place of a request to any address is written down (securi
   await expectNoneOf({ canary });
 });
 
-test('nor when the database is gone and every request fails (security R99, R100)', async () => {
+test('nor when the database is gone and every request fails (security R99, R100, F21)', async () => {
   const other = service;
   service = await startTestService({ environment: { ...withoutLimits, LOG_LEVEL: 'trace' } });
   const failing = service;

@@ -123,7 +123,7 @@ describe.each(Object.entries(ways))('by %s', (_name, { approve, disable }) => {
 });
 
 describe('a disabled client', () => {
-  test('is told so at the token endpoint with its right credentials, and 401 with wrong ones (decisions section 2)', async () => {
+  test('is told so at the token endpoint with its right credentials, and 401 with wrong ones (decisions section 2, security R42)', async () => {
     const client = await register();
     for (const grant_type of grants) {
       expect(await tokenRequest(service.issuer, party(client), { grant_type })).toMatchObject({
@@ -327,7 +327,7 @@ describe('without waiting', () => {
     }
   });
 
-  test('past LIMIT_REGISTRATIONS_WAITING a registration is put off, one with an initial access token is not (security R49)', async () => {
+  test('past LIMIT_REGISTRATIONS_WAITING a registration is put off, one with an initial access token is not (security R49, F15)', async () => {
     const other = await startTestService({ environment: { LIMIT_REGISTRATIONS_WAITING: '2' } });
     try {
       for (let count = 0; count < 2; count++) await register({}, {}, other);

@@ -164,7 +164,7 @@ const refusals: [string, Record<string, unknown>, string][] = [
 ];
 
 test.each(refusals)(
-  '%s is refused at registration and in an update (RFC 7591 3.2.2, security A44)',
+  '%s is refused at registration and in an update (RFC 7591 3.2.2, security A44, R25)',
   async (_what, metadata, error) => {
     const refusal = { status: 400, body: { error, error_description: expect.any(String) } };
     expect(await register({ redirect_uris: [redirect], ...metadata })).toMatchObject(refusal);

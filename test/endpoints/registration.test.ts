@@ -32,7 +32,7 @@ const keySet = {
 };
 
 describe('a first registration', () => {
-  test('answers every value after defaulting, the credentials once, and the pages of the provider (decisions section 2)', async () => {
+  test('answers every value after defaulting, the credentials once, and the pages of the provider (decisions section 2, security R40)', async () => {
     const answer = await register({ redirect_uris: [redirect], client_name: 'Harbour', something_else: 7 });
     expect(answer.status).toBe(201);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -79,7 +79,7 @@ describe('a first registration', () => {
     }
   });
 
-  test('members that only an administrator sets are ignored (decisions section 2)', async () => {
+  test('members that only an administrator sets are ignored (decisions section 2, security R44)', async () => {
     const client = await registered({
       status: 'enabled',
       first_party: true,
@@ -194,7 +194,7 @@ describe('reading, updating and deleting', () => {
       'login_uri',
       'pending_changes',
     ].map((member): [string, Record<string, unknown>] => [`the service's ${member}`, { [member]: 'x' }]),
-  ])('an update with %s is refused and changes nothing (security A66)', async (_what, change) => {
+  ])('an update with %s is refused and changes nothing (security A66, R46)', async (_what, change) => {
     const client = await registered({ client_name: 'Before' });
     const answer = await manage(client, 'PUT', {
       client_id: client['client_id'],
@@ -205,7 +205,7 @@ describe('reading, updating and deleting', () => {
     expect((await manage(client, 'GET')).body).toMatchObject({ client_name: 'Before' });
   });
 
-  test('a registration access token is good for its own client only, and one answer tells nothing (security A59)', async () => {
+  test('a registration access token is good for its own client only, and one answer tells nothing (security A59, R44)', async () => {
     const one = await registered();
     const two = await registered();
     const gone = { ...one, registration_client_uri: `${service.issuer}/register/unknown` };
@@ -244,7 +244,7 @@ describe('reading, updating and deleting', () => {
     expect((await call(uri, { method: 'DELETE', token, headers })).status).toBe(204);
   });
 
-  test('deletion ends everything at once, and the same metadata makes another client (security A67)', async () => {
+  test('deletion ends everything at once, and the same metadata makes another client (security A67, R46)', async () => {
     const { body: made } = await register({
       redirect_uris: [redirect],
       grant_types: ['authorization_code', 'refresh_token'],

@@ -103,7 +103,7 @@ describe('what a code buys', () => {
     expect(row?.life).toBe(1000);
   });
 
-  test('a scope parameter at redemption changes nothing of what was granted (security A37)', async () => {
+  test('a scope parameter at redemption changes nothing of what was granted (security A37, R12)', async () => {
     const { body } = await redeem(service.issuer, client, await newCode({ scope: 'openid' }), {
       scope: 'openid profile email admin',
     });
@@ -118,7 +118,7 @@ describe('what refuses a code', () => {
     ['differs in case', {}, 'https://rp.example.com/Callback'],
     ['ends in a slash', {}, 'https://rp.example.com/callback/'],
     ['ends in a question mark', {}, 'https://rp.example.com/callback?'],
-  ])('a redirect_uri that %s is refused (security A31)', async (_what, _parameters, redirectUri) => {
+  ])('a redirect_uri that %s is refused (security A31, R16, R23)', async (_what, _parameters, redirectUri) => {
     const code = await newCode();
     const answer = await tokenRequest(service.issuer, client, {
       grant_type: 'authorization_code',
@@ -155,7 +155,7 @@ describe('what refuses a code', () => {
     expect(await redeem(service.issuer, client, code)).toMatchObject({ status: 200 });
   });
 
-  test('four failed attempts leave it usable, the fifth burns it (decisions section 4)', async () => {
+  test('four failed attempts leave it usable, the fifth burns it (decisions section 4, security R16)', async () => {
     const attempt = (code: string, redirect_uri: string) => redeem(service.issuer, client, code, { redirect_uri });
     const four = await newCode();
     for (let count = 0; count < 4; count++)
@@ -186,7 +186,7 @@ describe('what refuses a code', () => {
     ]);
   });
 
-  test('it lives for 60 seconds by the clock of the database (security A30)', async () => {
+  test('it lives for 60 seconds by the clock of the database (security A30, R14)', async () => {
     const own = await service.createClient();
     const young = await newCode({}, own);
     await age(own, 55);
@@ -196,7 +196,7 @@ describe('what refuses a code', () => {
     expect(await redeem(service.issuer, own, old)).toMatchObject(invalidGrant);
   });
 
-  test('only its own text is known: nothing missing, added, changed or mixed (security A35, A36)', async () => {
+  test('only its own text is known: nothing missing, added, changed or mixed (security A35, A36, R13, R27)', async () => {
     const code = await newCode();
     const other = await newCode();
     const wrong = [
@@ -250,7 +250,7 @@ describe('a second redemption', () => {
     (await refresh(service.issuer, of, first.body['refresh_token'] as string)).status,
   ];
 
-  test('within 5 seconds by the same client it only fails: a retry after a lost answer (decisions section 4)', async () => {
+  test('within 5 seconds by the same client it only fails: a retry after a lost answer (decisions section 4, security R17)', async () => {
     const own = await service.createClient();
     const { code, first } = await redeemed(own);
     expect(await redeem(service.issuer, own, code)).toMatchObject(invalidGrant);

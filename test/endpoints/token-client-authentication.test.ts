@@ -99,7 +99,7 @@ describe('two mechanisms in one request', () => {
     ['a header and another client_id', () => ({ client_id: post.clientId })],
     ['a header and an assertion', () => ({ client_assertion: 'a.b.c', client_assertion_type: 'x' })],
     ['a header and half an assertion', () => ({ client_assertion_type: 'x' })],
-  ])('%s are refused with 400 (security A45)', async (_what, form) => {
+  ])('%s are refused with 400 (security A45, R37)', async (_what, form) => {
     expect(await withHeader(basic.basic, { ...own, ...form() })).toMatchObject({
       status: 400,
       body: { error: 'invalid_request' },
@@ -143,7 +143,7 @@ describe('the Basic header', () => {
     ['an empty name', () => encode(`:${basic.clientSecret}`)],
     ['nothing', () => 'Basic '],
     ['another scheme', () => `Bearer ${basic.clientSecret}`],
-  ])('with %s is refused as any wrong credentials are (security A46)', async (_what, header) => {
+  ])('with %s is refused as any wrong credentials are (security A46, R38)', async (_what, header) => {
     expectRefused(await withHeader(header()));
   });
 
@@ -187,7 +187,7 @@ test('base64 with stray bits in its last character is refused, though it decodes
 });
 
 describe('what an outsider learns', () => {
-  test('unknown client, wrong, foreign and rotated-out secret, and a disabled client give one answer (security A47)', async () => {
+  test('unknown client, wrong, foreign and rotated-out secret, and a disabled client give one answer (security A47, R39)', async () => {
     const rotated = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
     const repeat = await fetch(`${service.issuer}/register`, {
       method: 'POST',

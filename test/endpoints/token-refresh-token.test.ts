@@ -84,7 +84,7 @@ describe('a refresh', () => {
   });
 
   test.each(['openid profile', 'openid offline_access', 'openid admin', 'x', 'openid  "'])(
-    'the scope %s beyond the grant is refused, and the token stays unspent (security A37)',
+    'the scope %s beyond the grant is refused, and the token stays unspent (security A37, R12)',
     async (scope) => {
       const { tokens, use } = await begin({ scope: 'openid' });
       expect(await use(tokens.refresh_token, { scope })).toMatchObject({
@@ -98,7 +98,7 @@ describe('a refresh', () => {
 });
 
 describe('a spent refresh token', () => {
-  test('comes back five times within the grace, each time for a successor of its own; the sixth only fails (decisions section 4)', async () => {
+  test('comes back five times within the grace, each time for a successor of its own; the sixth only fails (decisions section 4, security R32)', async () => {
     const { client, tokens, use } = await begin();
     const answers = [await use(tokens.refresh_token)];
     await age(client, 9);
@@ -112,7 +112,7 @@ describe('a spent refresh token', () => {
     }
   });
 
-  test('after the grace it ends the whole family, siblings and access tokens included (security A51)', async () => {
+  test('after the grace it ends the whole family, siblings and access tokens included (security A51, R31, R33)', async () => {
     const { client, tokens, use } = await begin();
     const first = await use(tokens.refresh_token);
     const sibling = await use(tokens.refresh_token);
@@ -132,7 +132,7 @@ describe('a spent refresh token', () => {
   });
 
   test.each([0, 1, 2])(
-    'generation %i of four made within one second ends the family after the grace (security A53)',
+    'generation %i of four made within one second ends the family after the grace (security A53, R34)',
     async (which) => {
       const { client, tokens, use } = await begin();
       const chain = [tokens.refresh_token];
@@ -191,7 +191,7 @@ describe('what refuses a refresh', () => {
     expect(await refresh(service.issuer, client, tokens.refresh_token)).toMatchObject(invalidGrant);
   });
 
-  test('only its own text is known (security A35)', async () => {
+  test('only its own text is known (security A35, R27)', async () => {
     const { tokens, use } = await begin();
     const token = tokens.refresh_token;
     for (const wrong of [
@@ -232,7 +232,7 @@ describe('the life of a family', () => {
     expect(await remaining(client)).toEqual([{ token: 24, family: 24 }]);
   });
 
-  test('with offline_access it slides by 30 days within 180 days in all (decisions section 4)', async () => {
+  test('with offline_access it slides by 30 days within 180 days in all (decisions section 4, security R36)', async () => {
     const { client, tokens, use } = await begin({ scope: 'openid offline_access' }, { scope: 'openid offline_access' });
     expect(await remaining(client)).toEqual([{ token: 720, family: 4320 }]);
     await service.database.sql(

@@ -34,7 +34,7 @@ describe('the body', () => {
     ['multipart/form-data; boundary=x', `--x\r\n\r\n${own}\r\n--x--`],
     ['application/x-www-form-urlencoded\ta', own],
     ['application/x-www-form-urlencodedx', own],
-  ])('as %s is refused with 415 (security A38)', async (type, body) => {
+  ])('as %s is refused with 415 (security A38, R106)', async (type, body) => {
     expect(await post(body, { 'content-type': type })).toMatchObject({
       status: 415,
       body: { error: 'invalid_request' },
@@ -74,7 +74,7 @@ describe('the body', () => {
     });
   });
 
-  test('of more than 64 KiB is refused with 413 (security A121)', async () => {
+  test('of more than 64 KiB is refused with 413 (security A121, R103)', async () => {
     expect(await post(`${own}&x=${'y'.repeat(70_000)}`)).toMatchObject({ status: 413 });
   });
 

@@ -77,7 +77,7 @@ test('with Basic a client reads what the grant allows, and scope takes a Bearer 
   expect((await call(`/user/${user.sub}/scope`, client.basic)).status).toBe(401);
 });
 
-test('an unknown user and one without a grant get the same 403 (decisions section 5)', async () => {
+test('an unknown user and one without a grant get the same 403 (decisions section 5, security R84)', async () => {
   const stranger = await service.createUser();
   const answers = await Promise.all([
     call(`/user/${stranger.sub}/info`, client.basic),
@@ -88,7 +88,7 @@ test('an unknown user and one without a grant get the same 403 (decisions sectio
   expect(answers[0]).toMatchObject({ status: 403, body: { error: 'access_denied' } });
 });
 
-test('scopes that were not granted are refused, another sub too (RFC 6750 3.1, decisions section 5)', async () => {
+test('scopes that were not granted are refused, another sub too (RFC 6750 3.1, decisions section 5, security R84)', async () => {
   const { code } = await signedIn(client, 'openid');
   const other = await signedIn();
   expect(await call('/user/me/scope', `Bearer ${code}`)).toMatchObject({

@@ -205,7 +205,7 @@ describe('scripts of other origins', () => {
   });
 
   test.each(['/authorize', '/login', '/logout', '/account', '/admin/api/users', '/register', '/health/ready'])(
-    'get no leave from %s (security A117)',
+    'get no leave from %s (security A117, R97)',
     async (path) => {
       for (const method of ['OPTIONS', 'GET']) {
         const response = await fetch(service.issuer + path, {

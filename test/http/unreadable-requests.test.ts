@@ -92,7 +92,7 @@ test.each([
     'a body that never ends',
     `POST /token HTTP/1.1\r\n${host}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\nx`,
   ],
-])('%s: 408 in the same form when the time is over (decisions section 7)', async (_what, bytes) => {
+])('%s: 408 in the same form when the time is over (decisions section 7, security R104)', async (_what, bytes) => {
   const { server } = service.apps[0]!;
   const times = [server.headersTimeout, server.requestTimeout] as const;
   [server.headersTimeout, server.requestTimeout] = [1, 1];

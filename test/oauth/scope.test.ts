@@ -85,6 +85,6 @@ test.each([
   [`${'a'.repeat(42)} `, false, false],
   [`${'a'.repeat(43)}\n`, false, false],
   [`${'a'.repeat(42)}é`, false, false],
-])('%j: a challenge %s, a verifier %s (RFC 7636 4.1, 4.2)', (text, challenge, verifier) => {
+])('%j: a challenge %s, a verifier %s (RFC 7636 4.1, 4.2, security R21)', (text, challenge, verifier) => {
   expect([isCodeChallenge(text), isCodeVerifier(text)]).toEqual([challenge, verifier]);
 });

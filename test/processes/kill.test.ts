@@ -89,7 +89,7 @@ test(
 );
 
 test(
-  'the service brings a killed database back by itself and loses nothing that it acknowledged (decisions section 8)',
+  'the service brings a killed database back by itself and loses nothing that it acknowledged (decisions section 8, security R109)',
   () => killAgainAndAgain({ service: false, database: true }),
   limit,
 );

@@ -38,6 +38,7 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   const actors = new WeakMap<FastifyRequest, Actor>();
   const administration = createAdministration(store);
 
+  // of every route that is registered here, whatever its address looks like (security R89)
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply);
     const fresh = !harmless.has(`${request.method} ${request.routeOptions.url}`);

@@ -12,7 +12,7 @@ export async function checkSessionEndpoint(app: FastifyInstance): Promise<void> 
   const script = readFileSync(join(builtInTemplates, 'check-session.js'), 'utf8').trim();
   const hash = createHash('sha256').update(script).digest('base64');
   const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Session</title><script>${script}</script></head></html>\n`;
-  // the one page that may be framed, by anybody (security requirement R57)
+  // the one page that may be framed, by anybody (security R57)
   const policy = `default-src 'none'; script-src 'sha256-${hash}'; base-uri 'none'; frame-ancestors *`;
 
   app.get('/check-session', (_request, reply) =>

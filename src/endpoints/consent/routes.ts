@@ -1,4 +1,4 @@
-// GET|POST /consent: what a client asks for, and the End-User's answer, which is remembered.
+// GET|POST /consent: what a client asks for, and the End-User's answer, which is remembered (security R11).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';

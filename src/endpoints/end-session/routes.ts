@@ -39,7 +39,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
         !(await repositories.clients.useAssertion(client.clientId, digest('end-session', ending.jti), ending.expiresAt))
       )
         return 'replayed';
-      // unknown, ended and another's sid or sub look alike (security requirement R74)
+      // unknown, ended and another's sid or sub look alike (security R73, R74)
       const subject = session && (await repositories.clientSessions.findSubject(session.id, client.clientId));
       if (!session || subject === undefined) return 'no-session';
       if ((ending.sid ?? session.sid) !== session.sid || (ending.sub ?? subject) !== subject) return 'no-session';
@@ -69,7 +69,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
     );
   });
 
-  /** One answer for an unknown client, a disabled one and a wrong signature; the client that signed is told its fault. */
+  /** One answer for an unknown client, a disabled one and a wrong signature (security R74); the client that signed is told its fault. */
   async function verify(jwt: string): Promise<{ client: Client; ending: EndSessionRequest }> {
     const issuer = endSessionIssuer(jwt);
     const client = issuer === undefined ? undefined : await clients.find(issuer);

@@ -1,6 +1,7 @@
 // POST /introspect: what a token is good for, to those who may know (RFC 7662, service specification 4.8).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import { createCallLimit } from '../../http/call-limit.ts';
 import { jsonErrors, noStore } from '../../http/errors.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { readParameters, text } from '../../http/parameters.ts';
@@ -35,15 +36,21 @@ interface Known {
   requested?: RequestedClaims | undefined;
 }
 
+// whatever the cause (security R77)
 const inactive = { active: false };
 
 export async function introspectionEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { config, store, tokens, authenticateClient } = options;
+  // nobody tries tokens out here without end (security R80)
+  const countCall = createCallLimit(config.limits.introspections);
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
 
   app.post('/introspect', async (request, reply) => {
+    // before the token is looked at (security R75)
     const caller = await authenticateClient(request, { disabledStatus: 403 });
+    const wait = countCall(caller.clientId);
+    if (wait > 0) throw tooOften(wait);
     const { token, token_type_hint: hint } = readParameters(shape, request.body);
     if (hint !== undefined && hint !== 'access_token' && hint !== 'pct') {
       throw new OAuthError('unsupported_token_type', 'token_type_hint must be access_token or pct');
@@ -138,7 +145,13 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
   }
 }
 
-/** Its own token, one that is for it, or any if an administrator said so (decisions section 4). */
+/** @param wait in seconds */
+function tooOften(wait: number): OAuthError {
+  const headers = { 'retry-after': String(wait) };
+  return new OAuthError('temporarily_unavailable', `too many introspections: wait ${wait} seconds`, 429, { headers });
+}
+
+/** Its own token, one that is for it, or any if an administrator said so (decisions section 4, security R76). */
 function mayKnow(caller: Client, token: Known): boolean {
   if (caller.introspect === 'any' || token.clientId === caller.clientId) return true;
   return token.audience.includes(caller.clientId);

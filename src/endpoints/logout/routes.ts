@@ -1,4 +1,4 @@
-// GET|POST /logout: client-initiated logout, which always asks (OpenID Connect RP-Initiated Logout 1.0, specification 4.3).
+// GET|POST /logout: client-initiated logout, which always asks (OpenID Connect RP-Initiated Logout 1.0, specification 4.3; security R66).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { carriesSession, onlyNavigation } from '../../http/browser-session.ts';
@@ -125,6 +125,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
     const named = wrongHint ? undefined : (hint?.clientId ?? client_id);
     const client = named === undefined ? undefined : await clients.find(named);
     const known = client?.status === 'enabled' ? client : undefined;
+    // exactly, and of the proven client only (security R68)
     const registered =
       post_logout_redirect_uri !== undefined &&
       (known?.metadata.post_logout_redirect_uris ?? []).includes(post_logout_redirect_uri);

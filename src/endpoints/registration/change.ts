@@ -7,7 +7,7 @@ import { isAdministratorScope } from '../../oauth/scope.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor, type ShownCredentials } from '../../tokens/client-credentials.ts';
 
-/** What an update changes: in force at once, or waiting where it widens what an administrator approved. */
+/** What an update changes: in force at once, or waiting where it widens what an administrator approved (security R45). */
 function metadataChange(config: Config, current: Client, sent: ClientMetadata): ClientChange {
   const metadata = keepAdministratorScopes(current, sent);
   const waits =

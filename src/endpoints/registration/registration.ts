@@ -34,7 +34,7 @@ export function registrationResponse(
 }
 
 /**
- * Refuses members that are not the registrant's to send in an update (RFC 7592 2.2, decisions section 2).
+ * Refuses members that are not the registrant's to send in an update (RFC 7592 2.2, decisions section 2; security R44, R46).
  * @throws OAuthError invalid_client_metadata
  */
 export function refuseForeignMembers(body: Record<string, unknown>): void {

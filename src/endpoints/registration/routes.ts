@@ -127,7 +127,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     return { status: 201, answer: registrationResponse(config, outcome.client, outcome.shown) };
   }
 
-  /** A new registration: disabled until an administrator approves it, unless it came with an initial access token. */
+  /** A new registration: disabled until an administrator approves it, unless it came with an initial access token (security R42, R49). */
   async function create(
     request: FastifyRequest,
     body: Record<string, unknown>,

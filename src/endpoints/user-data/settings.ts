@@ -1,4 +1,4 @@
-// The body of a settings write: which keys are set, which are removed, within the limits of decisions section 5.
+// The body of a settings write: which keys are set, which are removed, within the limits of decisions section 5 (security R87).
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 
 const maxKey = 128;

@@ -217,14 +217,14 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     });
   }
 
-  /** A signed-out browser is sent nowhere but to the sign-in page (RFC 9700 4.11.2), whatever is wrong with the request. */
+  /** A signed-out browser is sent nowhere but to the sign-in page (RFC 9700 4.11.2, security R3), whatever is wrong with the request. */
   const mayTell = ({ prompts }: TrustedRequest, session: Session | undefined): boolean =>
     session !== undefined || prompts.includes('none') || config.errorDelivery === 'standard';
 
   const toPage = (reply: FastifyReply, step: NextStep | undefined, transaction: string) =>
     pages.redirect(reply, `/${step?.step === 'consent' ? 'consent' : 'login'}?transaction=${transaction}`);
 
-  /** A stored request, after a page or a push: validated again, then answered or sent to the next page. Throws as begin() does. */
+  /** A stored request, after a page or a push: validated again, then answered or sent to the next page (security R4). Throws as begin() does. */
   async function resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
     const idHash = digest('transaction', id);
     const browserHash = sessions.browserHash(request);
@@ -273,7 +273,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
       parameters: Record<string, string>,
       confirm?: (authorization: TrustedRequest, session: Session, transaction: string) => FastifyReply,
     ): Promise<FastifyReply> {
-      // what waits for the End-User is stored, and PostgreSQL stores no NUL (security requirement R107)
+      // what waits for the End-User is stored, and PostgreSQL stores no NUL (security R107)
       if (Object.entries(parameters).flat().join('').includes('\0'))
         throw invalidRequest('a parameter holds a NUL character');
       const pushed = pushedTransaction(parameters['request_uri']);

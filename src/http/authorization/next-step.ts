@@ -18,7 +18,7 @@ export interface Situation {
   /** What the user has granted to the client before. */
   grant: { scope: readonly string[]; claims: readonly string[]; redirectUris: readonly string[] } | undefined;
   firstParty: boolean;
-  /** A client that no administrator looked at asks again for each redirect URI (attack case A25). */
+  /** A client that no administrator looked at asks again for each redirect URI (security R11, A25). */
   selfRegistered: boolean;
   /** The stored request, once the browser was sent to a page. */
   transaction: { createdAt: Date; decision: { allowed: boolean; sub: string } | undefined } | undefined;
@@ -75,7 +75,7 @@ function loginNeeded({
   transaction,
 }: Situation): 'signed-out' | 'fresh' | 'other-user' | 'unmet' | undefined {
   if (!session) return 'signed-out';
-  // only a credential check after the request began can satisfy these (security requirement R9)
+  // only a credential check after the request began can satisfy these (security R9)
   const fresh = transaction !== undefined && session.authTime > transaction.createdAt;
   if ((prompts.includes('login') || prompts.includes('select_account')) && !fresh) return 'fresh';
   if (maxAge !== undefined && !fresh && session.now.getTime() - session.authTime.getTime() > maxAge * 1000)

@@ -1,4 +1,4 @@
-// Verifies an authorization request: syntax, client, redirect URI, then everything else (security requirement R1).
+// Verifies an authorization request: syntax, client, redirect URI, then everything else (security R1).
 import { z } from 'zod';
 import { readParameters, text } from '../parameters.ts';
 import { acrValues } from '../../oauth/acr.ts';
@@ -136,6 +136,7 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
   if (type === undefined) return refuse('unsupported_response_type', 'response_type is not supported');
   request.responseType = type;
   const { code, idToken, token } = parts(type);
+  // only what the client registered (security R6)
   if (
     !metadata.response_types.includes(type) ||
     !neededGrantTypes([type]).every((needed) => metadata.grant_types.includes(needed))
@@ -150,6 +151,7 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
   const registered = splitScope(metadata.scope);
   if (!askedScope.includes('openid')) refuse('invalid_scope', 'scope must include openid');
   if (!registered.includes('openid')) refuse('invalid_scope', 'the client is not registered for the scope openid');
+  // asked and registered; the grant has its say when the code is issued (security R12)
   request.scope = askedScope.filter((value) => registered.includes(value));
   if (!metadata.grant_types.includes('refresh_token'))
     request.scope = request.scope.filter((value) => value !== 'offline_access');
@@ -185,6 +187,7 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
 
   const challenge = parameters['code_challenge'];
   const method = parameters['code_challenge_method'];
+  // S256 or nothing (security R20)
   if (challenge === undefined) {
     if (method !== undefined) refuse('invalid_request', 'code_challenge_method needs code_challenge');
     if (code && (requirePkce || metadata.require_pkce || isPublicClient(metadata)))

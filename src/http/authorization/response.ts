@@ -13,6 +13,7 @@ export function sendAuthorizationResponse(
   target: ResponseTarget,
   parameters: Record<string, string>,
 ): FastifyReply {
+  // the state as it came, and the issuer, always (security R7)
   const all: [string, string][] = [...Object.entries(parameters)];
   if (target.state !== undefined) all.push(['state', target.state]);
   all.push(['iss', issuer]);

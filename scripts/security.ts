@@ -1,0 +1,189 @@
+// Writes docs/security.md from the code and the tests that cite a requirement. Usage: node scripts/security.ts
+// test/security.test.ts makes it again and compares, so that a requirement without a place or a test is a failing build.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { type AttackCase, attacksIn, citationsIn, type CitingTest, testsIn } from './security/citations.ts';
+import { attackCases, faults, requirements } from './security/requirements.ts';
+
+const root = join(import.meta.dirname, '..');
+/** Where requirements are kept, and where measurements are. */
+const places = ['src', 'migrations', 'templates', '.ci', '.npmrc', 'Dockerfile', 'package.json'];
+const measurements = ['bench', 'scripts'];
+const table = ['scripts/security.ts', 'scripts/security/'];
+
+interface Row {
+  /** Files that cite it. */
+  kept: string[];
+  /** Programs that measure it. */
+  measured: string[];
+  /** Titles of tests, by file. */
+  tests: Map<string, string[]>;
+}
+
+/** What the tree says of each requirement, attack case and fault. */
+export interface Evidence {
+  rows: Map<string, Row>;
+  attacks: (AttackCase & { file: string })[];
+}
+
+/** Reads the whole tree; nothing is run. */
+export function evidence(): Evidence {
+  const rows = new Map<string, Row>();
+  const rowOf = (key: string) => {
+    const row = rows.get(key) ?? { kept: [], measured: [], tests: new Map<string, string[]>() };
+    rows.set(key, row);
+    return row;
+  };
+  for (const file of places.flatMap(filesBelow)) {
+    for (const key of citationsIn(read(file))) rowOf(key).kept.push(file);
+  }
+  for (const file of measurements.flatMap(filesBelow).filter((file) => !table.some((own) => file.startsWith(own)))) {
+    for (const key of citationsIn(read(file))) rowOf(key).measured.push(file);
+  }
+  const attacks: Evidence['attacks'] = [];
+  for (const file of filesBelow('test').filter((file) => file.endsWith('.test.ts'))) {
+    const found = attacksIn(file, read(file));
+    attacks.push(...found.map((attack) => ({ ...attack, file })));
+    const byAttack: CitingTest[] = found.map(({ id, name, requirements }) => ({
+      title: `${id}: ${name}`,
+      keys: [id, ...requirements],
+    }));
+    for (const { title, keys } of [...testsIn(file, read(file)), ...byAttack]) {
+      for (const key of keys) {
+        const { tests } = rowOf(key);
+        tests.set(file, [...(tests.get(file) ?? []), title]);
+      }
+    }
+  }
+  return { rows, attacks: attacks.sort((a, b) => numberOf(a.id) - numberOf(b.id)) };
+}
+
+/** What a failing build lists. */
+export function gaps({ rows, attacks }: Evidence) {
+  const numbers = Object.values(requirements).flatMap((group) => Object.keys(group).map((number) => `R${number}`));
+  const known = [...numbers, ...attackCases.map((n) => `A${n}`), ...Object.keys(faults).map((n) => `F${n}`)];
+  const ids = attacks.map(({ id }) => id as string);
+  return {
+    'requirements without a place': numbers.filter((key) => !rows.get(key)?.kept.length),
+    'requirements without a test': numbers.filter((key) => !rows.get(key)?.tests.size),
+    'cited but unknown': [...rows.keys()].filter((key) => !known.includes(key)).sort(),
+    'attack cases told twice': ids.filter((id, index) => ids.indexOf(id) !== index),
+    'attack cases without a test': attackCases.map((n) => `A${n}`).filter((id) => !ids.includes(id)),
+    'faults without a test': Object.keys(faults)
+      .map((n) => `F${n}`)
+      .filter((key) => !rows.get(key)?.tests.size && !rows.get(key)?.measured.length),
+  };
+}
+
+/** The text of docs/security.md. */
+export function securityPage({ rows, attacks } = evidence()): string {
+  return `# Security
+
+Made from the code and the tests by \`node scripts/security.ts\`; do not edit it by hand.
+
+Gatehouse has many doors and few places that decide. Every code, token and handle comes from one issuing routine, whose statement asks the
+database whether user, client, consent and session are still good in the same moment in which it stores the result. Whatever ends something
+(a logout, a withdrawal, a second redemption, a disabled user) goes through one revocation routine, and is over on every instance before the
+answer leaves. An endpoint only translates: it reads its parameters strictly, calls these, and says what they said. What is stored is hashed, or
+encrypted for its own row; what is not asked for is off; what strangers can fill has a cap and an end.
+
+**To report a vulnerability**, please do not open an issue: [SECURITY.md](../SECURITY.md) leads to GitHub's private vulnerability reporting, and says
+what we promise to whoever reports.
+
+- [Requirements](#requirements)
+- [Attack cases](#attack-cases)
+- [Faults](#faults)
+
+## Requirements
+
+Each row is a promise. "Kept in" lists the files whose comments cite it, as \`(security R15)\`, at the line that keeps it; "Shown by" lists the tests
+whose titles cite it, and the programs that measure what a test cannot. A row without a place or without a test is a failing build.
+${code('…')} in a title stands for the values that the test goes through.
+
+${Object.entries(requirements)
+  .map(([heading, group]) => `### ${heading}\n\n${requirementTable(group, rows)}`)
+  .join('\n\n')}
+
+## Attack cases
+
+What was tried, or happened, elsewhere, and what this service answers. The last column is the test that plays it.
+
+${tableOf(
+  ['', 'Case', 'Request', 'Answer', 'Source', 'For', 'Test'],
+  attacks.map(({ id, name, request, answer, source, requirements, file }) => [
+    ...[id, ...[name, request, answer, source].map(plain), requirements.join(', ')],
+    link(file),
+  ]),
+)}
+
+## Faults
+
+What may break around the service, and what must hold then. In each of them: no success whose rows are missing, nothing revoked that is active, no verdict
+that the fault made up, and no secret in a log.
+
+${tableOf(
+  ['', 'Fault', 'What holds', 'Shown by'],
+  Object.entries(faults).map(([number, [fault, rule]]) => [`F${number}`, fault, rule, shownBy(rows.get(`F${number}`))]),
+)}
+`;
+}
+
+function requirementTable(group: Record<number, string>, rows: Evidence['rows']): string {
+  return tableOf(
+    ['', 'What holds', 'Kept in', 'Shown by'],
+    Object.entries(group).map(([number, sentence]) => {
+      const row = rows.get(`R${number}`);
+      return [`R${number}`, sentence, row?.kept.map(link).join('<br>') ?? '', shownBy(row)];
+    }),
+  );
+}
+
+function shownBy(row: Row | undefined): string {
+  if (!row) return '';
+  const tests = [...row.tests].map(([file, titles]) => `${link(file)}: ${titles.map(plain).join('; ')}`);
+  return [...tests, ...row.measured.map((file) => `measured by ${link(file)}`)].join('<br>');
+}
+
+function link(file: string): string {
+  const name = file.replace(/^(?:src|test(?:\/endpoints)?)\//, '').replace(/(?:\.browser)?(?:\.test)?\.ts$/, '');
+  return `[${name}](../${file})`;
+}
+
+/** Text in which Markdown finds nothing to emphasise. */
+function plain(text: string): string {
+  return text.replaceAll(/[*`]|__/g, (mark) => [...mark].map((character) => `\\${character}`).join(''));
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}
+
+function tableOf(head: string[], lines: string[][]): string {
+  // titles and answers are text: what looks like markup in them is shown as it is
+  const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll(/<(?!br>)/g, '&lt;');
+  const line = (cells: string[]) => `| ${cells.map(cell).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...lines.map(line)].join('\n');
+}
+
+/** The files below a folder, or the file itself, in a fixed order. */
+function filesBelow(path: string): string[] {
+  try {
+    return readdirSync(join(root, path), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+      .sort();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return [path];
+    throw error;
+  }
+}
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}
+
+function numberOf(id: string): number {
+  return Number(id.slice(1));
+}
+
+if (import.meta.main) writeFileSync(join(root, 'docs/security.md'), securityPage());

@@ -1,0 +1,66 @@
+// Keeps docs/security.md true: it is what code and tests cite, and each requirement has a place and a test.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { evidence, gaps, securityPage } from '../scripts/security.ts';
+import { attacksIn, citationsIn, testsIn } from '../scripts/security/citations.ts';
+import { attackCases, faults, requirements } from '../scripts/security/requirements.ts';
+
+const found = evidence();
+const missing = gaps(found);
+
+test('the page is what code and tests cite: node scripts/security.ts writes it', () => {
+  expect(readFileSync(join(import.meta.dirname, '../docs/security.md'), 'utf8')).toBe(securityPage(found));
+});
+
+// the rest comes with what keeps it: sign-in, sessions, hostile requests, database trouble
+const awaited = [19, 58, 59, 60, 63, 64, 102, 104, 109, 110].map((n) => `R${n}`);
+
+test('every requirement has a place that keeps it and a test that shows it', () => {
+  const due = (keys: string[]) => keys.filter((key) => !awaited.includes(key));
+  expect(due(missing['requirements without a place'])).toEqual([]);
+  expect(due(missing['requirements without a test'])).toEqual([]);
+});
+
+test('nothing cites a requirement, a case or a fault that is not there, and no case is told twice', () => {
+  expect(missing['cited but unknown']).toEqual([]);
+  expect(missing['attack cases told twice']).toEqual([]);
+});
+
+test('the list has every requirement, case and fault of the rules', () => {
+  const numbers = Object.values(requirements).flatMap((group) => Object.keys(group).map(Number));
+  expect(numbers).toEqual(Array.from({ length: 112 }, (_, index) => index + 1));
+  expect(new Set(attackCases).size).toBe(88);
+  expect(Object.keys(faults)).toHaveLength(21);
+});
+
+test('what cites is found: a comment, a title within its groups, a title of many values, an attack', () => {
+  expect(citationsIn('// once (security R15)\n/* (RFC 7009, security R1, F2) */ // R7, (security, R8)')).toEqual([
+    'R15',
+    'R1',
+    'F2',
+  ]);
+  const source = `
+    describe('a code', () => {
+      test.each(['x'])('with %s is refused (RFC 6749 5.2, security R5)', () => {});
+      test(\`of \${kind} (security F1)\`, () => {});
+      test('speaks of R9', () => {});
+    });
+    attack({ id: 'A12', name: 'Twice', request: 'x', answer: 'y', source: 'z', requirements: ['R4'] }, () => {});`;
+  expect(testsIn('x.test.ts', source)).toEqual([
+    { title: 'a code: with … is refused', keys: ['R5'] },
+    { title: 'a code: of …', keys: ['F1'] },
+  ]);
+  expect(attacksIn('x.test.ts', source)).toEqual([
+    { id: 'A12', name: 'Twice', request: 'x', answer: 'y', source: 'z', requirements: ['R4'] },
+  ]);
+  expect(() => attacksIn('x.test.ts', 'attack({ id: `A${n}` }, run);')).toThrow('plain literals');
+});
+
+test('what nothing cites is missing', () => {
+  const none = gaps({ rows: new Map(), attacks: [] });
+  expect(none['requirements without a place']).toHaveLength(112);
+  expect(none['requirements without a test']).toHaveLength(112);
+  expect(none['attack cases without a test']).toHaveLength(88);
+  expect(none['faults without a test']).toHaveLength(21);
+});

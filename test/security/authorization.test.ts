@@ -1,0 +1,88 @@
+// The authorization endpoint and its neighbours: what every response to a client carries, and which loads have no effect.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { routesOf } from '../helpers/route-map.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let client: TestClient;
+let agent: UserAgent;
+beforeAll(async () => {
+  service = await startTestService();
+  client = await service.createClient({
+    grant_types: ['authorization_code', 'implicit'],
+    response_types: ['code', 'code id_token'],
+  });
+  agent = new UserAgent(service);
+  await agent.authorize(client, await service.createUser());
+});
+afterAll(() => service?.stop());
+
+/** What the client gets, however it is carried. */
+function carried(page: Page): Record<string, string> {
+  if (page.location === undefined) return hiddenFields(page.body);
+  const { hash, search } = new URL(page.location);
+  return Object.fromEntries(new URLSearchParams(hash === '' ? search : hash.slice(1)));
+}
+
+test.each([
+  ['query', 'code'],
+  ['fragment', 'code id_token'],
+  ['form_post', 'code id_token'],
+])(
+  'a response by %s, good or bad, names the issuer and has the state as it was sent (security R7)',
+  async (mode, type) => {
+    for (const state of ['plain', 'a=b&c#d;e', '\r\nSet-Cookie: x=y', '✓ ü "<b>\'', `+%2B%00 ${'x'.repeat(2000)}`]) {
+      const asked = { response_type: type, response_mode: mode, nonce: 'n', state };
+      const outcomes: [expected: string, more: Record<string, string>][] = [
+        ['code', {}],
+        ['invalid_scope', { scope: 'profile' }],
+        ['interaction_required', { prompt: 'none', max_age: '0' }],
+        ['invalid_request', { prompt: 'nonsense' }],
+      ];
+      for (const [expected, more] of outcomes) {
+        const page = await agent.get(authorizationUrl(service.issuer, client, { ...asked, ...more }));
+        const response = carried(page);
+        expect(page.status).toBe(mode === 'form_post' ? 200 : 302);
+        expect(page.headers.get('set-cookie') ?? '').not.toContain('x=y');
+        expect(response).toMatchObject({ iss: service.issuer, state });
+        if (expected === 'code') expect(response['code']).toBeDefined();
+        else expect(response['error']).toMatch(/^(login|interaction|consent)_required$|^invalid_/);
+      }
+    }
+  },
+);
+
+test('no address that a person visits does anything for HEAD, a prefetch or a load that is no page (security R8)', async () => {
+  const query = new URL(authorizationUrl(service.issuer, client)).search;
+  // what scripts, programs and frames ask for is no visit
+  const others = /\/(assets|\.well-known|health|user|register|admin\/api)\/|\/(jwks|metrics|check-session)$/;
+  const visited = routesOf(service.apps[0]!).filter((route) => route.startsWith('GET ') && !others.test(route));
+  expect(visited.length).toBeGreaterThan(8);
+  const state = () =>
+    service.database.sql(
+      `SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM authorization_codes) AS codes,
+              (SELECT count(*) FROM authorization_requests) AS requests, (SELECT count(*) FROM used_assertions) AS assertions`,
+    );
+  const before = await state();
+  for (const path of visited.map((route) => route.slice('GET '.length))) {
+    const headers: Record<string, string>[] = [
+      { 'sec-purpose': 'prefetch' },
+      { 'sec-purpose': 'prefetch;prerender' },
+      { purpose: 'prefetch' },
+      ...['image', 'iframe', 'embed', 'script', 'empty'].map((destination) => ({ 'sec-fetch-dest': destination })),
+    ];
+    for (const load of headers) {
+      const page = await agent.get(path + query, load);
+      // the root only leads on, and the two pages that say what went wrong hold nothing
+      if (!['/', '/error', '/access-denied'].includes(path)) expect(page.status, path).toBe(403);
+      expect(page.location ?? service.issuer, path).toContain(service.issuer);
+      expect(page.headers.getSetCookie(), path).toEqual([]);
+    }
+    for (const method of ['HEAD', 'OPTIONS']) {
+      const page = await agent.fetch(path + query, { method });
+      expect([page.status, page.location, page.headers.getSetCookie()], path).toEqual([405, undefined, []]);
+    }
+  }
+  expect(await state()).toEqual(before);
+});
