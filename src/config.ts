@@ -120,6 +120,7 @@ export const settings = {
   LIMIT_VERIFICATION_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
   LIMIT_PUSHED_REQUESTS: count(1000),
+  LIMIT_CONNECTIONS: count(10_000),
 } as const;
 
 const schema = z.object(settings);
@@ -183,6 +184,7 @@ export interface Config {
     readonly verificationCodes: number;
     readonly pendingSignIns: number;
     readonly pushedRequests: number;
+    readonly connections: number;
   };
 }
 
@@ -260,6 +262,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       verificationCodes: s.LIMIT_VERIFICATION_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
       pushedRequests: s.LIMIT_PUSHED_REQUESTS,
+      connections: s.LIMIT_CONNECTIONS,
     }),
   });
 }
