@@ -50,7 +50,7 @@ import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
 import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
-import { refuseExpectation, refuseUnreadable } from './http/unreadable-requests.ts';
+import { refuseExpectation, refuseUnreadable, rememberAnswers } from './http/unreadable-requests.ts';
 import {
   assertionSigningAlgorithms,
   clientAuthenticationMethods,
@@ -226,6 +226,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     forceCloseConnections: 'idle',
   });
   boundConnections(app.server, config.limits.connections, logger);
+  rememberAnswers(app.server);
   app.server.on('checkExpectation', refuseExpectation(logger as FastifyBaseLogger, unroutedHeaders));
   let closing = false;
   app.addHook('preClose', async () => {
@@ -235,6 +236,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   nameAdminVersion(app, basePath);
   const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
   securityHeaders(app, config.secureCookies, crossOriginAddresses);
+  // before any route: each takes what there is when it is made
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
   await app.register(fastifyCookie);
 
   const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
@@ -302,8 +305,6 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       ? pages.errors(error, request, reply)
       : jsonErrors(error, request, reply);
   });
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-
   const logoutDelivery = startLogoutDelivery({
     store,
     tokens,

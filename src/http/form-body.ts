@@ -39,7 +39,7 @@ export function onlyJson(app: FastifyInstance): void {
 
 /**
  * Reads application/json beside what is read already; an empty body is none, since many programs name the type of a body
- * that they do not send. @param limits levels of nesting, members of all objects together and items of one array
+ * that they do not send. @param limits levels of nesting, members of all objects together
  */
 export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
   app.addContentTypeParser(/^application\/json *(;.*)?$/i, { parseAs: 'string' }, (_request, body, done) => {
@@ -47,7 +47,8 @@ export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
     try {
       const value: unknown = JSON.parse(body as string);
       check(value, 1, limits);
-      if (countMembers(value) > limits.members) throw tooManyMembers(limits);
+      if (countMembers(value) > limits.members)
+        throw new OAuthError('invalid_request', `the body has more than ${limits.members} members`);
       if (!hasUniqueNames(body as string, value))
         throw new OAuthError('invalid_request', 'the body names a member twice in one object');
       checkNumbers(body as string);
@@ -70,18 +71,12 @@ function check(value: unknown, depth: number, limits: JsonLimits): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth > limits.depth)
     throw new OAuthError('invalid_request', `the body is nested deeper than ${limits.depth} levels`);
-  const entries = Object.entries(value);
-  if (entries.length > limits.members) throw tooManyMembers(limits);
-  for (const [name, member] of entries) {
+  for (const [name, member] of Object.entries(value)) {
     if (reserved.includes(name))
       throw new OAuthError('invalid_request', `the body has a member named ${name}, which is a reserved name`);
     checkText(name);
     check(member, depth + 1, limits);
   }
-}
-
-function tooManyMembers({ members }: JsonLimits): OAuthError {
-  return new OAuthError('invalid_request', `the body has more than ${members} members`);
 }
 
 /** Refuses what a number of JavaScript would not keep: one beyond its range, or digits beyond its precision. */

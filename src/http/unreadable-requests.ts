@@ -1,5 +1,6 @@
 // What is refused before it is a request: bytes that are no HTTP, headers without end, requests that never finish arriving, unknown expectations.
-import type { RequestListener } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify';
 import type { OAuthError } from '../oauth/errors.ts';
 import { toOAuthError } from './errors.ts';
@@ -18,13 +19,23 @@ const reasons: Record<number, string> = {
   431: 'Request Header Fields Too Large',
 };
 
+/** The last answer on each connection, by which a request that turns out to be unreadable is seen to have one already. */
+const answers = new WeakMap<Socket, ServerResponse>();
+
+export function rememberAnswers(server: Server): void {
+  server.on('request', (request, response) => void answers.set(request.socket, response));
+}
+
 /**
  * Answers on the bare socket in the form of all other refusals, and closes it; what was sent is neither echoed nor logged.
  * @param everywhere the headers of an answer whatever its address, since that may not have arrived
  */
 export function refuseUnreadable(logger: FastifyBaseLogger, everywhere: Record<string, string>): ClientErrorHandler {
   return ({ code }, socket) => {
-    if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    const answer = answers.get(socket as Socket);
+    // a second answer to one request would be taken for that to the next
+    const answered = answer !== undefined && answer.headersSent && !answer.writableFinished;
+    if (code === 'ECONNRESET' || !socket.writable || answered) return void socket.destroy();
     const refusal = toOAuthError({ statusCode: statuses[code] ?? 400 });
     const { headers, body } = written(refusal, everywhere, logger, code);
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);

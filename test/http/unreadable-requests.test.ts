@@ -92,6 +92,20 @@ test('an expectation that is not 100-continue is refused in the same form (RFC 9
   expect(await send(bytes)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 415 /);
 });
 
+test.each(['identity', 'gzip', 'gzip, chunked', 'xchunked', 'chunked, identity', '${7*7}'])(
+  'the transfer coding %s is refused before anything is done, by one answer (RFC 9112 6.3, security R103)',
+  async (coding) => {
+    for (const path of ['/health/live', '/account', '/register/x'])
+      for (const ending of ['', 'x', '0\r\n\r\n', 'GET /jwks HTTP/1.1\r\nHost: localhost\r\n\r\n']) {
+        const answer = await send(
+          `DELETE ${path} HTTP/1.1\r\n${host}\r\nTransfer-Encoding: ${coding}\r\nConnection: close\r\n\r\n${ending}`,
+        );
+        expect(answer.match(/HTTP\/1\.1 /g), answer).toHaveLength(1);
+        expect(read(answer)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+      }
+  },
+);
+
 test.each([
   ['an address that is no address', `GET /admin/api/users/%zz HTTP/1.1`, 400],
   ['a parameter of 256 characters', `GET /admin/api/users/${'a'.repeat(256)} HTTP/1.1`, 414],
