@@ -142,6 +142,8 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
   });
   const limits = createLimits(database, {
     ...config.limits,
+    // of many clients together, so that invented client ids do not each get a row (security R41, R105)
+    clientAuthFailuresPerNetwork: 20 * config.limits.clientAuthFailures,
     // a public client's name is all that a push needs: nobody can fill its whole room from one network
     pushedPerNetwork: Math.ceil(config.limits.pushedRequests / 10),
   });

@@ -8,6 +8,7 @@ export type LimitName =
   | 'signInPerNetwork'
   | 'registrationPerNetwork'
   | 'clientAuthFailures'
+  | 'clientAuthFailuresPerNetwork'
   | 'verificationCodes'
   | 'pushedPerNetwork';
 
@@ -20,6 +21,7 @@ const windows: Readonly<Record<LimitName, number>> = {
   signInPerNetwork: 60,
   registrationPerNetwork: 3600,
   clientAuthFailures: 60,
+  clientAuthFailuresPerNetwork: 60,
   verificationCodes: 15 * 60,
   pushedPerNetwork: 60,
 };
@@ -60,6 +62,7 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
     signInPerNetwork: limiter('signInPerNetwork'),
     registrationPerNetwork: limiter('registrationPerNetwork'),
     clientAuthFailures: limiter('clientAuthFailures'),
+    clientAuthFailuresPerNetwork: limiter('clientAuthFailuresPerNetwork'),
     verificationCodes: limiter('verificationCodes'),
     pushedPerNetwork: limiter('pushedPerNetwork'),
   };
