@@ -2,13 +2,13 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventually } from '../helpers/grants.ts';
+import { adminToken, call, eventually } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startTestService({ environment: { TRUST_PROXY: '127.0.0.0/8,::1' } });
 });
 afterAll(() => service?.stop());
 
@@ -77,6 +77,20 @@ test('500 slow connections and 200 idle ones keep nobody out, and the slow ones 
     [server.headersTimeout, server.requestTimeout] = times;
     for (const { socket } of [...headers, ...bodies, ...idle]) socket.destroy();
   }
+});
+
+test('a client that goes before its answer is no error of ours (security R65, R100)', async () => {
+  const token = await adminToken(service);
+  service.logs.length = 0;
+  for (let times = 0; times < 20; times++) {
+    const { socket } = open(service, '');
+    await new Promise<void>((sent) => {
+      socket.write(`GET /admin/api/clients HTTP/1.1\r\n${host}Authorization: Bearer ${token}\r\n\r\n`, () => sent());
+    });
+    socket.destroy();
+  }
+  expect((await call(`${service.issuer}/admin/api/clients`, { token })).status).toBe(200);
+  expect(service.logs.filter((line) => Number(line['level']) >= 50)).toEqual([]);
 });
 
 test('past LIMIT_CONNECTIONS a connection is turned away, and those that do nothing make room for the next (security R104)', async () => {
