@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 export interface Child {
   base: string;
+  pid: number;
   stop(): Promise<void>;
 }
 
@@ -28,7 +29,7 @@ export async function startService(
     stdio: ['ignore', 'pipe', openSync(join(folder, 'service.log'), 'a')],
   });
   await printed(child, /Gatehouse is ready/);
-  return { base: `http://localhost:${port}`, stop: () => stop(child) };
+  return { base: `http://localhost:${port}`, pid: child.pid!, stop: () => stop(child) };
 }
 
 export async function startReference(url: string, poolSize: number): Promise<Child> {
@@ -37,7 +38,7 @@ export async function startReference(url: string, poolSize: number): Promise<Chi
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [, port] = await printed(child, /listening on (\d+)/);
-  return { base: `http://localhost:${port}`, stop: () => stop(child) };
+  return { base: `http://localhost:${port}`, pid: child.pid!, stop: () => stop(child) };
 }
 
 /** Runs the command line and returns what it prints as JSON. */
