@@ -98,10 +98,11 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       const often = limits.blocked('clientAuthFailuresPerNetwork', network);
       if (often > 0) throw tooManyFailures(often);
       await recordFailure(request, clientId);
-      const seconds = Math.max(
-        await limits.consume('clientAuthFailures', key),
-        await limits.consume('clientAuthFailuresPerNetwork', network),
-      );
+      const waits = await Promise.all([
+        limits.consume('clientAuthFailures', key),
+        limits.consume('clientAuthFailuresPerNetwork', network),
+      ]);
+      const seconds = Math.max(...waits);
       throw seconds > 0 ? tooManyFailures(seconds) : error;
     }
   }
