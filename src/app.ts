@@ -6,7 +6,7 @@ import type { Config } from './config.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
-import { adminEndpoint, nameAdminVersion } from './endpoints/admin/routes.ts';
+import { adminEndpoint, adminVersionHeader, isAdminAddress, nameAdminVersion } from './endpoints/admin/routes.ts';
 import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
@@ -41,6 +41,7 @@ import { createAuthorizationFlow } from './http/authorization/flow.ts';
 import { createAuditTrail } from './http/audit.ts';
 import { createBrowserSessions } from './http/browser-session.ts';
 import { createClientAuthentication } from './http/client-authentication.ts';
+import { boundConnections } from './http/connections.ts';
 import { crossOrigin } from './http/cross-origin.ts';
 import { jsonErrors } from './http/errors.ts';
 import { createMetrics } from './http/metrics.ts';
@@ -49,7 +50,7 @@ import { createPages } from './http/pages.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
 import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
-import { refuseUnreadable } from './http/unreadable-requests.ts';
+import { refuseExpectation, refuseUnreadable, rememberAnswers } from './http/unreadable-requests.ts';
 import {
   assertionSigningAlgorithms,
   clientAuthenticationMethods,
@@ -146,6 +147,8 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
   });
   const limits = createLimits(database, {
     ...config.limits,
+    // of many clients together, so that invented client ids do not each get a row (security R41, R105)
+    clientAuthFailuresPerNetwork: 20 * config.limits.clientAuthFailures,
     // a public client's name is all that a push needs: nobody can fill its whole room from one network
     pushedPerNetwork: Math.ceil(config.limits.pushedRequests / 10),
   });
@@ -198,6 +201,8 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
 
+  // an answer to what no route gets to see may be one to an admin route's caller
+  const unroutedHeaders = { ...headersOfEveryResponse(config.secureCookies), ...adminVersionHeader };
   const app = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -205,7 +210,8 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     bodyLimit: 64 * 1024,
     requestTimeout: 15_000,
     handlerTimeout: 20_000,
-    connectionTimeout: 0,
+    // without a byte in either direction, longer than any answer takes: who does not read is cut off too (security R104)
+    connectionTimeout: 30_000,
     // a request without Host is refused by us, in our form
     http: {
       maxHeaderSize: 16 * 1024,
@@ -218,13 +224,18 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     // what the framework refuses before any hook runs gets the same headers and form
     frameworkErrors: (error, request, reply) => {
       reply.headers(headersOfEveryResponse(config.secureCookies));
-      jsonErrors(error, request, reply);
+      if (isAdminAddress(request.url, basePath)) reply.headers(adminVersionHeader);
+      pages.errors(error, request, reply);
     },
-    clientErrorHandler: refuseUnreadable(logger as FastifyBaseLogger, config.secureCookies),
+    clientErrorHandler: refuseUnreadable(logger as FastifyBaseLogger, unroutedHeaders),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
-    return503OnClosing: true,
+    // what still arrives on open connections is answered, each with its last answer
+    return503OnClosing: false,
     forceCloseConnections: 'idle',
   });
+  boundConnections(app.server, config.limits.connections, logger);
+  rememberAnswers(app.server);
+  app.server.on('checkExpectation', refuseExpectation(logger as FastifyBaseLogger, unroutedHeaders));
   let closing = false;
   app.addHook('preClose', async () => {
     closing = true;
@@ -233,6 +244,8 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
   nameAdminVersion(app, basePath);
   const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
   securityHeaders(app, config.secureCookies, crossOriginAddresses);
+  // before any route: each takes what there is when it is made
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
   await app.register(fastifyCookie);
   refuseTwoAuthorizations(app);
 
@@ -301,8 +314,6 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       ? pages.errors(error, request, reply)
       : jsonErrors(error, request, reply);
   });
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-
   const logoutDelivery = startLogoutDelivery({
     store,
     tokens,

@@ -125,6 +125,7 @@ export const settings = {
   LIMIT_CODES_PER_SESSION: count(20, 1000),
   LIMIT_SESSIONS_PER_USER: count(100),
   LIMIT_PUSHED_REQUESTS: count(1000),
+  LIMIT_CONNECTIONS: count(10_000),
 } as const;
 
 const schema = z.object(settings);
@@ -192,6 +193,7 @@ export interface Config {
     readonly codesPerSession: number;
     readonly sessionsPerUser: number;
     readonly pushedRequests: number;
+    readonly connections: number;
   };
 }
 
@@ -274,6 +276,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       codesPerSession: s.LIMIT_CODES_PER_SESSION,
       sessionsPerUser: s.LIMIT_SESSIONS_PER_USER,
       pushedRequests: s.LIMIT_PUSHED_REQUESTS,
+      connections: s.LIMIT_CONNECTIONS,
     }),
   });
 }

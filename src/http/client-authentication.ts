@@ -86,15 +86,23 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     authenticated: () => Promise<Client>,
   ): Promise<Client> {
     // counted for each client and network: nobody's failures keep another caller of the same client out
-    const key = `${clientId} ${networkOf(clientAddress(request))}`;
+    const network = networkOf(clientAddress(request));
+    const key = `${clientId} ${network}`;
     const wait = limits.blocked('clientAuthFailures', key);
     if (wait > 0) throw tooManyFailures(wait);
     try {
       return await authenticated();
     } catch (error) {
       if (!(error instanceof OAuthError) || error.code !== 'invalid_client') throw error;
+      // whoever fails with client after client is told so for known and unknown ones alike; what is right still passes
+      const often = limits.blocked('clientAuthFailuresPerNetwork', network);
+      if (often > 0) throw tooManyFailures(often);
       await recordFailure(request, clientId);
-      const seconds = await limits.consume('clientAuthFailures', key);
+      const waits = await Promise.all([
+        limits.consume('clientAuthFailures', key),
+        limits.consume('clientAuthFailuresPerNetwork', network),
+      ]);
+      const seconds = Math.max(...waits);
       throw seconds > 0 ? tooManyFailures(seconds) : error;
     }
   }

@@ -50,6 +50,7 @@ const frameworkRefusals: Record<number, string> = {
   413: 'the request is too large',
   414: 'the address is too long',
   415: 'the content type is not supported at this address',
+  417: 'of Expect only 100-continue is known',
   431: 'the headers are too large',
 };
 

@@ -3,6 +3,7 @@ import { parse } from 'node:querystring';
 import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
+import { countMembers, hasUniqueNames } from '../oauth/json-text.ts';
 import { isPercentEncoded } from './parameters.ts';
 
 /** Only application/x-www-form-urlencoded (RFC 6749 3.2, security R106). */
@@ -30,7 +31,7 @@ export async function addFormParser(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Only application/json, bounded in depth and width, without reserved names. */
+/** Only application/json, bounded in depth and size, without reserved or repeated names (security R48, R103). */
 export function onlyJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   addJsonParser(app, { depth: 16, members: 256 });
@@ -38,7 +39,7 @@ export function onlyJson(app: FastifyInstance): void {
 
 /**
  * Reads application/json beside what is read already; an empty body is none, since many programs name the type of a body
- * that they do not send. @param limits levels of nesting, members in one place
+ * that they do not send. @param limits levels of nesting, members of all objects together
  */
 export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
   app.addContentTypeParser(/^application\/json *(;.*)?$/i, { parseAs: 'string' }, (_request, body, done) => {
@@ -46,6 +47,10 @@ export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
     try {
       const value: unknown = JSON.parse(body as string);
       check(value, 1, limits);
+      if (countMembers(value) > limits.members)
+        throw new OAuthError('invalid_request', `the body has more than ${limits.members} members`);
+      if (!hasUniqueNames(body as string, value))
+        throw new OAuthError('invalid_request', 'the body names a member twice in one object');
       checkNumbers(body as string);
       done(null, value);
     } catch (error) {
@@ -66,10 +71,7 @@ function check(value: unknown, depth: number, limits: JsonLimits): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth > limits.depth)
     throw new OAuthError('invalid_request', `the body is nested deeper than ${limits.depth} levels`);
-  const entries = Object.entries(value);
-  if (entries.length > limits.members)
-    throw new OAuthError('invalid_request', `the body has more than ${limits.members} members in one place`);
-  for (const [name, member] of entries) {
+  for (const [name, member] of Object.entries(value)) {
     if (reserved.includes(name))
       throw new OAuthError('invalid_request', `the body has a member named ${name}, which is a reserved name`);
     checkText(name);

@@ -7,7 +7,8 @@ import type { FastifyRequest } from 'fastify';
  * socket where those hold no address (security R65).
  */
 export function clientAddress(request: FastifyRequest): string | undefined {
-  const forwarded = request.ip.replace(/%.*$/, '');
+  // the socket of a client that has gone has no address any more, whatever the framework's types say
+  const forwarded = (request.ip as string | undefined)?.replace(/%.*$/, '') ?? '';
   const address = isIP(forwarded) ? forwarded : request.socket.remoteAddress?.replace(/%.*$/, '');
   return address !== undefined && isIP(address) ? address : undefined;
 }

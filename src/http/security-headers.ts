@@ -35,6 +35,9 @@ export function securityHeaders(app: FastifyInstance, https: boolean, crossOrigi
     // RFC 9112 3.2: HTTP/1.1 names the host
     if (headers.host === undefined && raw.httpVersion === '1.1')
       return done(invalidRequest('the header Host is missing'));
+    // RFC 9112 6.1, 6.3: what ends such a body is not known, and another reader may see two requests in it
+    if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
+      return done(invalidRequest('of Transfer-Encoding only chunked is known'));
     if (url.length > maxUrl)
       return done(new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414));
     const query = url.indexOf('?');
@@ -70,8 +73,10 @@ function refuseOtherMethods(app: FastifyInstance, crossOriginPaths: ReadonlySet<
   });
   app.addHook('onRequest', (request, _reply, done) => {
     const path = request.url.split('?')[0]!;
+    const { origin, 'access-control-request-method': asked } = request.headers;
+    const preflight = crossOriginPaths.has(path) && origin !== undefined && asked !== undefined;
     // the route that preflights come by takes OPTIONS of every address
-    const ownless = request.method === 'OPTIONS' && !crossOriginPaths.has(path);
+    const ownless = request.method === 'OPTIONS' && !preflight;
     if (!request.is404 && !ownless) return done();
     const known = [...methods].find(([url]) => matches(url, path))?.[1];
     if (!known) return done();

@@ -1,7 +1,9 @@
-// What is refused before it is a request: bytes that are no HTTP, headers without end, requests that never finish arriving.
+// What is refused before it is a request: bytes that are no HTTP, headers without end, requests that never finish arriving, unknown expectations.
+import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify';
+import type { OAuthError } from '../oauth/errors.ts';
 import { toOAuthError } from './errors.ts';
-import { headersOfEveryResponse } from './security-headers.ts';
 
 type ClientErrorHandler = NonNullable<FastifyServerOptions['clientErrorHandler']>;
 
@@ -17,24 +19,51 @@ const reasons: Record<number, string> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** Answers on the bare socket in the form of all other refusals, and closes it; what was sent is neither echoed nor logged. */
-export function refuseUnreadable(logger: FastifyBaseLogger, https: boolean): ClientErrorHandler {
+/** The last answer on each connection, by which a request that turns out to be unreadable is seen to have one already. */
+const answers = new WeakMap<Socket, ServerResponse>();
+
+export function rememberAnswers(server: Server): void {
+  server.on('request', (request, response) => void answers.set(request.socket, response));
+}
+
+/**
+ * Answers on the bare socket in the form of all other refusals, and closes it; what was sent is neither echoed nor logged.
+ * @param everywhere the headers of an answer whatever its address, since that may not have arrived
+ */
+export function refuseUnreadable(logger: FastifyBaseLogger, everywhere: Record<string, string>): ClientErrorHandler {
   return ({ code }, socket) => {
-    if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    const answer = answers.get(socket as Socket);
+    // a second answer to one request would be taken for that to the next
+    const answered = answer !== undefined && answer.headersSent && !answer.writableFinished;
+    if (code === 'ECONNRESET' || !socket.writable || answered) return void socket.destroy();
     const refusal = toOAuthError({ statusCode: statuses[code] ?? 400 });
-    const { status, description } = refusal;
-    logger.info({ code: refusal.code, status, description, cause: code }, 'request refused');
-    const body = JSON.stringify({ error: refusal.code, error_description: description });
-    const headers = {
-      ...headersOfEveryResponse(https),
-      'cache-control': 'no-store',
-      pragma: 'no-cache',
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(body),
-      connection: 'close',
-    };
+    const { headers, body } = written(refusal, everywhere, logger, code);
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-    socket.write([`HTTP/1.1 ${status} ${reasons[status]}`, ...lines, '', body].join('\r\n'));
+    socket.write([`HTTP/1.1 ${refusal.status} ${reasons[refusal.status]}`, ...lines, '', body].join('\r\n'));
     socket.destroy();
   };
+}
+
+/** Answers a request that expects anything but 100-continue (RFC 9110 10.1.1), which no route gets to see. */
+export function refuseExpectation(logger: FastifyBaseLogger, everywhere: Record<string, string>): RequestListener {
+  return (_request, response) => {
+    const refusal = toOAuthError({ statusCode: 417 });
+    const { headers, body } = written(refusal, everywhere, logger, 'Expect');
+    response.writeHead(refusal.status, headers).end(body);
+  };
+}
+
+function written(refusal: OAuthError, everywhere: Record<string, string>, logger: FastifyBaseLogger, cause: string) {
+  const { code, status, description } = refusal;
+  logger.info({ code, status, description, cause }, 'request refused');
+  const body = JSON.stringify({ error: code, error_description: description });
+  const headers = {
+    ...everywhere,
+    'cache-control': 'no-store',
+    pragma: 'no-cache',
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  };
+  return { headers, body };
 }

@@ -13,7 +13,8 @@ const name = z
 const email = z
   .string()
   .max(320)
-  .regex(/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u, 'must be an email address');
+  // the control characters by their numbers: the OpenAPI document's readers do not all know \p{Cc}
+  .regex(/^[^\s@\u0000-\u001f\u007f-\u009f]+@[^\s@\u0000-\u001f\u007f-\u009f]+$/u, 'must be an email address');
 
 const text = z.string().min(1).max(1000).refine(wellFormed, 'must be well-formed text');
 const url = z.url({ protocol: /^https?$/ }).max(2000);
@@ -113,7 +114,8 @@ export const clientChangeShape = z.looseObject({
 export function firstProblem(error: z.ZodError): string {
   const issue = error.issues[0]!;
   const path = issue.path.map(String).join('.');
-  if (issue.code === 'unrecognized_keys') return `${issue.keys[0]} is not known here`;
+  if (issue.code === 'unrecognized_keys')
+    return `${/^[\w-]{1,64}$/.test(issue.keys[0]!) ? issue.keys[0] : 'a member'} is not known here`;
   if (path !== '' && 'input' in issue && issue.input === undefined) return `${path} is missing`;
   return `${path || 'the body'} ${/^(must|is) /.test(issue.message) ? issue.message : 'is not valid'}`;
 }

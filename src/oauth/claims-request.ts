@@ -1,6 +1,7 @@
 // The parameter `claims`: single claims that a client asks for, beside those of its scopes (OpenID Connect Core 5.5).
 import { supportedClaims } from './claims.ts';
 import { invalidRequest } from './errors.ts';
+import { hasUniqueNames } from './json-text.ts';
 import { claimsOfScopes } from './scope.ts';
 
 export interface ClaimsRequest {
@@ -90,6 +91,7 @@ function parse(text: string): Record<string, unknown> {
   }
   if (!isObject(value)) throw invalidRequest(`claims must be a JSON object of at most ${maxLength} characters`);
   checkBounds(value, 1);
+  if (!hasUniqueNames(text, value)) throw invalidRequest('claims names a member twice in one object');
   return value;
 }
 

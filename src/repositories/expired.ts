@@ -1,4 +1,4 @@
-// Deletes what has expired, in batches small enough that no request waits for one.
+// Deletes what has expired, and what is too much, in batches small enough that no request waits for one.
 import { type Sql, statement } from '../database/database.ts';
 
 const batch = 1000;
@@ -14,6 +14,22 @@ const byExpiry = (table: string, column = 'expires_at', now = 'now()') =>
        SELECT ctid FROM ${table} WHERE ${column} <= ${now} ORDER BY ${column} LIMIT ${batch} FOR UPDATE SKIP LOCKED))
      RETURNING 1 AS gone`,
   );
+
+/** How many rows that anybody can make are kept, but for what came since the last round; the first to expire go (security R105). */
+export const mostKept = { pendingSignIns: 100_000, limits: 1_000_000 };
+
+const beyond = (table: string, column: string, filter: string) =>
+  statement(
+    `surplus.${table}`,
+    `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM ${table} WHERE ${filter} AND ${column} <= (
+         SELECT ${column} FROM ${table} WHERE ${filter} ORDER BY ${column} DESC OFFSET $1 LIMIT 1)
+        ORDER BY ${column} LIMIT ${batch} FOR UPDATE SKIP LOCKED))
+     RETURNING 1 AS gone`,
+  );
+// pushed requests are the clients' own, and each client has a limit
+const surplusPending = beyond('authorization_requests', 'expires_at', 'browser_hash IS NOT NULL');
+const surplusLimits = beyond('rate_limits', 'expire', 'true');
 
 // a spent refresh token is kept as long as its family: its return must be known
 const tables = [
@@ -34,7 +50,12 @@ const tables = [
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
 ];
 
-export function expiredRepository(sql: Sql) {
+export function expiredRepository(sql: Sql, most = mostKept) {
+  const kinds = [
+    ...tables.map((table) => [table, []] as const),
+    [surplusPending, [most.pendingSignIns]] as const,
+    [surplusLimits, [most.limits]] as const,
+  ];
   return {
     /** True when this transaction is the one that cleans up. */
     async claim(): Promise<boolean> {
@@ -42,10 +63,11 @@ export function expiredRepository(sql: Sql) {
       return row!.mine;
     },
     /** How many kinds of rows there are to go through. */
-    kinds: tables.length,
+    kinds: kinds.length,
     /** Deletes one batch of one kind and returns how many rows went. */
     async deleteBatch(kind: number): Promise<number> {
-      return (await sql.query(tables[kind]!)).length;
+      const [deletion, values] = kinds[kind]!;
+      return (await sql.query(deletion, [...values])).length;
     },
     batch,
   };

@@ -9,6 +9,7 @@ export type LimitName =
   | 'registrationPerNetwork'
   | 'registrationPolls'
   | 'clientAuthFailures'
+  | 'clientAuthFailuresPerNetwork'
   | 'verificationCodes'
   | 'pushedPerNetwork';
 
@@ -22,6 +23,7 @@ const windows: Readonly<Record<LimitName, number>> = {
   registrationPerNetwork: 3600,
   registrationPolls: 60,
   clientAuthFailures: 60,
+  clientAuthFailuresPerNetwork: 60,
   verificationCodes: 15 * 60,
   pushedPerNetwork: 60,
 };
@@ -63,6 +65,7 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
     registrationPerNetwork: limiter('registrationPerNetwork'),
     registrationPolls: limiter('registrationPolls'),
     clientAuthFailures: limiter('clientAuthFailures'),
+    clientAuthFailuresPerNetwork: limiter('clientAuthFailuresPerNetwork'),
     verificationCodes: limiter('verificationCodes'),
     pushedPerNetwork: limiter('pushedPerNetwork'),
   };

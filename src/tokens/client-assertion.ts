@@ -2,7 +2,7 @@
 import { decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
 import { assertionSigningAlgorithms, type ClientMetadata } from '../oauth/client-metadata.ts';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
-import { type ReadJwks, verifyWithKeys } from './client-signature.ts';
+import { namesAreUnique, type ReadJwks, verifyWithKeys } from './client-signature.ts';
 
 /** An assertion is refused; the message is for the log. */
 export class AssertionRefused extends Error {}
@@ -53,6 +53,7 @@ export async function verifyClientAssertion(
     const header = decodeProtectedHeader(assertion);
     if (header.crit || header.jku || header.jwk || header.x5u)
       throw new AssertionRefused('a header member that is not allowed');
+    if (!namesAreUnique(assertion)) throw new AssertionRefused('a member is there twice');
     if ('secret' in keys) payload = (await jwtVerify(assertion, keys.secret, options)).payload;
     else payload = await verifyWithKeys(assertion, keys.jwks, options);
   } catch (error) {

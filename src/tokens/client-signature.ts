@@ -8,9 +8,23 @@ import {
   jwtVerify,
   type JWTVerifyOptions,
 } from 'jose';
+import { hasUniqueNames } from '../oauth/json-text.ts';
 
 /** A client's key set; with `fresh`, past any cache. */
 export type ReadJwks = (fresh: boolean) => Promise<JSONWebKeySet>;
+
+/**
+ * Whether the header and the claims of a compact JWS name nothing twice. A parser may take the last or refuse (RFC 7515 4,
+ * RFC 7519 4): what two readers could understand differently is refused here.
+ * @throws SyntaxError when they are no JSON
+ */
+export function namesAreUnique(token: string): boolean {
+  return token
+    .split('.')
+    .slice(0, 2)
+    .map((part) => Buffer.from(part, 'base64url').toString())
+    .every((text) => hasUniqueNames(text, JSON.parse(text)));
+}
 
 /** The name under which an algorithm is registered: newer libraries call EdDSA by its curve (RFC 9864 2.2). */
 export const registeredName = (alg: string | undefined): string | undefined => (alg === 'Ed25519' ? 'EdDSA' : alg);

@@ -1,6 +1,7 @@
 // The signed request of the non-standard end-session (decisions section 6, security R70, R71, R72).
 import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
+import { namesAreUnique } from './client-signature.ts';
 
 /** The request is refused; the message is for the log. */
 export class EndSessionRefused extends Error {}
@@ -92,6 +93,7 @@ async function verifySignature(
     const header = decodeProtectedHeader(request);
     if (header.crit || header.jku || header.jwk || header.x5u || header.x5c)
       throw new EndSessionRefused('a header member that is not allowed');
+    if (!namesAreUnique(request)) throw new EndSessionRefused('a member is there twice');
     if (header.alg !== 'HS256' && !keys.jwks) throw new EndSessionRefused('the client has no registered keys');
     const { payload } =
       header.alg === 'HS256'

@@ -3,7 +3,7 @@ import { decodeProtectedHeader, type JWTPayload, jwtVerify, UnsecuredJWT } from 
 import { type ClientMetadata, requestObjectSigningAlgorithms } from '../oauth/client-metadata.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 import type { ClientKeys } from './client-keys.ts';
-import { registeredName, verifyWithKeys } from './client-signature.ts';
+import { namesAreUnique, registeredName, verifyWithKeys } from './client-signature.ts';
 
 type RefusalCode =
   'invalid_request_object' | 'invalid_request_uri' | 'request_not_supported' | 'request_uri_not_supported';
@@ -64,6 +64,7 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
       const { alg: named, typ, crit, jku, jwk, x5u } = decodeProtectedHeader(object);
       const alg = registeredName(named);
       if (crit || jku || jwk || x5u) refuse('the header of the request object holds a member that is not allowed');
+      if (!namesAreUnique(object)) refuse('the request object names a member twice');
       if (typ !== undefined && !/^((application\/)?oauth-authz-req\+jwt|JWT)$/i.test(typ))
         refuse('typ of the request object must be oauth-authz-req+jwt');
       const expected = client.metadata.request_object_signing_alg;

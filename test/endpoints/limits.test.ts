@@ -83,6 +83,34 @@ test('failures of one network do not keep the client out elsewhere (security R41
   expect((await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' })).status).toBe(200);
 });
 
+test('a network that fails with one invented client after another is told so, and leaves no more rows; what is right still passes (security R41, R105, A122)', async () => {
+  const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+  const attempt = (id: string, secret: string) =>
+    fetch(`${service.issuer}/token`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+        'x-forwarded-for': '203.0.113.9',
+      },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+  const before = await rows();
+  const statuses: number[] = [];
+  // twenty times LIMIT_CLIENT_AUTH_FAILURES
+  for (let count = 0; count < 70; count++) statuses.push((await attempt(`invented-${count}`, 'x')).status);
+  expect(statuses.indexOf(429)).toBe(60);
+  expect(new Set(statuses.slice(60))).toEqual(new Set([429]));
+  expect((await rows()) - before).toBeLessThanOrEqual(62);
+  // a known client's wrong secret looks the same
+  expect((await attempt(client.clientId, 'x')).status).toBe(429);
+  expect((await attempt(client.clientId, client.clientSecret)).status).toBe(200);
+});
+
+async function rows(): Promise<number> {
+  const [row] = await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM rate_limits');
+  return row!.n;
+}
+
 test('a repeat registration is no way to guess a secret: its failures count and are recorded as elsewhere (decisions section 7)', async () => {
   const client = await service.createClient({ token_endpoint_auth_method: 'client_secret_post' });
   const attempt = (address: string, secret: string, id = client.clientId) =>

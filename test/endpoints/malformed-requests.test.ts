@@ -95,6 +95,15 @@ test.each([
   },
 );
 
+test('OPTIONS that is no preflight is a method like others where scripts may call, too (RFC 9110 15.5.6, security R97)', async () => {
+  for (const headers of [{}, { origin: 'https://rp.example.com' }] as Record<string, string>[]) {
+    const answer = await fetch(`${service.issuer}/token`, { method: 'OPTIONS', headers });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe('POST');
+    expect(await answer.json()).toMatchObject({ error: 'invalid_request' });
+  }
+});
+
 test('OPTIONS of an unknown address is 404, and a preflight is answered where scripts may call (security R97)', async () => {
   expect((await fetch(`${service.issuer}/nowhere`, { method: 'OPTIONS' })).status).toBe(404);
   const headers = { origin: 'https://rp.example.com', 'access-control-request-method': 'POST' };

@@ -80,6 +80,53 @@ test.each<[string, string, number, unknown]>([
   },
 );
 
+test('an expectation that is not 100-continue is refused in the same form (RFC 9110 10.1.1, security R57)', async () => {
+  const refused = read(
+    await send(`POST /token HTTP/1.1\r\n${host}\r\nExpect: ${canary}\r\nContent-Length: 1\r\n\r\nx`),
+  );
+  expect([refused.status, refused.body]).toEqual([417, invalid('of Expect only 100-continue is known')]);
+  expect(refused.headers.get('x-frame-options')).toBe('DENY');
+  expect(service.logs.filter((line) => line['status'] === 417)).toHaveLength(1);
+  expect(JSON.stringify(service.logs)).not.toContain(canary);
+  const bytes = `POST /revoke HTTP/1.1\r\n${host}\r\nExpect: 100-continue\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
+  expect(await send(bytes)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 415 /);
+});
+
+test.each(['identity', 'gzip', 'gzip, chunked', 'xchunked', 'chunked, identity', '${7*7}'])(
+  'the transfer coding %s is refused before anything is done, by one answer (RFC 9112 6.3, security R103)',
+  async (coding) => {
+    for (const path of ['/health/live', '/account', '/register/x'])
+      for (const ending of ['', 'x', '0\r\n\r\n', 'GET /jwks HTTP/1.1\r\nHost: localhost\r\n\r\n']) {
+        const answer = await send(
+          `DELETE ${path} HTTP/1.1\r\n${host}\r\nTransfer-Encoding: ${coding}\r\nConnection: close\r\n\r\n${ending}`,
+        );
+        expect(answer.match(/HTTP\/1\.1 /g), answer).toHaveLength(1);
+        expect(read(answer)).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+      }
+  },
+);
+
+test.each([
+  ['an address that is no address', `GET /admin/api/users/%zz HTTP/1.1`, 400],
+  ['a parameter of 256 characters', `GET /admin/api/users/${'a'.repeat(256)} HTTP/1.1`, 414],
+  ['an expectation', `GET /admin/api/users HTTP/1.1\r\nExpect: magic`, 417],
+  ['a broken header', `GET /admin/api/users HTTP/1.1\r\n: x`, 400],
+  ['headers of 17 KiB', `GET /admin/api/users HTTP/1.1\r\nX: ${'x'.repeat(17 * 1024)}`, 431],
+])('%s below the admin routes is refused with their version (decisions section 1)', async (_what, lines, status) => {
+  const refused = read(await send(`${lines}\r\n${host}\r\nConnection: close\r\n\r\n`));
+  expect(refused.status).toBe(status);
+  expect(refused.headers.get('api-version')).toBe('1.0');
+  expect(refused.headers.get('x-frame-options')).toBe('DENY');
+  expect(refused.body).toEqual(invalid(expect.any(String) as string));
+});
+
+test('a browser that navigates to an address that is none gets a page, without the address (decisions section 7)', async () => {
+  const answer = await fetch(`${service.issuer}/user/%zz<i>/info`, { headers: { accept: 'text/html' } });
+  expect(answer.status).toBe(400);
+  expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(await answer.text()).not.toMatch(/%zz|<i>/);
+});
+
 test('a request that names no host is refused in the same form (RFC 9112 3.2)', async () => {
   const refused = read(await send('GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n'));
   expect([refused.status, refused.body]).toEqual([400, invalid('the header Host is missing')]);

@@ -2,6 +2,8 @@
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cleanUp } from '../../src/clean-up.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { expiredRepository, mostKept } from '../../src/repositories/expired.ts';
 import { obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
@@ -53,6 +55,37 @@ test('expired rows of every kind go, 1000 at a time at most, and good ones stay 
   expect(await count('authorization_codes')).toBe(1);
   expect(await userinfo(service.issuer, tokens.access_token)).toMatchObject({ status: 200 });
   expect(await refresh(service.issuer, client, tokens.refresh_token)).toMatchObject({ status: 200 });
+});
+
+test('of sign-ins that nobody finishes only so many stay, however many browsers begin them, and so of what is counted (security R105, A122)', async () => {
+  const client = await service.createClient();
+  const rows = `generate_series(1, 2500) n`;
+  await service.database.sql(
+    `INSERT INTO authorization_requests (id_hash, browser_hash, client_id, endpoint, parameters, expires_at)
+     SELECT sha256(n::text::bytea), CASE WHEN n > 10 THEN sha256(n::text::bytea) END, $1, 'authorization', '{}', now() + make_interval(secs => 60 + n)
+       FROM ${rows}`,
+    [client.clientId],
+  );
+  await service.database.sql(
+    `INSERT INTO rate_limits SELECT 'x' || n, 1, extract(epoch FROM now()) * 1000 + 60000 + n FROM ${rows}`,
+  );
+  const { connection } = service.database;
+  const database = openDatabase({ connection, poolSize: 1, onError: () => undefined });
+  try {
+    const expired = expiredRepository(database, { pendingSignIns: 40, limits: 30 });
+    for (let kind = 0; kind < expired.kinds; kind++) while ((await expired.deleteBatch(kind)) > 0);
+  } finally {
+    await database.close();
+  }
+  const [left] = await service.database.sql(
+    `SELECT count(*)::int AS pending, (extract(epoch FROM min(expires_at) FILTER (WHERE browser_hash IS NOT NULL) - now()) > 2500) AS latest,
+       count(*) FILTER (WHERE browser_hash IS NULL)::int AS pushed, (SELECT count(*)::int FROM rate_limits) AS counted
+       FROM authorization_requests`,
+  );
+  // those that clients pushed have a limit of their own
+  expect(left).toEqual({ pending: 50, latest: true, pushed: 10, counted: 30 });
+  expect(mostKept).toEqual({ pendingSignIns: 100_000, limits: 1_000_000 });
+  await service.database.sql('TRUNCATE authorization_requests, rate_limits');
 });
 
 test('a redeemed code and a spent token stay as long as their family: their return is still known (security R17, R34)', async () => {

@@ -73,7 +73,7 @@ export function adminRoute<
 
 /** The body by its schema; none is an empty one. @throws OAuthError invalid_request */
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.infer<S> {
-  const parsed = schema.safeParse(body ?? {}, { reportInput: true });
+  const parsed = schema.safeParse(body === undefined ? {} : body, { reportInput: true });
   if (!parsed.success)
     throw invalidRequest(body === undefined ? 'the body is missing: send a JSON object' : firstProblem(parsed.error));
   return parsed.data;

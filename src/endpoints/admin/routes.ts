@@ -19,10 +19,16 @@ const described: AdminRoute[] = [...clientRoutes, ...userRoutes, ...grantRoutes,
 /** Every admin route, as registered and as documented. */
 export const adminRoutes: readonly AdminRoute[] = [...described, openapiRoute(described)];
 
-/** Names the version of the admin routes in every answer below them, also where no route is. */
+/** Names the version of the admin routes: a header of every answer below them. */
+export const adminVersionHeader = { 'api-version': apiVersion };
+
+/** Whether an address is below the admin routes, also where no route is. */
+export const isAdminAddress = (url: string, basePath: string): boolean => url.startsWith(`${basePath}/admin/api/`);
+
+/** Names the version in every answer that a hook of the application sees. */
 export function nameAdminVersion(app: FastifyInstance, basePath: string): void {
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.url.startsWith(`${basePath}/admin/api/`)) reply.header('api-version', apiVersion);
+    if (isAdminAddress(request.url, basePath)) reply.headers(adminVersionHeader);
     done();
   });
 }

@@ -1,0 +1,103 @@
+// Holds the admin routes against their own OpenAPI document: starts the service on an empty database and lets schemathesis ask it.
+//
+//   node scripts/schemathesis.ts [--examples 50] [--seed 1] [-- arguments of schemathesis run]
+//
+// schemathesis is a Python program: `python3 -m venv .venv && .venv/bin/pip install schemathesis`, then put it in PATH or name it in SCHEMATHESIS.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { command, startService } from '../bench/children.ts';
+import { startPostgres } from '../bench/postgres.ts';
+
+const { values, positionals } = parseArgs({
+  options: { examples: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
+  allowPositionals: true,
+});
+
+/** What a schema cannot say is refused, too: a cursor that no page gave, an address that is none of ours, what does not go together. */
+const expectations = `[checks]
+negative_data_rejection.expected-statuses = [400, 401, 403, 404, 405, 409, 413, 414, 415, 431]
+positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 409, 413]
+`;
+/** Lets it do to every client what it likes but to the one whose token it uses. */
+const sparing = (clientId: string) => `import schemathesis
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    if case.path_parameters.get("id") == "${clientId}":
+        case.path_parameters["id"] = "none"
+`;
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-schemathesis-'));
+const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+try {
+  process.exitCode = await main();
+} finally {
+  for (const stop of stops.reverse()) await stop();
+}
+
+async function main(): Promise<number> {
+  const postgres = await startPostgres(folder, process.env['TEST_POSTGRES_BIN']);
+  stops.push(() => postgres.stop());
+  const { host, port, user, database } = postgres.connection;
+  const settings = {
+    DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+    SECRET_KEY: randomBytes(32).toString('base64url'),
+    ADMIN_PASSWORD: randomUUID(),
+    // longer than any run
+    ACCESS_TOKEN_LIFETIME: '86400',
+  };
+  const service = await startService(folder, settings, undefined);
+  stops.push(() => service.stop());
+  const client = await command(
+    ['client', 'create', '--name', 'schemathesis', '--grant-type', 'client_credentials', '--scope', 'admin'],
+    settings,
+  );
+  const response = await fetch(`${service.base}/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    headers: {
+      authorization: `Basic ${Buffer.from(`${client['client_id']}:${client['client_secret']}`).toString('base64')}`,
+    },
+  });
+  const { access_token } = (await response.json()) as { access_token: string };
+  const authorization = `Bearer ${access_token}`;
+  const read = () => fetch(`${service.base}/admin/api/openapi.json`, { headers: { authorization } });
+  const document = join(folder, 'openapi.json');
+  writeFileSync(document, await (await read()).text());
+
+  writeFileSync(join(folder, 'schemathesis.toml'), expectations);
+  writeFileSync(join(folder, 'hooks.py'), sparing(client['client_id']!));
+
+  const options = [
+    '--checks',
+    'all',
+    '--max-examples',
+    values.examples,
+    '--seed',
+    values.seed,
+    '--header',
+    `Authorization: ${authorization}`,
+  ];
+  const child = spawn(
+    process.env['SCHEMATHESIS'] ?? 'schemathesis',
+    ['run', document, '--url', service.base, ...options, ...positionals],
+    { cwd: folder, stdio: 'inherit', env: { ...process.env, SCHEMATHESIS_HOOKS: 'hooks', PYTHONPATH: folder } },
+  );
+  child.on('error', (error) =>
+    console.error(`schemathesis does not run (${error.message}): see the head of this file`),
+  );
+  const [code] = (await once(child, 'close')) as [number | null];
+  const alive = await read();
+  if (alive.status !== 200)
+    console.error(`afterwards the token is worth nothing (${alive.status}): what was asked last says little`);
+  const complaints = readFileSync(join(folder, 'service.log'), 'utf8')
+    .split('\n')
+    .filter((line) => /"level":[56]0/.test(line));
+  for (const line of complaints) console.error(line);
+  return code !== 0 || alive.status !== 200 || complaints.length > 0 ? 1 : 0;
+}

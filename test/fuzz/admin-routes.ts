@@ -1,0 +1,72 @@
+// The admin routes with good values of what they take, and what each may answer.
+import { metadata, type Route } from './route.ts';
+
+const page = { limit: ['1', '200'], 'cursor?': ['@cursor'] };
+const administrated = {
+  ...metadata,
+  'status?': ['enabled', 'disabled'],
+  'version?': [1, 2],
+  'first_party?': [true],
+  'access_token_lifetime?': [60],
+};
+const user = {
+  'email?': ['ada@example.com', null],
+  'email_verified?': [true],
+  'password?': ['correct horse battery staple'],
+  groups: [['staff'], []],
+  admin: [false],
+  claims: [{ name: 'Ada', address: { country: 'NL' } }, { name: null }],
+};
+const asAdmin = { authorization: ['@admin'] };
+const victim = { path: { id: ['@victim'] }, ...asAdmin };
+const person = { path: { sub: ['@sub'] }, ...asAdmin };
+const admin = (status: number, rest: Omit<Route, 'statuses'> = {}): Route => ({
+  ...asAdmin,
+  ...rest,
+  statuses: [status, 401, 404, 409],
+});
+
+export const adminRoutes: Record<string, Route> = {
+  'DELETE /admin/api/clients/:id': admin(204, victim),
+  'DELETE /admin/api/keys/:kid': admin(204, { path: { kid: ['none'] } }),
+  'DELETE /admin/api/sessions/:id': admin(204, { path: { id: ['@session_id'] } }),
+  'DELETE /admin/api/users/:sub': admin(204, person),
+  'DELETE /admin/api/users/:sub/grants/:client_id': admin(204, { path: { sub: ['@sub'], client_id: ['@client_id'] } }),
+  'DELETE /admin/api/users/:sub/sessions': admin(200, person),
+  'GET /admin/api/audit': admin(200, {
+    query: {
+      ...page,
+      'type?': ['user.signed_in', 'token.issued'],
+      'outcome?': ['success', 'failure'],
+      'client_id?': ['@client_id'],
+      'sub?': ['@sub'],
+      'since?': ['2026-01-01T00:00:00Z'],
+      'until?': ['9999-12-31T23:59:59+14:00'],
+    },
+  }),
+  'GET /admin/api/clients': admin(200, { query: { ...page, status: ['enabled'], waiting: ['true'] } }),
+  'GET /admin/api/clients/:id': admin(200, victim),
+  'GET /admin/api/keys': admin(200),
+  'GET /admin/api/logout-deliveries': admin(200, {
+    query: { ...page, client_id: ['@client_id'], status: ['delivered'] },
+  }),
+  'GET /admin/api/openapi.json': admin(200),
+  'GET /admin/api/sessions': admin(200, { query: { ...page, sub: ['@sub'] } }),
+  'GET /admin/api/users': admin(200, { query: page }),
+  'GET /admin/api/users/:sub': admin(200, person),
+  'GET /admin/api/users/:sub/grants': admin(200, { ...person, query: page }),
+  'PATCH /admin/api/clients/:id': admin(200, { ...victim, json: administrated }),
+  'PATCH /admin/api/users/:sub': admin(200, {
+    ...person,
+    json: { 'username?': ['ada', 'bob'], 'status?': ['enabled', 'disabled'], ...user },
+  }),
+  'POST /admin/api/clients': admin(201, { json: administrated }),
+  'POST /admin/api/clients/:id/approve': admin(200, { ...victim, json: { version: [1, 2] } }),
+  'POST /admin/api/clients/:id/disable': admin(200, victim),
+  'POST /admin/api/clients/:id/refuse': admin(200, { ...victim, json: { version: [1, 2], reason: ['not now'] } }),
+  'POST /admin/api/keys': admin(201, {
+    json: { immediate: [true, false], algorithms: [['ES256'], ['EdDSA', 'EdDSA']] },
+  }),
+  'POST /admin/api/registration-tokens': admin(201, { json: { lifetime: [60] } }),
+  'POST /admin/api/users': admin(201, { json: { username: ['ada', 'bob', '@new_name', '@new_name'], ...user } }),
+};

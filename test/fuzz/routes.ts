@@ -1,0 +1,235 @@
+// Every route with good values of what it takes, and what it may answer beside refusals of what is malformed.
+import { adminRoutes } from './admin-routes.ts';
+import { metadata, type Route } from './route.ts';
+
+const uri = 'https://rp.example.com/callback';
+const authorizationRequest = {
+  response_type: ['code', 'code', 'code id_token', 'id_token', 'code token', 'none'],
+  scope: ['openid', 'openid email profile', 'openid offline_access scope'],
+  client_id: ['@client_id', '@client_id', '@client_id', '@public_id', '@disabled_id'],
+  redirect_uri: [uri],
+  state: ['abc'],
+  nonce: ['n-0S6'],
+  'prompt?': ['none', 'login', 'consent'],
+};
+const moreOfAuthorization = {
+  'response_mode?': ['query', 'fragment', 'form_post'],
+  'max_age?': ['0', '3600'],
+  'ui_locales?': ['de en'],
+  'id_token_hint?': ['@id_token'],
+  'login_hint?': ['alice'],
+  'acr_values?': ['urn:gatehouse:acr:password', '0'],
+  'claims?': ['{"id_token":{"name":{"essential":true}},"userinfo":{"email":null}}'],
+  'code_challenge?': ['@challenge'],
+  'code_challenge_method?': ['S256'],
+  'request?': ['@request'],
+  'request_uri?': ['@request_uri'],
+  'resource?': ['https://api.example.com/'],
+  'transaction?': ['@transaction /consent', '@transaction /login'],
+};
+const clientCredentials = {
+  'client_id?': ['@client_id'],
+  'client_secret?': ['@client_secret'],
+  'client_assertion?': ['@assertion'],
+  'client_assertion_type?': ['urn:ietf:params:oauth:client-assertion-type:jwt-bearer'],
+};
+const byCookie = ['@cookies', '@cookies', '@newcomer'];
+const asClient = { form: clientCredentials, authorization: ['@basic', '@basic', '@basic', '@machine', '@disabled'] };
+const asUser = { authorization: ['@bearer access_token', '@bearer handle', '@bearer code', '@basic'] };
+const ofUser = { path: { sub: ['me', '@sub'] }, ...asUser };
+
+const readOnly: Route = { statuses: [200] };
+
+export const routes: Record<string, Route> = {
+  ...adminRoutes,
+  'DELETE /register/:clientId': {
+    path: { clientId: ['@victim'] },
+    authorization: ['@registration'],
+    statuses: [204, 401],
+  },
+  'GET /': { cookies: byCookie, statuses: [303] },
+  'GET /.well-known/oauth-authorization-server': readOnly,
+  'GET /.well-known/openid-configuration': readOnly,
+  'GET /access-denied': { query: { client_id: ['@client_id', '@disabled_id'] }, cookies: byCookie, statuses: [403] },
+  'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /admin/registration': {
+    query: { verification_code: ['@verification_code', 'BCDF-GHJK'] },
+    cookies: ['@reviewer', '@reviewer', '@cookies'],
+    statuses: [200, 303, 403],
+  },
+  'GET /assets/page.*.js': { path: { '*': ['@page'] }, statuses: [200] },
+  'GET /assets/style.*.css': { path: { '*': ['@style'] }, statuses: [200] },
+  'GET /authenticate': {
+    query: { ...authorizationRequest, 'code_challenge?': ['@challenge'], 'code_challenge_method?': ['S256'] },
+    cookies: byCookie,
+    statuses: [200, 302, 303, 403, 409],
+  },
+  'GET /authorize': {
+    query: { ...authorizationRequest, ...moreOfAuthorization },
+    cookies: byCookie,
+    statuses: [200, 302, 303, 403, 409],
+  },
+  'GET /check-session': readOnly,
+  'GET /consent': { query: { transaction: ['@transaction /consent'] }, cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /end-session': { query: { request: ['@end_session'] }, cookies: byCookie, statuses: [302, 401, 403] },
+  'GET /error': { statuses: [400] },
+  'GET /health/live': readOnly,
+  'GET /health/ready': readOnly,
+  'GET /jwks': readOnly,
+  'GET /login': {
+    query: {
+      transaction: ['@transaction /login'],
+      'problem?': ['client', 'expired'],
+      'destination?': ['admin-registration'],
+    },
+    cookies: ['@newcomer', '@newcomer', '@cookies'],
+    statuses: [200, 403],
+  },
+  'GET /logout': {
+    query: {
+      id_token_hint: ['@id_token'],
+      'id-token-hint?': ['@id_token'],
+      post_logout_redirect_uri: ['https://rp.example.com/signed-out'],
+      client_id: ['@client_id'],
+      state: ['abc'],
+      ui_locales: ['de'],
+    },
+    cookies: byCookie,
+    statuses: [200, 302, 303, 403],
+  },
+  'GET /metrics': { authorization: ['@admin', '@bearer access_token'], statuses: [200, 401, 403] },
+  'GET /register/:clientId': {
+    path: { clientId: ['@victim'] },
+    authorization: ['@registration'],
+    statuses: [200, 401],
+  },
+  'GET /user/:sub/address': { ...ofUser, statuses: [200, 401, 403] },
+  'GET /user/:sub/info': { ...ofUser, statuses: [200, 401, 403] },
+  'GET /user/:sub/scope': { ...ofUser, statuses: [200, 401, 403] },
+  'GET /user/:sub/settings': { ...ofUser, statuses: [200, 401, 403] },
+  'GET /user/info': { ...asUser, statuses: [200, 401, 403] },
+  'HEAD /.well-known/oauth-authorization-server': readOnly,
+  'HEAD /.well-known/openid-configuration': readOnly,
+  'HEAD /assets/page.*.js': { path: { '*': ['@page'] }, statuses: [200] },
+  'HEAD /assets/style.*.css': { path: { '*': ['@style'] }, statuses: [200] },
+  'HEAD /health/live': readOnly,
+  'HEAD /health/ready': readOnly,
+  'HEAD /jwks': readOnly,
+  'OPTIONS *': { path: { '*': ['token', 'login', 'user/info', 'nowhere'] }, statuses: [204] },
+  'POST /account': {
+    form: { csrf: ['@csrf /account'], withdraw: ['@client_id'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /admin/registration': {
+    form: {
+      csrf: ['@review csrf'],
+      verification_code: ['@review verification_code'],
+      client_id: ['@review client_id'],
+      version: ['@review version'],
+      decision: ['approve', 'refuse'],
+      reason: ['not now'],
+    },
+    cookies: ['@reviewer', '@reviewer', '@cookies'],
+    statuses: [200, 303, 403, 409],
+  },
+  'POST /authenticate': {
+    form: { csrf: ['@csrf /authenticate'], transaction: ['@transaction /authenticate'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /authorize': {
+    query: { display: ['page'] },
+    form: { ...authorizationRequest, ...moreOfAuthorization },
+    cookies: byCookie,
+    statuses: [200, 302, 303, 403, 409],
+  },
+  'POST /consent': {
+    form: { csrf: ['@csrf /consent'], transaction: ['@transaction /consent'], decision: ['allow', 'deny'] },
+    cookies: byCookie,
+    statuses: [200, 303, 403],
+  },
+  'POST /introspect': {
+    ...asClient,
+    form: {
+      token: ['@access_token', '@refresh_token', '@id_token', '@handle', '@code'],
+      token_type_hint: ['access_token', 'pct', 'refresh_token'],
+      ...clientCredentials,
+    },
+    statuses: [200, 401, 403],
+  },
+  'POST /login': {
+    form: {
+      csrf: ['@csrf /login'],
+      transaction: ['@transaction /login'],
+      username: ['@username'],
+      password: ['@password'],
+      'destination?': ['admin-registration'],
+    },
+    cookies: ['@newcomer', '@newcomer', '@cookies'],
+    statuses: [303, 403],
+  },
+  'POST /logout': {
+    form: {
+      csrf: ['@csrf /logout'],
+      decision: ['sign-out', 'stay'],
+      id_token_hint: ['@id_token'],
+      post_logout_redirect_uri: ['https://rp.example.com/signed-out'],
+      client_id: ['@client_id'],
+      state: ['abc'],
+    },
+    cookies: byCookie,
+    statuses: [200, 302, 303, 403],
+  },
+  'POST /par': {
+    ...asClient,
+    form: { ...authorizationRequest, ...moreOfAuthorization, ...clientCredentials },
+    statuses: [201, 401, 403],
+  },
+  'POST /register': {
+    json: {
+      ...metadata,
+      registration_mode: [['approval']],
+      registration_code: ['@registration_code'],
+      cancel_registration: [false],
+    },
+    authorization: ['', '', '@registration', '@initial', '@victim_basic'],
+    statuses: [200, 201, 202, 204, 401, 409, 429],
+  },
+  'POST /revoke': {
+    ...asClient,
+    form: {
+      token: ['@access_token', '@refresh_token', '@code', '@handle'],
+      token_type_hint: ['access_token'],
+      ...clientCredentials,
+    },
+    statuses: [200, 401, 403],
+  },
+  'POST /token': {
+    ...asClient,
+    form: {
+      grant_type: ['authorization_code', 'authorization_code', 'refresh_token', 'refresh_token', 'client_credentials'],
+      code: ['@code'],
+      redirect_uri: [uri],
+      'code_verifier?': ['A'.repeat(43)],
+      refresh_token: ['@refresh_token'],
+      'scope?': ['openid', 'email'],
+      'resource?': ['https://api.example.com/'],
+      ...clientCredentials,
+    },
+    statuses: [200, 401],
+  },
+  'POST /user/:sub/info': { ...ofUser, form: {}, statuses: [200, 401, 403] },
+  'POST /user/info': { ...asUser, form: { 'access_token?': ['@access_token'] }, statuses: [200, 401, 403] },
+  'PUT /register/:clientId': {
+    path: { clientId: ['@victim'] },
+    authorization: ['@registration'],
+    json: { client_id: ['@victim'], 'client_secret?': ['@victim_secret'], ...metadata },
+    statuses: [200, 401, 409],
+  },
+  'PUT /user/:sub/settings': {
+    ...ofUser,
+    json: { settings: [{ theme: 'dark' }, { theme: null }, { a: { b: [1, 2] } }, {}] },
+    statuses: [200, 401, 403, 412],
+  },
+};

@@ -1,0 +1,174 @@
+// What is really there for the requests to name: clients, people, sessions, codes, tokens, forms; made anew when they are used up.
+import { createHmac, randomUUID } from 'node:crypto';
+import { adminToken, call, obtainCode, redeem } from '../helpers/grants.ts';
+import type { TestService } from '../helpers/service.ts';
+import { authorizationUrl, hiddenFields, pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+import { basic, endSessionAddress, everyClaim, everyScope, register, signedOutUri, wholeClient } from '../spec/kit.ts';
+
+const redirectUri = 'https://rp.example.com/callback';
+
+/** Values by name; where there are several, a request takes one of them. */
+export type World = Map<string, string[]>;
+
+const responseTypes = [
+  'code',
+  'id_token',
+  'code id_token',
+  'code token',
+  'id_token token',
+  'code id_token token',
+  'none',
+];
+
+/** What stays the same for a whole run. */
+export async function foundWorld(service: TestService): Promise<World> {
+  const world: World = new Map();
+  const client = await service.createClient({
+    ...wholeClient,
+    response_types: responseTypes,
+    grant_types: ['authorization_code', 'refresh_token', 'implicit'],
+    resource_uris: ['https://api.example.com/'],
+  });
+  const machine = await service.createClient({
+    redirect_uris: [],
+    grant_types: ['client_credentials'],
+    scope: 'email',
+  });
+  const publicClient = await service.createClient({ token_endpoint_auth_method: 'none' });
+  const disabled = await service.createClient({}, { status: 'disabled' });
+  const signing = await service.createClient({
+    redirect_uris: [],
+    grant_types: ['client_credentials'],
+    token_endpoint_auth_method: 'client_secret_jwt',
+  });
+  const admin = await adminToken(service);
+  world.set('client_id', [client.clientId]);
+  world.set('client_secret', [client.clientSecret]);
+  world.set('basic', [client.basic]);
+  world.set('machine', [machine.basic]);
+  world.set('public_id', [publicClient.clientId]);
+  world.set('disabled_id', [disabled.clientId]);
+  world.set('disabled', [disabled.basic]);
+  world.set('admin', [`Bearer ${admin}`]);
+  const page = await new UserAgent(service).get('/login');
+  for (const name of ['page', 'style'])
+    world.set(name, [new RegExp(`/assets/${name}\\.([0-9a-f]{16})\\.`).exec(page.body)![1]!]);
+  const administrator = await service.createUser({ admin: true });
+  const reviewer = new UserAgent(service);
+  await reviewer.signIn(administrator);
+  renewals.set(world, async () => {
+    const user = await service.createUser({
+      email: `${randomUUID()}@example.com`,
+      groups: ['staff'],
+      claims: everyClaim,
+    });
+    const agent = new UserAgent(service);
+    const ask = { scope: `${everyScope} offline_access`, prompt: 'consent' };
+    const codes: string[] = [];
+    for (let index = 0; index < 4; index++) codes.push(await obtainCode(service, client, user, ask, agent));
+    const tokens: Record<string, unknown>[] = [];
+    for (const code of codes.splice(0, 2)) tokens.push((await redeem(service.issuer, client, code)).body);
+    const of = (name: string) => tokens.map((each) => each[name] as string);
+    world.set('sub', [user.sub]);
+    world.set('username', [user.username]);
+    world.set('new_name', [randomUUID(), randomUUID(), randomUUID(), randomUUID()]);
+    world.set('password', [user.password]);
+    world.set('code', codes);
+    world.set('access_token', of('access_token'));
+    world.set('refresh_token', of('refresh_token'));
+    world.set('id_token', of('id_token'));
+    world.set('handle', of('client_session_handle'));
+    for (const name of ['access_token', 'handle', 'code'])
+      world.set(
+        `bearer ${name}`,
+        world.get(name)!.map((each) => `Bearer ${each}`),
+      );
+
+    const { body } = await register({ issuer: service.issuer } as TestService, { client_name: 'Victim' });
+    world.set('victim', [body['client_id']!]);
+    world.set('victim_secret', [body['client_secret']!]);
+    world.set('victim_basic', [basic(body['client_id']!, body['client_secret']!)]);
+    world.set('registration', [`Bearer ${body['registration_access_token']!}`]);
+    const deferred = await register(service, { registration_mode: ['approval'] });
+    world.set('registration_code', [deferred.body['registration_code']!]);
+    world.set('verification_code', [deferred.body['verification_code']!]);
+
+    const inApi = (path: string, options = {}) =>
+      call(`${service.issuer}/admin/api${path}`, { token: admin, ...options });
+    const { sessions } = (await inApi(`/sessions?sub=${user.sub}`)).body as { sessions: { id: string }[] };
+    world.set(
+      'session_id',
+      sessions.map(({ id }) => id),
+    );
+    world.set('cursor', [String((await inApi('/clients?limit=1')).body['next_cursor'])]);
+    const initial = await inApi('/registration-tokens', { method: 'POST', body: {} });
+    world.set('initial', [`Bearer ${String(initial.body['initial_access_token'])}`]);
+
+    // forms as the browser has them before it
+    const cookies = (of: UserAgent) => [...of.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const forms = async (form: string, path: string, browser: UserAgent) => {
+      const fields = hiddenFields((await browser.follow(await browser.get(path))).body);
+      world.set(`csrf ${form}`, [fields['csrf'] ?? '']);
+      if (fields['transaction'] !== undefined) world.set(`transaction ${form}`, [fields['transaction']]);
+    };
+    await forms('/account', '/account', agent);
+    await forms('/logout', '/logout', agent);
+    await forms('/consent', authorizationUrl(service.issuer, client, ask), agent);
+    await forms('/authenticate', `/authenticate?client_id=${client.clientId}&redirect_uri=${redirectUri}`, agent);
+    world.set('cookies', [cookies(agent)]);
+    const newcomer = new UserAgent(service);
+    await forms('/login', authorizationUrl(service.issuer, client), newcomer);
+    world.set('newcomer', [cookies(newcomer)]);
+    const review = await reviewer.get(`/admin/registration?verification_code=${world.get('verification_code')![0]!}`);
+    for (const [name, value] of Object.entries(hiddenFields(review.body))) world.set(`review ${name}`, [value]);
+    world.set('reviewer', [cookies(reviewer)]);
+
+    const push = { response_type: 'code', scope: 'openid', redirect_uri: redirectUri };
+    const pushed = await fetch(`${service.issuer}/par`, {
+      method: 'POST',
+      body: new URLSearchParams(push),
+      headers: { authorization: client.basic },
+    });
+    world.set('request_uri', [((await pushed.json()) as { request_uri: string }).request_uri]);
+    const claims = { ...push, client_id: client.clientId, aud: service.issuer, iss: client.clientId };
+    world.set('request', [`${part({ alg: 'none' })}.${part(claims)}.`]);
+    const now = Math.floor(Date.now() / 1000);
+    const asserted = {
+      iss: signing.clientId,
+      sub: signing.clientId,
+      aud: service.issuer,
+      jti: randomUUID(),
+      exp: now + 60,
+    };
+    world.set('assertion', [hs256(asserted, signing.clientSecret)]);
+    const address = await endSessionAddress(service, client, { redirect_uri: signedOutUri });
+    world.set('end_session', [address.slice(address.indexOf('=') + 1)]);
+    world.set('challenge', [pkce().code_challenge]);
+  });
+  await renew(world);
+  return world;
+}
+
+const renewals = new WeakMap<World, () => Promise<void>>();
+
+/** Puts fresh values in the place of those that requests use up. */
+export const renew = (world: World): Promise<void> => renewals.get(world)!();
+
+/** Whether the service still does its daily work: a person signs in, and the client gets tokens that work. */
+export async function worksAsEver(service: TestService): Promise<void> {
+  const client = await service.createClient();
+  const user = await service.createUser();
+  const { body } = await redeem(service.issuer, client, await obtainCode(service, client, user));
+  const answer = await call(`${service.issuer}/user/info`, { token: body['access_token'] as string });
+  if (answer.body['sub'] !== user.sub) throw new Error(`no claims: ${JSON.stringify(answer.body)}`);
+  const refresh_token = body['refresh_token'] as string;
+  const again = await tokenRequest(service.issuer, client, { grant_type: 'refresh_token', refresh_token });
+  if (again.status !== 200) throw new Error(`no refresh: ${JSON.stringify(again.body)}`);
+}
+
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+function hs256(claims: Record<string, unknown>, secret: string): string {
+  const content = `${part({ alg: 'HS256' })}.${part(claims)}`;
+  return `${content}.${createHmac('sha256', secret).update(content).digest('base64url')}`;
+}

@@ -1,0 +1,131 @@
+// Connections that are slow, idle or too many: each is cut in time, and whoever asks properly is answered all the while.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { adminToken, call, eventually } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { tokenRequest } from '../helpers/user-agent.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ environment: { TRUST_PROXY: '127.0.0.0/8,::1' } });
+});
+afterAll(() => service?.stop());
+
+/** A connection that remembers what it was answered and when it was closed. */
+interface Line {
+  socket: Socket;
+  answer: string;
+  closed: boolean;
+}
+
+function open(to: TestService, bytes: string): Line {
+  const { hostname, port } = new URL(to.issuer);
+  const line: Line = { socket: connect(Number(port), hostname), answer: '', closed: false };
+  line.socket.on('data', (chunk) => (line.answer += chunk.toString()));
+  line.socket.on('error', () => undefined);
+  line.socket.on('close', () => (line.closed = true));
+  line.socket.write(bytes);
+  return line;
+}
+
+const host = 'Host: localhost\r\n';
+const health = `GET /health/live HTTP/1.1\r\n${host}`;
+const body = `POST /token HTTP/1.1\r\n${host}Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n`;
+
+test('the time limits are set, and none is longer than the 20 seconds in which a slow request is cut (security R104)', () => {
+  const { server } = service.apps[0]!;
+  const checked = 1; // second, the interval in which they are looked at
+  expect(server.headersTimeout / 1000 + checked).toBeLessThan(20);
+  expect(server.requestTimeout / 1000 + checked).toBeLessThan(20);
+  for (const limit of ['headersTimeout', 'requestTimeout', 'timeout', 'keepAliveTimeout', 'maxConnections'] as const)
+    expect(server[limit], limit).toBeGreaterThan(0);
+  expect(service.apps[0]!.initialConfig).toMatchObject({ handlerTimeout: 20_000, requestTimeout: 15_000 });
+});
+
+test('500 slow connections and 200 idle ones keep nobody out, and the slow ones are cut (security R104, F14)', async () => {
+  const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+  const { server } = service.apps[0]!;
+  const times = [server.headersTimeout, server.requestTimeout] as const;
+  // the limits of operation are measured by bench/slow-clients.ts
+  [server.headersTimeout, server.requestTimeout] = [400, 800];
+  const headers = Array.from({ length: 250 }, () => open(service, health));
+  const bodies = Array.from({ length: 250 }, () => open(service, body));
+  const idle = Array.from({ length: 200 }, () => open(service, `${health}\r\n`));
+  const dripping = setInterval(() => {
+    for (const { socket } of headers) socket.write('X: y\r\n');
+    for (const { socket } of bodies) socket.write('x');
+  }, 100);
+  try {
+    await eventually(
+      async () => idle.filter((line) => line.answer.startsWith('HTTP/1.1 200')).length,
+      (answered) => answered === 200,
+      10_000,
+    );
+    let served = 0;
+    const slow = [...headers, ...bodies];
+    while (slow.some((line) => !line.closed) || served === 0) {
+      expect(await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' })).toMatchObject({
+        status: 200,
+      });
+      served++;
+    }
+    for (const line of slow) expect(line.answer).toMatch(/^HTTP\/1\.1 408 .*\r\nx-content-type-options: nosniff/);
+    expect(idle.filter((line) => line.closed)).toEqual([]);
+  } finally {
+    clearInterval(dripping);
+    [server.headersTimeout, server.requestTimeout] = times;
+    for (const { socket } of [...headers, ...bodies, ...idle]) socket.destroy();
+  }
+});
+
+test('a client that goes before its answer is no error of ours (security R65, R100)', async () => {
+  const token = await adminToken(service);
+  service.logs.length = 0;
+  for (let times = 0; times < 20; times++) {
+    const { socket } = open(service, '');
+    await new Promise<void>((sent) => {
+      socket.write(`GET /admin/api/clients HTTP/1.1\r\n${host}Authorization: Bearer ${token}\r\n\r\n`, () => sent());
+    });
+    socket.destroy();
+  }
+  expect((await call(`${service.issuer}/admin/api/clients`, { token })).status).toBe(200);
+  expect(service.logs.filter((line) => Number(line['level']) >= 50)).toEqual([]);
+});
+
+test('past LIMIT_CONNECTIONS a connection is turned away, and those that do nothing make room for the next (security R104)', async () => {
+  const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
+  const idle = Array.from({ length: 6 }, () => open(bounded, `${health}\r\n`));
+  try {
+    await eventually(
+      async () => idle,
+      (lines) => lines.every((line) => line.answer !== ''),
+    );
+    const turnedAway = open(bounded, `${health}\r\n`);
+    await once(turnedAway.socket, 'close');
+    expect(turnedAway.answer).toBe('');
+    await eventually(
+      async () => idle,
+      (lines) => lines.every((line) => line.closed),
+    );
+    expect(await fetch(`${bounded.issuer}/health/live`)).toMatchObject({ status: 200 });
+    expect(bounded.logs.filter((line) => String(line['msg']).includes('LIMIT_CONNECTIONS'))).toHaveLength(1);
+  } finally {
+    for (const { socket } of idle) socket.destroy();
+    await bounded.stop();
+  }
+});
+
+test('a request that arrives while the service stops is answered as any other, and its connection closed (security R57)', async () => {
+  const stopping = await startTestService();
+  const late = open(stopping, `GET /jwks HTTP/1.1\r\n${host}`);
+  await once(late.socket, 'connect');
+  expect(await fetch(`${stopping.issuer}/health/live`)).toMatchObject({ status: 200 });
+  const stopped = stopping.stop();
+  late.socket.write('\r\n');
+  await once(late.socket, 'close');
+  await stopped;
+  expect(late.answer).toMatch(/^HTTP\/1\.1 200 /);
+  expect(late.answer).toMatch(/\r\nx-frame-options: DENY\r\n/);
+  expect(late.answer).toMatch(/\r\nconnection: close\r\n/i);
+});
