@@ -247,7 +247,7 @@ attack(
     id: 'A65',
     name: 'Hostile JSON',
     request:
-      'Registrations with reserved member names, deep nesting, more members than anybody needs, and numbers beyond all bounds',
+      'Registrations with reserved member names, one member twice, deep nesting, more members than anybody needs, and numbers beyond all bounds',
     answer: '400 (413 past 64 KiB) before anything is stored, and never a 500',
     source: 'arkime#2231, measurements M7 and M17',
     requirements: ['R103', 'R48'],
@@ -262,6 +262,9 @@ attack(
       [whole('"__proto__":{"status":"enabled"}'), 400],
       [whole('"constructor":{"prototype":{"status":"enabled"}}'), 400],
       [whole('"jwks":{"keys":[{"kty":"EC","__proto__":{}}]}'), 400],
+      [whole('"redirect_uris":["https://evil.example/cb"]'), 400],
+      [whole('"client_name":"Harbour","client_n\\u0061me":"Bank"'), 400],
+      [whole('"jwks":{"keys":[{"kty":"EC","kty":"RSA"}]}'), 400],
       [whole(`"x":${deep(20)}`), 400],
       [whole(`"x":${deep(30_000)}`), 400],
       [whole(`"x":${deep(300_000)}`), 413],
