@@ -146,7 +146,8 @@ attack(
     requirements: ['R3', 'R7'],
   },
   async () => {
-    const { code_verifier: _, ...challenge } = pkce();
+    const { code_challenge, code_challenge_method } = pkce();
+    const challenge = { code_challenge, code_challenge_method };
     const before = await rows();
     for (const [client, more] of [
       [c1!, {}],
