@@ -24,7 +24,10 @@ let bob: Person;
 let agent: UserAgent;
 beforeAll(async () => {
   c1 = await service().createClient({ scope: 'openid profile' });
-  c2 = await service().createClient({ redirect_uris: ['https://two.example.com/callback'], scope: 'openid email' });
+  c2 = await service().createClient({
+    redirect_uris: ['https://two.example.com/callback'],
+    scope: 'openid profile email',
+  });
   p1 = await service().createClient({ token_endpoint_auth_method: 'none' });
   d1 = await service().createClient({}, { status: 'disabled' });
   [alice, bob] = [await service().createUser(), await service().createUser()];
@@ -254,9 +257,12 @@ attack(
     const client = await service().createClient({ scope: 'openid profile' });
     const first = await open(client, 'openid profile', 'one', mine);
     const tab = await open(c2!, 'openid email', 'two', other);
-    const { transaction } = hiddenFields(tab.body);
-    const crossed = await browser.submit(first, { decision: 'allow', transaction: transaction! });
-    expect([crossed.status, crossed.location]).toEqual([400, undefined]);
+    const twin = await open(c2!, 'openid profile', 'three', other);
+    for (const page of [tab, twin]) {
+      const { transaction } = hiddenFields(page.body);
+      const crossed = await browser.submit(first, { decision: 'allow', transaction: transaction! });
+      expect([crossed.status, crossed.location]).toEqual([400, undefined]);
+    }
 
     const smuggled = { client_id: c2!.clientId, redirect_uri: c2!.redirectUri, scope: 'openid email', state: 'two' };
     const page = await browser.submit(first, { decision: 'allow', nonce: 'nonce-two', ...smuggled });
