@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, responseParameters, UserAgent } from '../helpers/user-agent.ts';
-import { front, isSignedIn, manage, type Person, register } from '../spec/kit.ts';
+import { form, front, isSignedIn, manage, type Person, register } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 import { type Canary, canary, hostOf, raw } from './raw.ts';
 
@@ -166,10 +166,17 @@ attack(
           }
         }
       }
-      const program = await fetch(`${address({ scope: markup })}&state=1&state=${encodeURIComponent(markup)}`, {
-        redirect: 'manual',
-      });
-      expect(await program.text()).not.toMatch(/<|alert/);
+      for (const path of ['/token', '/introspect', '/revoke', '/par']) {
+        const fields = new URLSearchParams([
+          [markup, '1'],
+          [markup, '2'],
+          ['scope', markup],
+          ['grant_type', markup],
+        ]).toString();
+        const answer = await form(service.issuer + path, fields, { authorization: client.basic });
+        expect([400, 401]).toContain(answer.status);
+        expect(JSON.stringify(answer.body), path).not.toMatch(/[<>]|alert|onload/);
+      }
     }
   },
 );
