@@ -325,6 +325,7 @@ attack(
     }
     expect(await count('authorization_codes')).toBe(before + 20);
   },
+  120_000,
 );
 
 attack(

@@ -309,4 +309,5 @@ attack(
       expect((await from('198.51.100.7, 192.0.2.9', wrong, index)).status).toBe(429);
     }
   },
+  120_000,
 );
