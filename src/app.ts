@@ -181,7 +181,6 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       store,
       tokens,
       limits,
-      audit,
       clientKeys,
       issuer,
       // RFC 7523 3, RFC 9126 2

@@ -12,7 +12,6 @@ import type { Limits } from '../repositories/limits.ts';
 import { AssertionRefused, assertionSubject, verifyClientAssertion } from '../tokens/client-assertion.ts';
 import type { ClientKeys } from '../tokens/client-keys.ts';
 import type { TokenService } from '../tokens/token-service.ts';
-import type { AuditTrail } from './audit.ts';
 import { clientAddress, networkOf } from './network.ts';
 import { readParameters, text } from './parameters.ts';
 
@@ -22,7 +21,6 @@ export interface ClientAuthenticationOptions {
   tokens: TokenService;
   clientKeys: ClientKeys;
   limits: Limits;
-  audit: AuditTrail;
   issuer: string;
   /** Paths below the issuer whose addresses are valid audiences of assertions, beside the issuer. */
   audiencePaths: readonly string[];
@@ -97,24 +95,20 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       // whoever fails with client after client is told so for known and unknown ones alike; what is right still passes
       const often = limits.blocked('clientAuthFailuresPerNetwork', network);
       if (often > 0) throw tooManyFailures(often);
-      await recordFailure(request, clientId);
-      const waits = await Promise.all([
+      const event = { type: 'client.authentication_failed', outcome: 'failure', clientId } as const;
+      // at once, so that the clock does not tell whether the trail got a row (security R39)
+      const [ofClient, ofNetwork] = await Promise.all([
         limits.consume('clientAuthFailures', key),
         limits.consume('clientAuthFailuresPerNetwork', network),
+        options.store.auditEvents.insertForClient({ ...event, address: clientAddress(request) }, request.log),
       ]);
-      const seconds = Math.max(...waits);
+      const seconds = Math.max(ofClient, ofNetwork);
       throw seconds > 0 ? tooManyFailures(seconds) : error;
     }
   }
 
-  /** Of registered clients only: an invented client id must not fill the trail. */
-  async function recordFailure(request: FastifyRequest, clientId: string): Promise<void> {
-    if (!(await options.clients.find(clientId))) return;
-    await options.audit(request, { type: 'client.authentication_failed', outcome: 'failure', clientId });
-  }
-
   async function check(presented: Presented, allowPublic: boolean, disabledStatus: number): Promise<Client> {
-    const client = await options.clients.find(presented.clientId);
+    const client = await options.clients.find(presented.clientId, (known) => mayPass(known, presented));
     const registered = client?.metadata.token_endpoint_auth_method;
     if (!client || !registered) throw invalidClient('unknown client');
     if (!accepts(registered, presented.method)) throw invalidClient(`the client is registered for ${registered}`);
@@ -146,11 +140,20 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
   }
 }
 
+/** Whether a client as it is remembered may be what the request says: an assertion is another question. */
+function mayPass({ status, metadata, secretHash }: Client, presented: Presented): boolean {
+  const method = metadata.token_endpoint_auth_method;
+  if (status !== 'enabled' || !accepts(method, presented.method)) return false;
+  return !('secret' in presented) || isSecret(secretHash, presented.secret);
+}
+
+function isSecret(hash: Buffer | undefined, secret: string): boolean {
+  return hash !== undefined && equalDigests(digest('client_secret', secret), hash);
+}
+
 /** The client if this is its secret. @throws OAuthError invalid_client */
 function withSecret(client: Client | undefined, secret: string): Client {
-  if (!client?.secretHash || !equalDigests(digest('client_secret', secret), client.secretHash)) {
-    throw invalidClient('wrong client secret');
-  }
+  if (!client || !isSecret(client.secretHash, secret)) throw invalidClient('wrong client secret');
   return client;
 }
 

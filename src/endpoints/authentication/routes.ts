@@ -1,6 +1,7 @@
 // GET /authenticate: the short form of an authorization request (service specification 4.2, decisions section 3).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { mayAsk } from '../../http/authorization/request.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
@@ -8,6 +9,7 @@ import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import type { Client } from '../../repositories/clients.ts';
 
 /** What the short form honours of an authorization request. */
 const honoured = ['client_id', 'redirect_uri', 'state', 'nonce', 'code_challenge', 'code_challenge_method'];
@@ -21,10 +23,12 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Serv
   app.get('/authenticate', async (request, reply) => {
     onlyNavigation(request);
     const sent = singleValued(request.query);
-    const client = sent['client_id'] === undefined ? undefined : await clients.find(sent['client_id']);
-    if (!client || isPublicClient(client.metadata)) {
+    const { client_id: named, redirect_uri: redirectUri } = sent;
+    const suits = (known: Client) => mayAsk(known, redirectUri) && !isPublicClient(known.metadata);
+    const client = named === undefined ? undefined : await clients.find(named, suits);
+    if (!client || !suits(client)) {
       throw new OAuthError('invalid_request', 'the request cannot be trusted', 400, {
-        cause: 'unknown or public client',
+        cause: 'unknown, disabled or public client, or the redirect URI is not registered',
       });
     }
     const parameters = {

@@ -1,6 +1,8 @@
 // Which parameters of an authorization request count: its own, or those of the request object that it carries (RFC 9101).
 import type { ErrorCode } from '../../oauth/errors.ts';
+import type { Client } from '../../repositories/clients.ts';
 import { RequestObjectRefused } from '../../tokens/request-object.ts';
+import { mayAsk } from './request.ts';
 import type { RequestRules } from './rules.ts';
 
 export interface EffectiveRequest {
@@ -52,7 +54,11 @@ export async function effectiveRequest(
   pushed: boolean,
 ): Promise<EffectiveRequest> {
   const { request, request_uri: requestUri, ...outside } = sent;
-  const client = outside['client_id'] === undefined ? undefined : await findClient(outside['client_id']);
+  const { client_id: named, redirect_uri: redirectUri } = outside;
+  // without an address here it stands in the request object
+  const suits = (known: Client) =>
+    known.status === 'enabled' && (redirectUri === undefined || mayAsk(known, redirectUri));
+  const client = named === undefined ? undefined : await findClient(named, suits);
   // nothing is read and nothing fetched for one who is refused anyway
   if (!client || client.status !== 'enabled') return { parameters: outside, problem: undefined };
   const { clientId, metadata } = client;

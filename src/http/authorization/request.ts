@@ -66,12 +66,11 @@ export async function verifyRequest(
   problem?: RequestProblem,
 ): Promise<TrustedRequest> {
   const { client_id, redirect_uri } = readParameters(trusted, parameters);
-  const client = client_id === undefined ? undefined : await rules.findClient(client_id);
+  const client =
+    client_id === undefined ? undefined : await rules.findClient(client_id, (known) => mayAsk(known, redirect_uri));
   if (!client || client.status !== 'enabled') throw untrusted('unknown or disabled client');
-  const { redirect_uris: registered, application_type: applicationType } = client.metadata;
-  if (redirect_uri === undefined || !matchesRedirectUri(registered, redirect_uri, applicationType)) {
+  if (redirect_uri === undefined || !mayAsk(client, redirect_uri))
     throw untrusted('the redirect URI is not registered');
-  }
   const state = parameters['state'];
   const target: ResponseTarget = {
     redirectUri: redirect_uri,
@@ -110,6 +109,14 @@ export async function verifyRequest(
     else throw error;
   }
   return request;
+}
+
+/** The checks before which nothing is sent to the address that a request names (security R1). */
+export function mayAsk({ status, metadata }: Client, redirectUri: string | undefined): boolean {
+  const { redirect_uris: registered, application_type: applicationType } = metadata;
+  return (
+    status === 'enabled' && redirectUri !== undefined && matchesRedirectUri(registered, redirectUri, applicationType)
+  );
 }
 
 function verifyRest(request: TrustedRequest, parameters: Record<string, string>, requirePkce: boolean): void {

@@ -1,11 +1,12 @@
 // What the verification of an authorization request asks of the service, and the settings that bear on it.
+import type { ClientCache } from '../../repositories/client-cache.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { RequestObjects } from '../../tokens/request-object.ts';
 import { audienceOf } from '../audience.ts';
 import type { ServerOptions } from '../server-options.ts';
 
 export interface RequestRules {
-  findClient: (clientId: string) => Promise<Client | undefined>;
+  findClient: ClientCache['find'];
   /** Throws OAuthError invalid_target. */
   findAudience: (resource: string) => Promise<string[]>;
   clientSecret: (client: Client) => Promise<Buffer | undefined>;
