@@ -80,7 +80,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     ...connection,
     max: options.poolSize,
-    connectionTimeoutMillis: 2_500,
+    connectionTimeoutMillis: patience - 200,
     // the server gives up about when we do: little happens after the answer
     statement_timeout: patience + 100,
     query_timeout: patience + 200,

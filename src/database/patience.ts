@@ -6,8 +6,8 @@ export interface Patience {
   left: number;
 }
 
-/** Milliseconds: a frozen database is told within 3 s. */
-export const patience = 2_700;
+/** Milliseconds: that a database stands still is told within 3 s, and the machine may be busy too. */
+export const patience = 2_500;
 
 const current = new AsyncLocalStorage<Patience>();
 
