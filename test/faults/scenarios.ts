@@ -55,7 +55,8 @@ export const scenarios = {
       return once(bed, async () => {
         // what it shows from here on is old: a token of now would look unknown
         await standby.sql('SELECT pg_wal_replay_pause()');
-        await delay(200);
+        const { revocations } = bed.load.states.counts;
+        while (bed.load.states.counts.revocations < revocations + 2) await delay(10);
         bed.forwarder.move(standby.port);
         await delay(seconds * 1000);
         return async () => {
@@ -87,7 +88,7 @@ export const scenarios = {
   freeze: {
     title: 'PostgreSQL stands still (SIGSTOP) and goes on',
     full: 30,
-    short: 3.5,
+    short: 5.5,
     run: (bed, seconds) =>
       once(bed, async () => {
         bed.primary.freeze();
@@ -129,7 +130,7 @@ export const scenarios = {
   exhaust: {
     title: 'A long transaction holds what every request needs, until no connection is free',
     full: 20,
-    short: 3.5,
+    short: 3,
     run: (bed, seconds) =>
       once(bed, async () => {
         const holder = await connected(bed);
