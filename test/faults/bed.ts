@@ -9,10 +9,10 @@ import { Load } from '../helpers/load.ts';
 import { PostgresServer } from '../helpers/postgres-server.ts';
 import { freePort, runCommand, startServer, stopServers, type ServerProcess } from '../helpers/server-process.ts';
 
+const refusalLimit = 3_000; // milliseconds
+
 export interface BedOptions {
   processes: number;
-  /** Milliseconds after which an answer 503 is too late. */
-  refusalLimit: number;
   /** The folder with an installed server's programs; the embedded ones unless given. */
   bin?: string | undefined;
 }
@@ -53,7 +53,7 @@ export class Bed {
     return bed;
   }
 
-  async #start({ processes, refusalLimit }: BedOptions): Promise<void> {
+  async #start({ processes }: BedOptions): Promise<void> {
     const issuer = `http://localhost:${await freePort()}`;
     this.settings['BASE_URL'] = issuer;
     for (let index = 0; index < processes; index++) {
@@ -72,7 +72,6 @@ export class Bed {
       database: () => this.primary.connection,
       admin: { clientId: admin['client_id'] as string, clientSecret: admin['client_secret'] as string },
       mayLoseConnections: false,
-      refusalLimit,
     });
     await this.load.prepare();
     this.watch.begin();
@@ -93,6 +92,20 @@ export class Bed {
     await this.primary.promote();
     this.forwarder.move(this.primary.port);
     void old.remove();
+  }
+
+  /**
+   * Begins to measure anew, and returns what was measured. An answer 503 is late after 3 s (security R108); what an answer
+   * without any database took in the same time is the machine's, and allowed.
+   */
+  takeTimes(): { refusal: number; withoutDatabase: number; memory: number } {
+    const { name, time } = this.load.requests.slowestRefusal;
+    const { slowest, peakMemory } = this.watch;
+    if (time > refusalLimit + slowest)
+      this.load.violations.push(`${name} was answered with 503 after ${Math.round(time)} ms`);
+    this.load.requests.slowestRefusal = { name: '', time: 0 };
+    this.watch.slowest = this.watch.peakMemory = 0;
+    return { refusal: time, withoutDatabase: slowest, memory: peakMemory };
   }
 
   /** All that went wrong, as sentences. */

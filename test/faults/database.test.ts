@@ -5,8 +5,7 @@ import { type ScenarioName, scenarios } from './scenarios.ts';
 
 let bed: Bed;
 beforeAll(async () => {
-  // the limit is 3 s; the rest is for a machine that is busy with other tests
-  bed = await Bed.open({ processes: 1, refusalLimit: 4_500 });
+  bed = await Bed.open({ processes: 1 });
 });
 afterAll(async () => {
   const lines = await bed?.close();
@@ -18,7 +17,9 @@ async function expectUnharmed(name: ScenarioName): Promise<void> {
   const { short, run } = scenarios[name];
   const { answered } = bed.load.requests.counts;
   const before = bed.violations.length;
+  bed.takeTimes();
   await run(bed, short);
+  bed.takeTimes();
   expect(bed.violations.slice(before)).toEqual([]);
   expect(bed.load.requests.counts.answered).toBeGreaterThan(answered);
 }

@@ -16,7 +16,6 @@ const chosen = (positionals.length > 0 ? positionals : Object.keys(scenarios)) a
 
 const bed = await Bed.open({
   processes: 2,
-  refusalLimit: 3_000,
   bin: values.postgres ?? process.env['TEST_POSTGRES_BIN'],
 });
 const seconds = (figures: number[]) => figures.map((figure) => (figure / 1000).toFixed(2)).join(' ');
@@ -29,13 +28,14 @@ try {
     const extent = values.short ? short : full;
     const before = { ...bed.load.requests.counts };
     const known = bed.violations.length;
-    bed.load.requests.slowestRefusal = bed.watch.slowest = bed.watch.peakMemory = 0;
+    bed.takeTimes();
     let figures: Figure[] = [];
     try {
       figures = await run(bed, extent);
     } catch (error) {
       bed.load.violations.push(`${name}: ${String(error instanceof Error ? error.stack : error)}`);
     }
+    const { refusal, withoutDatabase, memory } = bed.takeTimes();
     const { answered, unavailable, lost } = bed.load.requests.counts;
     const violations = bed.violations.slice(known);
     failed ||= violations.length > 0;
@@ -44,8 +44,8 @@ try {
     console.log(`  and after the database was back               ${seconds(figures.map(({ recovery }) => recovery))}`);
     console.log(
       `  answered ${answered - before.answered}, 503 ${unavailable - before.unavailable}, unanswered ${lost - before.lost}; ` +
-        `slowest 503 ${Math.round(bed.load.requests.slowestRefusal)} ms, slowest JWKS or discovery ${Math.round(bed.watch.slowest)} ms, ` +
-        `memory ${Math.round(bed.watch.peakMemory)} MB at most`,
+        `slowest 503 ${Math.round(refusal)} ms, slowest JWKS or discovery ${Math.round(withoutDatabase)} ms, ` +
+        `memory ${Math.round(memory)} MB at most`,
     );
     for (const violation of violations.slice(0, 10)) console.log(`  WRONG: ${violation}`);
     if (violations.length > 10) console.log(`  and ${violations.length - 10} more`);
