@@ -189,6 +189,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
       clientKeys,
       fetchDocument,
       unsigned: config.requestObjectUnsigned,
+      now: tokens.now,
     }),
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };

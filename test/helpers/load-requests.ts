@@ -1,6 +1,6 @@
 // How a load asks the service: it lets expected answers pass, 503 with Retry-After in time, and a lost connection where one may be.
 import { randomUUID } from 'node:crypto';
-import { UserAgent } from './user-agent.ts';
+import { hiddenFields, UserAgent } from './user-agent.ts';
 
 export const redirectUri = 'https://rp.example.com/callback';
 const password = 'correct horse battery staple';
@@ -151,7 +151,8 @@ export class LoadRequests {
     const { body } = await this.adminCall('POST', '/users', { username, password }, 201);
     const agent = new UserAgent(this.#options);
     const form = await this.answered('GET /login', () => agent.get('/login'), [200]);
-    await this.answered('POST /login', () => agent.signIn({ username, password }, form), [200]);
+    const fields = { ...hiddenFields(form.body), username, password };
+    await this.answered('POST /login', () => agent.post('/login', fields), [303]);
     if (!agent.cookies.has('JSESSIONOPENID')) throw new Error('signing in made no session');
     return { agent, sub: body['sub'] as string };
   }
