@@ -27,6 +27,7 @@ export class Bed {
   readonly watch: Watch;
   load!: Load;
   #clusters = 0;
+  readonly #closers: (() => void)[] = [];
 
   private constructor(folder: string, primary: PostgresServer, forwarder: Forwarder) {
     this.folder = folder;
@@ -37,6 +38,8 @@ export class Bed {
       SECRET_KEY: randomBytes(32).toString('base64url'),
       ADMIN_PASSWORD: 'correct horse battery',
       DATABASE_POOL_SIZE: '10',
+      // all of a long run is looked at once more at its end
+      ACCESS_TOKEN_LIFETIME: '7200',
       LIMIT_REGISTRATION_PER_NETWORK: '0',
       LIMIT_SIGN_IN_PER_NETWORK: '0',
     };
@@ -108,6 +111,11 @@ export class Bed {
     return { refusal: time, withoutDatabase: slowest, memory: peakMemory };
   }
 
+  /** Something that has to end once the servers have. */
+  onClose(close: () => void): void {
+    this.#closers.push(close);
+  }
+
   /** All that went wrong, as sentences. */
   get violations(): string[] {
     return [...this.load.violations, ...this.watch.violations];
@@ -120,6 +128,7 @@ export class Bed {
     await this.forwarder.close();
     await this.standby?.stop();
     await this.primary.stop();
+    for (const close of this.#closers) close();
     rmSync(this.folder, { recursive: true, force: true });
     return lines;
   }

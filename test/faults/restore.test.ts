@@ -7,7 +7,7 @@ import { UserAgent } from '../helpers/user-agent.ts';
 
 const issued = ['sessions', 'client_sessions', 'session_clients', 'access_tokens', 'refresh_tokens'];
 /** What the operator's guide says to do. */
-const documented = /psql "\$DATABASE_URL" -c "(TRUNCATE|DELETE FROM) ([^"]+)"/.exec(
+const documented = /psql "[^"]+" -c "(TRUNCATE [^"]+)"/.exec(
   readFileSync(new URL('../../docs/operator.md', import.meta.url), 'utf8'),
 )!;
 
@@ -43,7 +43,7 @@ test('after a restored backup and what the guide says, spent tokens are dead and
   });
   // what was spent after it would be good again
   expect(await userinfo(service.issuer, first.access_token)).toMatchObject({ status: 200 });
-  await service.database.sql(`${documented[1]} ${documented[2]}`);
+  await service.database.sql(documented[1]!);
 
   expect(await refresh(service.issuer, client, first.refresh_token)).toMatchObject({
     status: 400,

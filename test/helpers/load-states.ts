@@ -1,16 +1,20 @@
 // The part of the load that changes states and asks for them: approvals, revocations, settings, and introspection in between.
-import { redirectUri, type LoadClient, type LoadRequests } from './load-requests.ts';
+import { inTurns, redirectUri, type LoadClient, type LoadRequests } from './load-requests.ts';
 
-const kept = 200; // of each kind, so that a long load does not end in a long check
+/** What was acknowledged of one kind, and how much of it was looked at. */
+interface Acknowledged {
+  values: string[];
+  checked: number;
+}
 
 export class LoadStates {
   readonly counts = { introspections: 0, revocations: 0, approvals: 0, settings: 0 };
   readonly #requests: LoadRequests;
   #client!: LoadClient;
   #sub = '';
-  readonly #live: string[] = [];
-  readonly #revoked: string[] = [];
-  readonly #approved: string[] = [];
+  readonly #live: Acknowledged = { values: [], checked: 0 };
+  readonly #revoked: Acknowledged = { values: [], checked: 0 };
+  readonly #approved: Acknowledged = { values: [], checked: 0 };
   /** The settings' number: what was acknowledged last, and what was sent last. */
   #acknowledged = 0;
   #sent = 0;
@@ -23,7 +27,7 @@ export class LoadStates {
   async prepare(client: LoadClient, sub: string): Promise<void> {
     this.#client = client;
     this.#sub = sub;
-    for (let count = 0; count < 3; count++) this.#live.push(await this.#newToken());
+    for (let count = 0; count < 3; count++) this.#live.values.push(await this.#newToken());
   }
 
   /** What is to be repeated, each by itself. */
@@ -33,19 +37,16 @@ export class LoadStates {
     );
   }
 
-  /** All that was acknowledged is as it was acknowledged. */
-  async verify(): Promise<void> {
-    for (const token of this.#live) await this.#expectActive(token, true);
-    for (const token of this.#revoked) await this.#expectActive(token, false);
-    for (const clientId of this.#approved) {
-      const { body } = await this.#requests.adminCall('GET', `/clients/${clientId}`, undefined, 200);
-      if (body['status'] !== 'enabled')
-        this.#requests.violations.push(`an approved client is ${String(body['status'])}`);
-    }
+  /** What was acknowledged since the last time, or ever, is as it was acknowledged. */
+  async verify({ all = false } = {}): Promise<void> {
+    const due = (list: Acknowledged) => list.values.slice(all ? 0 : list.checked);
+    await inTurns(due(this.#live), (token) => this.#expectActive(token, true));
+    await inTurns(due(this.#revoked), (token) => this.#expectActive(token, false));
+    await inTurns(due(this.#approved), (clientId) => this.#expectApproved(clientId));
+    for (const list of [this.#live, this.#revoked, this.#approved]) list.checked = list.values.length;
     await this.#readSettings();
     // what was sent and not acknowledged may be in force: from here on it is
     this.#acknowledged = this.#sent;
-    for (const list of [this.#live, this.#revoked, this.#approved]) list.splice(0, list.length - kept);
     await this.#writeSettings();
   }
 
@@ -55,8 +56,8 @@ export class LoadStates {
   }
 
   async #introspect(): Promise<void> {
-    const live = this.counts.introspections++ % 2 === 0 || this.#revoked.length === 0;
-    const list = live ? this.#live : this.#revoked;
+    const live = this.counts.introspections++ % 2 === 0 || this.#revoked.values.length === 0;
+    const list = (live ? this.#live : this.#revoked).values;
     // the newest as often as any other: an old state of the database shows in it
     const index = Math.random() < 0.5 ? list.length - 1 : Math.floor(Math.random() * list.length);
     await this.#expectActive(list[index]!, live);
@@ -69,11 +70,16 @@ export class LoadStates {
       this.#requests.violations.push(`a token that is ${active ? 'live' : 'revoked'} is answered active: ${!active}`);
   }
 
+  async #expectApproved(clientId: string): Promise<void> {
+    const { body } = await this.#requests.adminCall('GET', `/clients/${clientId}`, undefined, 200);
+    if (body['status'] !== 'enabled') this.#requests.violations.push(`an approved client is ${String(body['status'])}`);
+  }
+
   async #revoke(): Promise<void> {
     const [kept, given] = [await this.#newToken(), await this.#newToken()];
-    this.#live.push(kept);
+    this.#live.values.push(kept);
     await this.#requests.call('POST', '/revoke', { authorization: this.#client.basic }, { token: given }, [200]);
-    this.#revoked.push(given);
+    this.#revoked.values.push(given);
     this.counts.revocations++;
   }
 
@@ -84,7 +90,7 @@ export class LoadStates {
     const clientId = body['client_id'] as string;
     const waiting = await this.#requests.adminCall('GET', `/clients/${clientId}`, undefined, 200);
     await this.#requests.adminCall('POST', `/clients/${clientId}/approve`, { version: waiting.body['version'] }, 200);
-    this.#approved.push(clientId);
+    this.#approved.values.push(clientId);
     this.counts.approvals++;
   }
 

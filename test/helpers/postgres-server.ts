@@ -156,6 +156,11 @@ export class PostgresServer {
     await exited;
   }
 
+  /** Whom its files belong to, unless to this process. */
+  get account(): Programs['account'] {
+    return this.#programs.account;
+  }
+
   get connection(): pg.ClientConfig {
     return { host: '127.0.0.1', port: this.port, user, database: 'gatehouse' };
   }

@@ -25,12 +25,7 @@ afterEach(async ({ task }) => {
 /** Kills `kills` times under load, and looks each time at what is left. */
 async function killAgainAndAgain(what: { service: boolean; database: boolean }): Promise<void> {
   const dataDir = join(folder, 'data');
-  const settings = {
-    PORT: String(await freePort()),
-    DATA_DIR: dataDir,
-    ADMIN_PASSWORD: 'correct horse battery',
-    LIMIT_REGISTRATION_PER_NETWORK: '0',
-  };
+  const settings = { PORT: String(await freePort()), DATA_DIR: dataDir, ADMIN_PASSWORD: 'correct horse battery' };
   let server = startServer(settings);
   await server.ready();
   const admin = await runCommand(
@@ -42,6 +37,7 @@ async function killAgainAndAgain(what: { service: boolean; database: boolean }):
     database: () => ({ host: dataDir, port: 5432, user: 'gatehouse', database: 'gatehouse' }),
     admin: { clientId: admin['client_id'] as string, clientSecret: admin['client_secret'] as string },
     mayLoseConnections: what.service,
+    tokensOnly: true,
   });
   await load.prepare();
   const times: number[] = [];
@@ -86,7 +82,7 @@ async function killAgainAndAgain(what: { service: boolean; database: boolean }):
 }
 
 test(
-  'a killed service comes up at the next start with all that it acknowledged (decisions section 8)',
+  'a killed service comes up at the next start with all that it acknowledged (decisions section 8, security F5)',
   () => killAgainAndAgain({ service: true, database: false }),
   limit,
 );
@@ -98,7 +94,7 @@ test(
 );
 
 test(
-  'service and database killed at once come up at the next start with all that was acknowledged (decisions section 8)',
+  'service and database killed at once come up with all that was acknowledged, and what was spent is dead (decisions section 8, security F16)',
   () => killAgainAndAgain({ service: true, database: true }),
   limit,
 );
