@@ -3,7 +3,14 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** The long ones first, so that none of them is left over for one worker while the other has nothing to do. */
-const long = ['processes/kill', 'database/embedded', 'relying-parties/', 'endpoints/cli', 'repositories/races'];
+const long = [
+  'processes/kill',
+  'faults/database',
+  'database/embedded',
+  'relying-parties/',
+  'endpoints/cli',
+  'repositories/races',
+];
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

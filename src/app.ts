@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
+import { newPatience, type Patience, withPatience } from './database/patience.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
 import { adminEndpoint, adminVersionHeader, isAdminAddress, nameAdminVersion } from './endpoints/admin/routes.ts';
 import { promptValues } from './http/authorization/request.ts';
@@ -196,6 +197,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       clientKeys,
       fetchDocument,
       unsigned: config.requestObjectUnsigned,
+      now: tokens.now,
     }),
   };
   const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
@@ -239,6 +241,14 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
   app.addHook('preClose', async () => {
     closing = true;
   });
+  // a body's events come from outside the first context, so the handlers enter it again
+  const patience = new WeakMap<object, Patience>();
+  app.addHook('onRequest', (request, _reply, done) => {
+    const shared = newPatience();
+    patience.set(request, shared);
+    withPatience(shared, done);
+  });
+  app.addHook('preHandler', (request, _reply, done) => withPatience(patience.get(request)!, done));
   metrics.measure(app);
   nameAdminVersion(app, basePath);
   const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);

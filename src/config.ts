@@ -76,6 +76,7 @@ export const settings = {
     .refine((text) => /^postgres(ql)?:\/\//.test(text), 'must start with postgresql://')
     .optional(),
   DATABASE_POOL_SIZE: count(20, 1000, 1),
+  DATABASE_WAIT: count(300, 86_400),
   DATA_DIR: z.string().min(1).default('./data'),
   SECRET_KEY: secretKey.optional(),
   ADMIN_USERNAME: z.string().min(1).max(255).default('admin'),
@@ -141,6 +142,8 @@ export interface Config {
   readonly secureCookies: boolean;
   readonly databaseUrl: string | undefined;
   readonly databasePoolSize: number;
+  /** Seconds that a start waits for a database that does not answer. */
+  readonly databaseWait: number;
   readonly dataDir: string;
   /** 32 bytes, base64url; undefined in embedded mode until DATA_DIR gives one. */
   readonly secretKey: string | undefined;
@@ -227,6 +230,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     secureCookies: url.protocol === 'https:',
     databaseUrl: s.DATABASE_URL,
     databasePoolSize: s.DATABASE_POOL_SIZE,
+    databaseWait: s.DATABASE_WAIT,
     dataDir: s.DATA_DIR,
     secretKey: s.SECRET_KEY,
     adminUsername: s.ADMIN_USERNAME,

@@ -17,6 +17,7 @@ import { type Config, ConfigError } from './config.ts';
 import { randomSecret } from './crypto/secrets.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { startEmbeddedPostgres } from './database/embedded.ts';
+import { migrate, MigrationError } from './database/migrations.ts';
 
 export interface Connection {
   kind: 'embedded' | 'external';
@@ -30,6 +31,11 @@ export interface Connection {
 }
 
 const restartPause = 1_000; // milliseconds
+const reachPause = 500; // milliseconds
+/** What an operator mends: no such server, no such database, refused, not allowed to make tables, full or starting. */
+const refusals = /^(E[A-Z_]+|08...|28...|3D...|42501|53...|57P..)$/;
+/** Of these, what may pass by itself: the settings can be right. No code is a timeout, or an end at once. */
+const passing = /^(|ECONN[A-Z]+|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EPIPE|EAI_AGAIN|ENOENT|08...|53...|57P..)$/;
 
 /** @throws ConfigError or EmbeddedPostgresError */
 export async function openConnection(config: Config, logger: Logger): Promise<Connection> {
@@ -89,6 +95,35 @@ function replaceSecretKey(dataDir: string, key: string): void {
   writeFileSync(draft, `${key}\n`, { mode: 0o600, flush: true });
   chownSync(draft, uid, gid);
   renameSync(draft, file);
+}
+
+/**
+ * Brings the schema up to date and returns what ran. A database that does not answer yet, since it starts later or fails
+ * over just now, is waited for as long as the settings say (security R109).
+ * @throws ConfigError with a sentence that names the setting, or MigrationError
+ */
+export async function migrateOnceReachable(
+  { kind, options }: Connection,
+  config: Config,
+  logger: Logger,
+  stopped?: AbortSignal,
+): Promise<string[]> {
+  const end = performance.now() + config.databaseWait * 1000;
+  for (let told = false; ; told = true) {
+    try {
+      return await migrate(options);
+    } catch (error) {
+      if (kind === 'embedded' || error instanceof MigrationError || !(error instanceof Error)) throw error;
+      // of several addresses of one name the first tells enough
+      const { code = '', message } = ((error as AggregateError).errors?.[0] ?? error) as NodeJS.ErrnoException;
+      // a timeout, and a server that ends the connection at once, have no code
+      if (code !== '' && !refusals.test(code)) throw error;
+      const sentence = `The database of DATABASE_URL cannot be used: ${message}.`;
+      if (!passing.test(code) || performance.now() > end) throw new ConfigError(sentence, { cause: error });
+      if (!told) logger.warn(`${sentence} It is waited for, ${config.databaseWait} seconds at most.`);
+      await delay(reachPause, undefined, { signal: stopped });
+    }
+  }
 }
 
 /** The key in DATA_DIR, made on the first start; readable by its owner only. */

@@ -6,13 +6,15 @@ import { MigrationError } from './database/migrations.ts';
 
 let service: Service | undefined;
 let asked: NodeJS.Signals | undefined;
+const stopped = new AbortController();
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
 try {
-  service = await startService(loadConfig());
+  service = await startService(loadConfig(), stopped.signal);
   if (asked) end(service, asked);
   else process.stdout.write(service.greeting);
 } catch (error) {
+  if (stopped.signal.aborted && (error as Error).name === 'AbortError') process.exit(0);
   process.stderr.write(`${startError(error)}\n`);
   process.exit(1);
 }
@@ -24,6 +26,7 @@ function stop(signal: NodeJS.Signals): void {
     return;
   }
   asked = signal;
+  stopped.abort();
   if (service) end(service, signal);
 }
 

@@ -8,8 +8,7 @@ import { type Config, ConfigError } from './config.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
 import { randomSecret } from './crypto/secrets.ts';
 import { isUniqueViolation } from './database/database.ts';
-import { migrate, MigrationError } from './database/migrations.ts';
-import { openConnection } from './connection.ts';
+import { migrateOnceReachable, openConnection } from './connection.ts';
 import { logEvent } from './repositories/audit-events.ts';
 import { createStore, type Store } from './repositories/index.ts';
 import { cleanUp } from './clean-up.ts';
@@ -31,8 +30,11 @@ const redacted = ['req.headers.authorization', 'req.headers.cookie', 'headers.au
 const drainLimit = 25_000; // milliseconds
 const idleInterval = 50; // milliseconds
 
-/** @throws ConfigError, EmbeddedPostgresError, MigrationError or the system's own error, each with one clear sentence */
-export async function startService(config: Config): Promise<Service> {
+/**
+ * @param stopped ends the wait for a database that does not answer yet; the start then throws its reason
+ * @throws ConfigError, EmbeddedPostgresError, MigrationError or the system's own error, each with one clear sentence
+ */
+export async function startService(config: Config, stopped?: AbortSignal): Promise<Service> {
   const logger = pino(
     { level: config.logLevel, base: undefined, redact: redacted },
     pino.destination({ dest: 2, sync: false }),
@@ -41,9 +43,7 @@ export async function startService(config: Config): Promise<Service> {
   const { database } = connection;
   let closeApp: (() => Promise<void>) | undefined;
   try {
-    const migrations = await migrate(connection.options).catch((error: unknown) => {
-      throw databaseError(connection.kind, error);
-    });
+    const migrations = await migrateOnceReachable(connection, config, logger, stopped);
     if (migrations.length > 0) logger.info({ migrations }, 'the database schema is up to date');
     const store = createStore(database, (event) => logEvent(logger, event));
     const app = await buildApp({ config, database, secretKey: connection.secretKey, logger });
@@ -88,20 +88,6 @@ function listenError(config: Config, error: unknown): unknown {
     EAI_AGAIN: `The setting HOST is wrong: ${config.host} is not known.`,
   }[code ?? ''];
   return sentence === undefined ? error : new ConfigError(sentence, { cause: error });
-}
-
-// no such server, no such database, refused, not allowed to make tables, full or starting
-const databaseRefusals = /^(E[A-Z_]+|08...|28...|3D...|42501|53...|57P..)$/;
-
-/** A database that cannot be used, as a sentence that names its setting; anything else as it is. */
-function databaseError(kind: 'embedded' | 'external', error: unknown): unknown {
-  if (kind === 'embedded' || error instanceof MigrationError || !(error instanceof Error)) return error;
-  // of several addresses of one name the first tells enough
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  const { code = '', message } = first as NodeJS.ErrnoException;
-  // a timeout, and a server that ends the connection at once, have no code
-  if (code !== '' && !databaseRefusals.test(code)) return error;
-  return new ConfigError(`The database of DATABASE_URL cannot be used: ${message}.`, { cause: error });
 }
 
 /** With no administrator there is one after the first start; returns the password that was made up, if one was. */

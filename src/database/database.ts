@@ -1,5 +1,8 @@
 // The one door to PostgreSQL: the pool, named prepared statements, transactions, and the database's trouble as one named error.
 import pg from 'pg';
+import { createListener } from './listener.ts';
+import { patience, patiently } from './patience.ts';
+import { refuseStandby } from './standby.ts';
 
 /** The database cannot be asked just now: callers answer 503 with Retry-After, never a verdict. */
 export class DatabaseUnavailable extends Error {}
@@ -41,9 +44,12 @@ const serializationFailures = new Set(['40001', '40P01']);
 /** A plan that a migration made stale: the connection that holds it has to go (SQLSTATE 0A000). */
 const stalePlan = /^cached plan must not change result type/;
 // connection exceptions (but not a protocol violation, which is a mistake of ours), our statement_timeout, shutdowns, too
-// many connections, out of resources, read-only during a failover, a database that lets nobody in just now (or not with
-// these credentials)
-const unavailable = /^(08(?!P01)...|57014|57P0[1-4]|53...|25006|58...|XX...|55000|3D000|28...)$/;
+// many connections, out of resources, read-only during a failover, our idle_in_transaction_session_timeout, a database that
+// lets nobody in just now (or not with these credentials)
+const unavailable = /^(08(?!P01)...|57014|57P0[1-5]|53...|25006|25P0[34]|40003|58...|XX...|55000|3D000|28...)$/;
+/** Callers that wait for a connection at a time: a database that stands still must not fill the memory (security R108). */
+const maxWaiting = 1_000;
+const maxAttempts = 4;
 
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
@@ -67,56 +73,125 @@ export function statement(name: string, text: string): Statement {
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const pool = new pg.Pool({
+  const connection = {
     ...options.connection,
+    // a host that vanished without a word, as in a failover, is found out before a request meets it
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+  const pool = new pg.Pool({
+    ...connection,
     max: options.poolSize,
-    connectionTimeoutMillis: 2_500,
-    // a frozen server is told within 3 s; the server gives up first, so that nothing happens after the answer
-    statement_timeout: 2_800,
-    query_timeout: 2_900,
+    connectionTimeoutMillis: patience - 200,
+    // the server gives up about when we do: little happens after the answer
+    statement_timeout: patience + 100,
+    query_timeout: patience + 200,
     idle_in_transaction_session_timeout: 10_000,
     idleTimeoutMillis: 30_000,
     application_name: 'gatehouse',
+    onConnect: refuseStandby,
   });
   pool.on('error', options.onError);
   // a connection that breaks while a transaction holds it fails that transaction's statement; unheard, it would end the process
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const listener = createListener(options);
+  const listener = createListener(connection, options.onError);
 
-  async function run<Row>(client: pg.Pool | pg.PoolClient, query: Statement, values: unknown[] = []): Promise<Row[]> {
+  /** A connection of the pool, within the given milliseconds; one that comes later goes back. */
+  async function acquire(milliseconds: number): Promise<pg.PoolClient> {
+    if (milliseconds <= 0 || pool.waitingCount >= maxWaiting)
+      throw new DatabaseUnavailable('too many wait for the database');
+    const connecting = pool.connect();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        connecting.then(
+          (client) => client.release(),
+          () => undefined,
+        );
+        reject(new DatabaseUnavailable('no connection became free'));
+      }, milliseconds);
+    });
     try {
-      const result = await client.query({ name: query.name, text: query.text, values });
-      return result.rows as Row[];
+      return await Promise.race([connecting, late]);
+    } catch (error) {
+      throw asUnavailable(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function run(
+    client: pg.PoolClient,
+    { name, text }: Statement,
+    values: unknown[],
+    milliseconds: number,
+  ): Promise<pg.QueryResult> {
+    if (milliseconds <= 0) throw new DatabaseUnavailable('the database was too slow');
+    try {
+      const query = { name, text, values, query_timeout: milliseconds };
+      return await client.query(query);
     } catch (error) {
       throw asUnavailable(error);
     }
   }
 
-  async function once<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    let client: pg.PoolClient;
-    try {
-      client = await pool.connect();
-    } catch (error) {
-      throw asUnavailable(error);
-    }
-    let broken: Error | undefined;
-    try {
-      await run(client, begin);
-      const result = await work({ query: (query, values) => run(client, query, values) });
-      await run(client, commit);
-      return result;
-    } catch (error) {
-      if (error instanceof Error && stalePlan.test(error.message)) broken = error;
-      await client.query('ROLLBACK').catch((rollbackError: Error) => (broken = rollbackError));
-      throw error;
-    } finally {
-      client.release(broken);
+  /** Lends a connection; it is gone afterwards when what happened makes it doubtful. */
+  const withConnection = <T>(work: (client: pg.PoolClient, left: () => number) => Promise<T>): Promise<T> =>
+    patiently(async (left) => {
+      const client = await acquire(left());
+      let doubtful = false;
+      try {
+        return await work(client, left);
+      } catch (error) {
+        // nobody can tell what it still does, or it leads to a server that is no longer the right one
+        doubtful = error instanceof DatabaseUnavailable || isStalePlan(error);
+        throw error;
+      } finally {
+        client.release(doubtful);
+      }
+    });
+
+  const once = <Row>(query: Statement, values: unknown[] = []): Promise<Row[]> =>
+    withConnection(async (client, left) => (await run(client, query, values, left())).rows as Row[]);
+
+  const transactionOnce = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
+    withConnection(async (client) => {
+      const send = (query: Statement, values: unknown[] = []) =>
+        patiently((left) => run(client, query, values, left()));
+      try {
+        await send(begin);
+        const result = await work({
+          query: async <Row>(query: Statement, values?: unknown[]) => (await send(query, values)).rows as Row[],
+        });
+        // after a failed statement COMMIT takes all back and says so only by its answer
+        if ((await send(commit)).command !== 'COMMIT') throw new Error('the transaction was taken back');
+        return result;
+      } catch (error) {
+        // what is doubtful is dropped, which takes its transaction back too, without another wait
+        if (!(error instanceof DatabaseUnavailable)) await send(rollback);
+        throw error;
+      }
+    });
+
+  /** Tries again what lost against another transaction, or met a stale plan, and left nothing behind (security R110). */
+  async function retried<T>(work: () => Promise<T>): Promise<T> {
+    let stale = 0;
+    for (let attempt = 1; ;) {
+      try {
+        return await work();
+      } catch (error) {
+        // each connection may hold one, and is dropped for it
+        if (isStalePlan(error) && stale++ <= options.poolSize) continue;
+        if (!isSerializationFailure(error)) throw error;
+        if (attempt++ === maxAttempts) throw new DatabaseUnavailable('too much contention', { cause: error });
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * attempt));
+      }
     }
   }
 
   return {
-    query: (query, values) => retried(() => run(pool, query, values)),
-    transaction: (work) => retried(() => once(work)),
+    query: (query, values) => retried(() => once(query, values)),
+    transaction: (work) => retried(() => transactionOnce(work)),
     listen: (channel, handler) => listener.listen(channel, handler),
     introduce: (words) => listener.introduce(words),
     connections: () => ({
@@ -131,25 +206,20 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Tries again what lost against another transaction and left nothing behind. */
-async function retried<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      const lost =
-        error instanceof pg.DatabaseError &&
-        (serializationFailures.has(error.code ?? '') || stalePlan.test(error.message));
-      if (!lost || attempt > 3) throw error;
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * attempt));
-    }
-  }
+function isSerializationFailure(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && serializationFailures.has(error.code ?? '');
+}
+
+function isStalePlan(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && stalePlan.test(error.message);
 }
 
 const begin = statement('begin', 'BEGIN');
 const commit = statement('commit', 'COMMIT');
+const rollback = statement('rollback', 'ROLLBACK');
 
 function asUnavailable(error: unknown): unknown {
+  if (error instanceof DatabaseUnavailable) return error;
   if (error instanceof pg.DatabaseError) {
     return unavailable.test(error.code ?? '')
       ? new DatabaseUnavailable('the database refused', { cause: error })
@@ -159,78 +229,4 @@ function asUnavailable(error: unknown): unknown {
   return error instanceof Error && !(error instanceof TypeError)
     ? new DatabaseUnavailable('the database cannot be reached', { cause: error })
     : error;
-}
-
-/** One connection of its own that listens, and comes back by itself. */
-function createListener(options: DatabaseOptions) {
-  const handlers = new Map<string, (payload: string | undefined) => void>();
-  let introduction = '';
-  let client: pg.Client | undefined;
-  let closed = false;
-  let timer: NodeJS.Timeout | undefined;
-
-  async function connect(): Promise<void> {
-    const next = new pg.Client({
-      ...options.connection,
-      application_name: listenerName(),
-      connectionTimeoutMillis: 2_500,
-      keepAlive: true,
-    });
-    let over = false;
-    // once a connection, by whichever sign its end shows first
-    const lost = (): void => {
-      if (over) return;
-      over = true;
-      void next.end().catch(() => undefined);
-      if (client === next) {
-        client = undefined;
-        if (!closed) for (const handler of handlers.values()) handler(undefined);
-      }
-      again();
-    };
-    next.on('error', lost);
-    next.on('end', lost);
-    next.on('notification', (message) => handlers.get(message.channel)?.(message.payload));
-    try {
-      await next.connect();
-      client = next;
-      // the words may have changed meanwhile
-      await name(next);
-      for (const channel of handlers.keys()) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
-      for (const handler of handlers.values()) handler(undefined);
-    } catch (error) {
-      if (!closed) options.onError(error as Error);
-      lost();
-    }
-    if (closed) await next.end().catch(() => undefined);
-  }
-
-  const listenerName = () => `gatehouse listener ${introduction}`.trimEnd();
-
-  async function name(listening: pg.Client | undefined): Promise<void> {
-    await listening?.query(`SELECT set_config('application_name', $1, false)`, [listenerName()]);
-  }
-
-  function again(): void {
-    if (!closed) timer = setTimeout(() => void connect(), 500);
-  }
-
-  return {
-    listen(channel: string, handler: (payload: string | undefined) => void): void {
-      handlers.set(channel, handler);
-      if (!client && !timer) timer = setTimeout(() => void connect(), 0);
-      else void client?.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
-    },
-    introduce(words: string): void {
-      if (words === introduction) return;
-      introduction = words;
-      // what fails on a connection that breaks is done on the next one
-      name(client).catch(() => undefined);
-    },
-    async close(): Promise<void> {
-      closed = true;
-      clearTimeout(timer);
-      await client?.end().catch(() => undefined);
-    },
-  };
 }

@@ -129,7 +129,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     if (method === 'client_secret_jwt' && !secret) throw invalidClient('the secret is not stored as a key');
     try {
       const keys = secret ? { secret } : { jwks: (fresh: boolean) => options.clientKeys(client.metadata, fresh) };
-      const { jti, expiresAt } = await verifyClientAssertion(assertion, client, keys, audiences);
+      const { jti, expiresAt } = await verifyClientAssertion(assertion, client, keys, audiences, options.tokens.now());
       if (!(await options.store.clients.useAssertion(client.clientId, digest('jti', jti), expiresAt))) {
         throw invalidClient('the assertion was used before');
       }

@@ -37,6 +37,7 @@ export async function verifyClientAssertion(
   client: { clientId: string; metadata: ClientMetadata },
   keys: { secret: Buffer } | { jwks: ReadJwks },
   audiences: string[],
+  currentDate: Date,
 ): Promise<VerifiedAssertion> {
   const expected = client.metadata.token_endpoint_auth_signing_alg;
   const algorithms = 'secret' in keys ? ['HS256'] : assertionSigningAlgorithms.filter((alg) => alg !== 'HS256');
@@ -46,6 +47,7 @@ export async function verifyClientAssertion(
     subject: client.clientId,
     audience: audiences,
     clockTolerance: tolerance,
+    currentDate,
     requiredClaims: ['exp', 'jti'],
   };
   let payload: JWTPayload;
@@ -65,9 +67,9 @@ export async function verifyClientAssertion(
   if (typeof jti !== 'string' || jti === '' || jti.length > 512) throw new AssertionRefused('jti is missing');
   if (Array.isArray(payload.aud) && payload.aud.some((aud) => !audiences.includes(aud)))
     throw new AssertionRefused('a foreign audience');
-  const lifetime = exp! - Math.floor(Date.now() / 1000);
+  const lifetime = exp! - Math.floor(currentDate.getTime() / 1000);
   if (lifetime > maxLifetime + tolerance) throw new AssertionRefused('exp is too far away');
-  if (payload.iat !== undefined && payload.iat > Date.now() / 1000 + tolerance)
+  if (payload.iat !== undefined && payload.iat > currentDate.getTime() / 1000 + tolerance)
     throw new AssertionRefused('iat is in the future');
   return { jti, expiresAt: new Date((exp! + tolerance) * 1000) };
 }

@@ -46,9 +46,10 @@ export async function verifyEndSessionRequest(
   clientId: string,
   issuer: string,
   keys: { sharedSecret: Buffer; jwks: (() => Promise<JSONWebKeySet>) | undefined },
+  currentDate: Date,
 ): Promise<EndSessionRequest> {
-  const payload = await verifySignature(request, clientId, issuer, keys);
-  const now = Date.now() / 1000;
+  const payload = await verifySignature(request, clientId, issuer, keys, currentDate);
+  const now = currentDate.getTime() / 1000;
   const { exp, iat, jti } = payload;
   if (typeof payload.aud !== 'string') throw new EndSessionFault('aud must be one value, as text');
   if (Math.abs(now - iat!) > maxAge) throw new EndSessionFault(`iat must lie within ${maxAge} s of now`);
@@ -86,9 +87,10 @@ async function verifySignature(
   clientId: string,
   issuer: string,
   keys: { sharedSecret: Buffer; jwks: (() => Promise<JSONWebKeySet>) | undefined },
+  currentDate: Date,
 ): Promise<JWTPayload> {
   if (!grammar.test(request)) throw new EndSessionRefused('not a signed JWT');
-  const options = { issuer: clientId, audience: issuer, requiredClaims: ['iat', 'exp', 'jti'] };
+  const options = { issuer: clientId, audience: issuer, requiredClaims: ['iat', 'exp', 'jti'], currentDate };
   try {
     const header = decodeProtectedHeader(request);
     if (header.crit || header.jku || header.jwk || header.x5u || header.x5c)

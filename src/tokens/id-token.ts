@@ -125,7 +125,7 @@ export async function verifyIdToken(
   if (!hint?.sid) return undefined;
   const payload = decodeJwt(token);
   const time = (seconds: unknown) => new Date(Number(seconds) * 1000);
-  if (time(payload.exp) <= new Date()) return undefined;
+  if (time(payload.exp) <= ring.now()) return undefined;
   return {
     sub: hint.sub,
     clientId: hint.clientId,

@@ -35,6 +35,8 @@ export interface KeyRing {
     activeAt: Date;
     expiresAt: Date | undefined;
   }[];
+  /** The time by the database's clock, as of the last reading: the only one that counts (security F17). */
+  now(): Date;
   /** Reads the ring again, making what is missing. */
   refresh(): Promise<void>;
   /** Adds a key for each algorithm, which signs after `lead` seconds; the old ones stay published until their last token has expired. */
@@ -173,6 +175,7 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRing
         expiresAt: row.expiresAt,
       }));
     },
+    now: () => new Date(now()),
     async refresh() {
       await read();
       if (keyAlgorithms.every(current)) return;

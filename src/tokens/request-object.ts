@@ -26,6 +26,7 @@ export interface RequestObjectOptions {
   fetchDocument: GuardedFetch;
   /** Whether an object without a signature is accepted of those who did not register to sign. */
   unsigned: boolean;
+  now: () => Date;
 }
 
 /** A client as its request objects are verified; the secret is there if it is stored as a key. */
@@ -42,7 +43,7 @@ const mediaTypes = ['application/oauth-authz-req+jwt', 'application/jwt', 'text/
 const tolerance = 30; // seconds of difference between clocks
 
 /** @returns readers that throw RequestObjectRefused */
-export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsigned }: RequestObjectOptions) {
+export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsigned, now }: RequestObjectOptions) {
   const underWay = new Map<string, Promise<string>>();
 
   /** However many browsers come at once, an address is asked by one connection. */
@@ -76,7 +77,10 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
         refuse('the request object is not signed by the algorithm that the client registered');
       if (alg === 'none' && client.metadata.require_signed_request_object)
         refuse('the client is registered to sign its request objects');
-      payload = alg === 'none' ? UnsecuredJWT.decode(object).payload : await verifySignature(object, alg!, client);
+      payload =
+        alg === 'none'
+          ? UnsecuredJWT.decode(object, { currentDate: now() }).payload
+          : await verifySignature(object, alg!, client);
     } catch (error) {
       if (error instanceof RequestObjectRefused) throw error;
       // whatever a client's own key or object makes the cryptography say
@@ -87,13 +91,20 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
     if (![aud ?? issuer].flat().includes(issuer)) refuse('aud of the request object must be the issuer');
     // what authenticates a client is no request (RFC 9101 10.8)
     if (sub === client.clientId) refuse('a client assertion is not a request object');
-    if (iat !== undefined && iat > Date.now() / 1000 + tolerance) refuse('iat of the request object is in the future');
+    if (iat !== undefined && iat > now().getTime() / 1000 + tolerance)
+      refuse('iat of the request object is in the future');
     if (jti !== undefined && typeof jti !== 'string') refuse('jti of the request object must be text');
     return payload;
   }
 
   async function verifySignature(object: string, alg: string, client: SigningClient): Promise<JWTPayload> {
-    const options = { algorithms: [alg], issuer: client.clientId, audience: issuer, clockTolerance: tolerance };
+    const options = {
+      algorithms: [alg],
+      issuer: client.clientId,
+      audience: issuer,
+      clockTolerance: tolerance,
+      currentDate: now(),
+    };
     if (alg !== 'HS256') return verifyWithKeys(object, (fresh) => clientKeys(client.metadata, fresh), options);
     const secret = await client.secret();
     if (!secret)

@@ -142,6 +142,8 @@ export function createTokenService(options: TokenServiceOptions) {
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),
     /** A valid ID Token of ours, within its time; undefined for anything else. */
     verifyIdToken: (token: string) => verifyIdToken(keyRing, issuer, token, secretOf),
+    /** The time by which all that was signed is judged: the database's. */
+    now: () => keyRing.now(),
     /** True for a JWT that could be ours, before anything is verified. */
     isOwnJwt: (token: string) => isOwnJwt(issuer, token),
     get jwks() {

@@ -198,7 +198,8 @@ describe('a key that leaked', () => {
   });
 
   test('is named by its whole name, by an administrator (decisions section 8)', async () => {
-    const [key] = await keysOf();
+    // one key in 64 has the dash already that makes another name of it here
+    const key = (await keysOf()).find(({ kid }) => !kid.startsWith('-'));
     for (const kid of [key!.kid.slice(1), `-${key!.kid.slice(1)}`, 'x'.repeat(64)]) {
       expect(await withdraw(kid)).toMatchObject({ status: 404, body: { error: 'not_found' } });
     }

@@ -1,21 +1,21 @@
 // A bounded load on a running service that remembers all that was acknowledged to it, so that a test can ask for it after a kill.
-import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { opaqueTokenHash } from '../../src/tokens/opaque-token.ts';
-import { pkce, UserAgent } from './user-agent.ts';
+import {
+  type Answer,
+  inTurns,
+  type LoadClient,
+  LoadRequests,
+  type LoadRequestOptions,
+  Lost,
+  redirectUri,
+} from './load-requests.ts';
+import { LoadStates } from './load-states.ts';
+import { pkce, type UserAgent } from './user-agent.ts';
 
-const password = 'correct horse battery staple';
-const redirectUri = 'https://rp.example.com/callback';
-const requestLimit = 15_000; // milliseconds
 const pause = 15; // milliseconds between two steps of one worker: the load is bounded
 const pauseAfterLoss = 50; // milliseconds more, so that the load does not slow the recovery that it waits for
-
-interface LoadClient {
-  clientId: string;
-  redirectUri: string;
-  basic: string;
-}
 
 /** What came of one code, as far as the service has acknowledged it. */
 interface Family {
@@ -33,47 +33,55 @@ interface Family {
   checked: boolean;
 }
 
-interface Answer {
-  status: number;
-  body: Record<string, unknown>;
-}
-
-/** A request was not answered, or by 503: whether it took effect is not known. */
-class Lost extends Error {}
-
-export interface LoadOptions {
-  issuer: string;
-  /** The folder with the database's socket. */
-  dataDir: string;
-  admin: { clientId: string; clientSecret: string };
-  /** Whether a request may end without an answer: when the service itself is killed. */
-  mayLoseConnections: boolean;
+export interface LoadOptions extends LoadRequestOptions {
+  /** Where the tests reach the database by themselves; read each time, since it may move. */
+  database: () => pg.ClientConfig;
+  /** Leaves out approvals, settings and what goes with them, where starts under load are to be quick. */
+  tokensOnly?: boolean;
 }
 
 export class Load {
-  /** What must never happen, as sentences. */
-  readonly violations: string[] = [];
-  readonly counts = { clientTokens: 0, codes: 0, refreshes: 0, retries: 0, ended: 0, unavailable: 0, lost: 0 };
+  readonly counts = { clientTokens: 0, codes: 0, refreshes: 0, retries: 0, ended: 0 };
+  readonly requests: LoadRequests;
+  readonly states: LoadStates;
   readonly #options: LoadOptions;
-  readonly #admin: LoadClient;
   readonly #families: Family[] = [];
   #clientTokens: string[] = [];
   readonly #agents: UserAgent[] = [];
   #client!: LoadClient;
-  #adminToken = '';
   #running = false;
   #workers: Promise<void>[] = [];
 
   constructor(options: LoadOptions) {
     this.#options = options;
-    this.#admin = clientOf(options.admin.clientId, options.admin.clientSecret);
+    this.requests = new LoadRequests(options);
+    this.states = new LoadStates(this.requests);
+  }
+
+  get violations(): string[] {
+    return this.requests.violations;
+  }
+
+  /** What was done and what came of it, for people. */
+  get summary(): string {
+    return Object.entries({ ...this.counts, ...this.states.counts, ...this.requests.counts })
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', ');
   }
 
   /** Makes the client, and users whose sessions the load remembers. */
   async prepare(): Promise<void> {
-    await this.#renewAdminToken();
-    this.#client = await this.#createClient();
-    for (let index = 0; index < 2; index++) this.#agents.push((await this.#signedIn()).agent);
+    await this.requests.renewAdminToken();
+    this.#client = await this.requests.createClient(['authorization_code', 'refresh_token', 'client_credentials']);
+    for (let index = 0; index < 2; index++) {
+      const { agent, sub } = await this.requests.signedIn();
+      this.#agents.push(agent);
+      // the first grant, of which the settings are
+      if (index === 0) {
+        await this.#authorized(agent, this.#client);
+        await this.states.prepare(this.#client, sub);
+      }
+    }
   }
 
   begin(): void {
@@ -83,6 +91,7 @@ export class Load {
       ...this.#agents.map((agent) => this.#repeat(() => this.#codeFlow(agent))),
       this.#repeat(() => this.#disableUser()),
       this.#repeat(() => this.#disableClient()),
+      ...(this.#options.tokensOnly ? [] : this.states.steps).map((step) => this.#repeat(step)),
     ];
   }
 
@@ -111,10 +120,11 @@ export class Load {
 
   /** Everything that this round has acknowledged works, or is dead, as it was told to the client. */
   async verifyRound(): Promise<void> {
-    await this.#renewAdminToken();
+    await this.requests.renewAdminToken();
     const fresh = this.#families.filter((family) => !family.checked);
     await inTurns(this.#clientTokens.splice(0), (token) => this.#expectClientToken(token));
     await inTurns(fresh, (family) => (family.dead ? this.#expectDead(family) : this.#expectAlive(family)));
+    if (!this.#options.tokensOnly) await this.states.verify();
     await this.#age(fresh);
     await inTurns(
       fresh.filter((family) => !family.dead && family.fate !== 'survives'),
@@ -125,6 +135,7 @@ export class Load {
 
   /** The same for all rounds, and then the end of what survived them. */
   async verifyAll(): Promise<void> {
+    if (!this.#options.tokensOnly) await this.states.verify({ all: true });
     await inTurns(this.#families, (family) => (family.dead ? this.#expectDead(family) : this.#expectAlive(family)));
     await this.#age(this.#families);
     await inTurns(
@@ -148,7 +159,7 @@ export class Load {
   // --- what the load does
 
   async #clientCredentials(): Promise<void> {
-    const { body } = await this.#token(this.#admin, { grant_type: 'client_credentials' }, 200);
+    const { body } = await this.requests.token(this.requests.admin, { grant_type: 'client_credentials' }, 200);
     this.#clientTokens.push(body['access_token'] as string);
     this.counts.clientTokens++;
   }
@@ -167,7 +178,7 @@ export class Load {
     const first = performance.now();
     for (;;) {
       try {
-        const answer = await this.#token(family.client, parameters, 200);
+        const answer = await this.requests.token(family.client, parameters, 200);
         family.spent.push(family.refreshToken);
         family.refreshToken = answer.body['refresh_token'] as string;
         family.accessTokens.push(answer.body['access_token'] as string);
@@ -187,20 +198,20 @@ export class Load {
 
   /** A user signs in, gets tokens, and is disabled; or the session is ended instead. */
   async #disableUser(): Promise<void> {
-    const { agent, sub } = await this.#signedIn();
+    const { agent, sub } = await this.requests.signedIn();
     const family = await this.#authorized(agent, this.#client);
     const session = this.counts.ended % 2 === 1;
     await this.#ending([family], () =>
       session
-        ? this.#adminCall('DELETE', `/sessions/${sidOf(family)}`, undefined, 204)
-        : this.#adminCall('PATCH', `/users/${sub}`, { status: 'disabled' }, 200),
+        ? this.requests.adminCall('DELETE', `/sessions/${sidOf(family)}`, undefined, 204)
+        : this.requests.adminCall('PATCH', `/users/${sub}`, { status: 'disabled' }, 200),
     );
   }
 
   async #disableClient(): Promise<void> {
-    const client = await this.#createClient();
+    const client = await this.requests.createClient();
     const families = [await this.#authorized(this.#agents[0]!, client)];
-    await this.#ending(families, () => this.#adminCall('POST', `/clients/${client.clientId}/disable`, {}, 200));
+    await this.#ending(families, () => this.requests.adminCall('POST', `/clients/${client.clientId}/disable`, {}, 200));
   }
 
   /** Until the end is acknowledged, whether the families live is not known; then they are dead. */
@@ -221,11 +232,11 @@ export class Load {
       prompt: 'none',
       ...challenge,
     });
-    const page = await this.#answered('authorize', () => agent.get(`/authorize?${parameters}`), [302]);
+    const page = await this.requests.answered('authorize', () => agent.get(`/authorize?${parameters}`), [302]);
     const code = new URL(page.location!).searchParams.get('code');
     if (code === null) throw new Error(`no code: ${page.location}`);
     const redemption = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier };
-    const { body } = await this.#token(client, redemption, 200);
+    const { body } = await this.requests.token(client, redemption, 200);
     const family: Family = {
       name: `${this.counts.codes}`,
       client,
@@ -247,7 +258,7 @@ export class Load {
   // --- what must hold afterwards
 
   async #expectClientToken(token: string): Promise<void> {
-    const { status } = await this.#call('GET', '/admin/api/keys', { authorization: `Bearer ${token}` });
+    const { status } = await this.requests.call('GET', '/admin/api/keys', { authorization: `Bearer ${token}` });
     if (status !== 200) this.violations.push(`a client's acknowledged token is answered with ${status}`);
   }
 
@@ -286,7 +297,12 @@ export class Load {
 
   async #expectRefused(family: Family, parameters: Record<string, string>): Promise<void> {
     // a disabled client is refused before its token is looked at
-    const { status, body } = await this.#call('POST', '/token', { authorization: family.client.basic }, parameters);
+    const { status, body } = await this.requests.call(
+      'POST',
+      '/token',
+      { authorization: family.client.basic },
+      parameters,
+    );
     if (status !== 400 || !['invalid_grant', 'unauthorized_client'].includes(body['error'] as string)) {
       this.violations.push(
         `a dead ${parameters['grant_type']} (${family.name}) gets ${status} ${String(body['error'])}`,
@@ -296,7 +312,7 @@ export class Load {
 
   /** Moves redemptions and spent tokens out of the time in which a retry is forgiven. */
   async #age(families: Family[]): Promise<void> {
-    const client = new pg.Client({ host: this.#options.dataDir, port: 5432, user: 'gatehouse', database: 'gatehouse' });
+    const client = new pg.Client(this.#options.database());
     await client.connect();
     const codes = families.map((family) => opaqueTokenHash('authorization_code', family.code));
     const spent = families.flatMap((family) => family.spent.map((token) => opaqueTokenHash('refresh_token', token)));
@@ -312,104 +328,8 @@ export class Load {
     await client.end();
   }
 
-  // --- how it asks
-
   async #userinfo(token: string): Promise<number> {
-    return (await this.#call('GET', '/user/info', { authorization: `Bearer ${token}` })).status;
-  }
-
-  #token(client: LoadClient, parameters: Record<string, string>, expected: number): Promise<Answer> {
-    return this.#call('POST', '/token', { authorization: client.basic }, parameters, [expected]);
-  }
-
-  #adminCall(method: string, path: string, body: unknown, expected: number): Promise<Answer> {
-    const headers = {
-      authorization: `Bearer ${this.#adminToken}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    };
-    return this.#call(method, `/admin/api${path}`, headers, body === undefined ? undefined : JSON.stringify(body), [
-      expected,
-    ]);
-  }
-
-  async #call(
-    method: string,
-    path: string,
-    headers: Record<string, string>,
-    body?: Record<string, string> | string,
-    expected?: number[],
-  ): Promise<Answer> {
-    return this.#answered(
-      `${method} ${path.replace(/\/[^/]*[A-Z0-9_-]{20}.*/, '/…')}`,
-      async () => {
-        const response = await fetch(this.#options.issuer + path, {
-          method,
-          headers,
-          signal: AbortSignal.timeout(requestLimit),
-          ...(body !== undefined && { body: typeof body === 'string' ? body : new URLSearchParams(body) }),
-        });
-        const text = await response.text();
-        return {
-          status: response.status,
-          headers: response.headers,
-          body: (text ? JSON.parse(text) : {}) as Record<string, unknown>,
-        };
-      },
-      expected,
-    );
-  }
-
-  /** Lets only three outcomes pass: an expected answer, 503 with Retry-After, and a lost connection where the service was killed. */
-  async #answered<T extends { status: number; headers: Headers; body: unknown }>(
-    name: string,
-    ask: () => Promise<T>,
-    expected?: number[],
-  ): Promise<T> {
-    let answer: T;
-    try {
-      answer = await ask();
-    } catch (error) {
-      this.counts.lost++;
-      const cause = `${String(error)} ${String((error as Error).cause)}`;
-      if (!this.#options.mayLoseConnections || (error as Error).name === 'TimeoutError')
-        this.violations.push(`${name} was not answered: ${cause}`);
-      throw new Lost(cause);
-    }
-    if (answer.status === 503) {
-      this.counts.unavailable++;
-      if (!/^\d+$/.test(answer.headers.get('retry-after') ?? ''))
-        this.violations.push(`${name} was answered with 503 and no Retry-After`);
-      throw new Lost('503');
-    }
-    if (answer.status >= 500 || (expected && !expected.includes(answer.status)))
-      throw new Error(`${name} was answered with ${answer.status}: ${JSON.stringify(answer.body).slice(0, 300)}`);
-    return answer;
-  }
-
-  async #renewAdminToken(): Promise<void> {
-    const { body } = await this.#token(this.#admin, { grant_type: 'client_credentials' }, 200);
-    this.#adminToken = body['access_token'] as string;
-  }
-
-  async #createClient(): Promise<LoadClient> {
-    const metadata = {
-      client_name: 'Load',
-      redirect_uris: [redirectUri],
-      grant_types: ['authorization_code', 'refresh_token'],
-      first_party: true,
-    };
-    const { body } = await this.#adminCall('POST', '/clients', metadata, 201);
-    return clientOf(body['client_id'] as string, body['client_secret'] as string);
-  }
-
-  async #signedIn(): Promise<{ agent: UserAgent; sub: string }> {
-    const username = `load-${randomUUID()}`;
-    const { body } = await this.#adminCall('POST', '/users', { username, password }, 201);
-    const agent = new UserAgent(this.#options);
-    const form = await this.#answered('GET /login', () => agent.get('/login'), [200]);
-    await this.#answered('POST /login', () => agent.signIn({ username, password }, form), [200]);
-    if (!agent.cookies.has('JSESSIONOPENID')) throw new Error('signing in made no session');
-    return { agent, sub: body['sub'] as string };
+    return (await this.requests.call('GET', '/user/info', { authorization: `Bearer ${token}` })).status;
   }
 }
 
@@ -427,17 +347,4 @@ function redemptionOf(family: Family): Record<string, string> {
     redirect_uri: redirectUri,
     code_verifier: family.verifier,
   };
-}
-
-function clientOf(clientId: string, clientSecret: string): LoadClient {
-  return { clientId, redirectUri, basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` };
-}
-
-/** Does something for each, a few at a time. */
-async function inTurns<T>(items: T[], work: (item: T) => Promise<void>): Promise<void> {
-  const rest = [...items];
-  const lane = async () => {
-    for (let item = rest.shift(); item !== undefined; item = rest.shift()) await work(item);
-  };
-  await Promise.all(Array.from({ length: 8 }, lane));
 }

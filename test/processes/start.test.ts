@@ -74,7 +74,7 @@ test.each<[string, Record<string, string>, string[]]>([
     { DATABASE_URL: 'mysql://gatehouse:a-secret-word@localhost/x', SECRET_KEY: secretKey },
     ['a-secret-word', secretKey],
   ],
-  ['DATABASE_URL', { DATABASE_URL: nobody, SECRET_KEY: secretKey }, ['a-secret-word', secretKey]],
+  ['DATABASE_URL', { DATABASE_URL: nobody, DATABASE_WAIT: '0', SECRET_KEY: secretKey }, ['a-secret-word', secretKey]],
   [
     'DATABASE_URL',
     { DATABASE_URL: nobody.replace(':1/', ':port/'), SECRET_KEY: secretKey },

@@ -76,10 +76,16 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
     if (!client || client.status !== 'enabled') throw refused('unknown or disabled client');
     const hasKeys = client.metadata.jwks !== undefined || client.metadata.jwks_uri !== undefined;
     try {
-      const ending = await verifyEndSessionRequest(jwt, client.clientId, config.issuer, {
-        sharedSecret: await tokens.sharedSecret(client),
-        jwks: hasKeys ? () => clientKeys(client.metadata, false) : undefined,
-      });
+      const ending = await verifyEndSessionRequest(
+        jwt,
+        client.clientId,
+        config.issuer,
+        {
+          sharedSecret: await tokens.sharedSecret(client),
+          jwks: hasKeys ? () => clientKeys(client.metadata, false) : undefined,
+        },
+        tokens.now(),
+      );
       return { client, ending };
     } catch (error) {
       if (error instanceof EndSessionFault) throw faulty(error.message);

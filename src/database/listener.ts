@@ -1,0 +1,89 @@
+// One connection of its own that listens for the database's notifications, and comes back by itself.
+import pg from 'pg';
+import { refuseStandby } from './standby.ts';
+
+export type Notified = (payload: string | undefined) => void;
+
+export interface Listener {
+  listen(channel: string, handler: Notified): void;
+  /** Puts words into the name of the connection, where other sessions see them. */
+  introduce(words: string): void;
+  close(): Promise<void>;
+}
+
+const pause = 500; // milliseconds before it connects again
+
+export function createListener(connection: pg.ClientConfig, onError: (error: Error) => void): Listener {
+  const handlers = new Map<string, Notified>();
+  let introduction = '';
+  let client: pg.Client | undefined;
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function connect(): Promise<void> {
+    const next = new pg.Client({
+      ...connection,
+      application_name: nameToShow(),
+      keepAlive: true,
+      connectionTimeoutMillis: 2_500,
+      query_timeout: 2_500,
+    });
+    let over = false;
+    // once a connection, by whichever sign its end shows first
+    const lost = (): void => {
+      if (over) return;
+      over = true;
+      void next.end().catch(() => undefined);
+      if (client === next) {
+        client = undefined;
+        if (!closed) for (const handler of handlers.values()) handler(undefined);
+      }
+      again();
+    };
+    next.on('error', lost);
+    next.on('end', lost);
+    next.on('notification', (message) => handlers.get(message.channel)?.(message.payload));
+    try {
+      await next.connect();
+      await refuseStandby(next);
+      client = next;
+      // the words may have changed meanwhile
+      await show(next);
+      for (const channel of handlers.keys()) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+      for (const handler of handlers.values()) handler(undefined);
+    } catch (error) {
+      if (!closed) onError(error as Error);
+      lost();
+    }
+    if (closed) await next.end().catch(() => undefined);
+  }
+
+  const nameToShow = () => `gatehouse listener ${introduction}`.trimEnd();
+
+  async function show(listening: pg.Client | undefined): Promise<void> {
+    await listening?.query(`SELECT set_config('application_name', $1, false)`, [nameToShow()]);
+  }
+
+  function again(): void {
+    if (!closed) timer = setTimeout(() => void connect(), pause);
+  }
+
+  return {
+    listen(channel, handler) {
+      handlers.set(channel, handler);
+      if (!client && !timer) timer = setTimeout(() => void connect(), 0);
+      else void client?.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
+    },
+    introduce(words) {
+      if (words === introduction) return;
+      introduction = words;
+      // what fails on a connection that breaks is done on the next one
+      show(client).catch(() => undefined);
+    },
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      await client?.end().catch(() => undefined);
+    },
+  };
+}

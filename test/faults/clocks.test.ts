@@ -1,0 +1,146 @@
+// Clocks that are wrong: those of the service's machines by ten minutes either way, and the database's, which counts, in one step.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { decodeJwt, SignJWT } from 'jose';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { execute } from '../helpers/global-setup.ts';
+import { LoadRequests, type LoadClient } from '../helpers/load-requests.ts';
+import { freePort, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
+import { pkce, tokenRequest, type UserAgent } from '../helpers/user-agent.ts';
+
+const database = `test_${randomBytes(6).toString('hex')}`;
+const redirectUri = 'https://rp.example.com/callback';
+const minutes = 60_000; // milliseconds
+/** The base address of the instance that is ahead, which is the issuer's, and of the one that is behind. */
+let bases: string[];
+let requests: LoadRequests;
+
+/** What makes a process believe in another time: nothing of it is the service's. */
+function shifted(milliseconds: number): string {
+  const script = `
+    const Real = Date;
+    globalThis.Date = class Date extends Real {
+      constructor(...parts) { if (parts.length === 0) super(Real.now() + ${milliseconds}); else super(...parts); }
+      static now() { return Real.now() + ${milliseconds}; }
+    };`;
+  return `--import=data:text/javascript,${encodeURIComponent(script)}`;
+}
+
+async function sql(text: string): Promise<void> {
+  const client = new pg.Client({ ...inject('postgres'), database });
+  await client.connect();
+  await client.query(text);
+  await client.end();
+}
+
+beforeAll(async () => {
+  const server = inject('postgres');
+  await execute({ ...server, database: 'postgres' }, `CREATE DATABASE ${database} ENCODING 'UTF8' TEMPLATE template0`);
+  // the database's clock can be moved: its functions are found before PostgreSQL's own
+  await sql("CREATE TABLE clock_shift AS SELECT interval '0' AS by");
+  await sql(`CREATE FUNCTION now() RETURNS timestamptz LANGUAGE sql STABLE
+               AS 'SELECT pg_catalog.now() + by FROM public.clock_shift'`);
+  await sql(`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+               AS 'SELECT pg_catalog.clock_timestamp() + by FROM public.clock_shift'`);
+  await sql(`ALTER DATABASE ${database} SET search_path = public, pg_catalog`);
+  const ports = [await freePort(), await freePort()];
+  bases = ports.map((port) => `http://localhost:${port}`);
+  const settings = {
+    DATABASE_URL: `postgresql://${server.user}@/${database}?host=${encodeURIComponent(server.host)}&port=${server.port}`,
+    SECRET_KEY: randomBytes(32).toString('base64url'),
+    ADMIN_PASSWORD: 'correct horse battery',
+    BASE_URL: bases[0]!,
+  };
+  for (const [index, shift] of [10 * minutes, -10 * minutes].entries()) {
+    await startServer({ ...settings, PORT: String(ports[index]), NODE_OPTIONS: shifted(shift) }).ready();
+  }
+  const args = ['client', 'create', '--name', 'Admin', '--grant-type', 'client_credentials', '--scope', 'admin'];
+  const admin = await runCommand(args, settings);
+  requests = new LoadRequests({
+    issuer: bases[0]!,
+    instances: bases,
+    admin: { clientId: admin['client_id'] as string, clientSecret: admin['client_secret'] as string },
+    mayLoseConnections: false,
+  });
+  await requests.renewAdminToken();
+});
+afterAll(async () => {
+  await stopServers();
+  await execute({ ...inject('postgres'), database: 'postgres' }, `DROP DATABASE ${database} WITH (FORCE)`);
+});
+
+async function authorized(agent: UserAgent, client: LoadClient, base: string): Promise<Record<string, string>> {
+  const { code_verifier, ...challenge } = pkce();
+  const parameters = { response_type: 'code', scope: 'openid', client_id: client.clientId, redirect_uri: redirectUri };
+  const page = await agent.get(`/authorize?${new URLSearchParams({ ...parameters, ...challenge })}`);
+  const code = new URL(page.location!).searchParams.get('code')!;
+  const grant = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier };
+  const { status, body } = await tokenRequest(base, client, grant);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body as Record<string, string>;
+}
+
+async function isActive(base: string, client: LoadClient, token: string): Promise<unknown> {
+  const response = await fetch(`${base}/introspect`, {
+    method: 'POST',
+    headers: { authorization: client.basic },
+    body: new URLSearchParams({ token }),
+  });
+  return ((await response.json()) as { active?: boolean }).active;
+}
+
+const now = () => Math.floor(Date.now() / 1000);
+
+test('what one instance issues is good at the other, and as old as the database says, however wrong their clocks are (security F17)', async () => {
+  const client = await requests.createClient();
+  const { agent } = await requests.signedIn();
+  const [ahead, behind] = bases as [string, string];
+  const tokens = await authorized(agent, client, behind);
+  const { iat, exp, auth_time: authTime } = decodeJwt(tokens['id_token']!) as Record<string, number>;
+  expect(Math.abs(iat! - now())).toBeLessThan(60);
+  expect(exp! - iat!).toBe(600);
+  expect(authTime).toBeLessThanOrEqual(iat!);
+  for (const base of [ahead, behind])
+    for (const name of ['access_token', 'id_token'])
+      expect(await isActive(base, client, tokens[name]!), `${name} at ${base}`).toBe(true);
+});
+
+test('what a client signs is judged by the same clock (security F17)', async () => {
+  const metadata = {
+    redirect_uris: [redirectUri],
+    grant_types: ['client_credentials'],
+    token_endpoint_auth_method: 'client_secret_jwt',
+  };
+  const { body } = await requests.adminCall('POST', '/clients', metadata, 201);
+  const { client_id: clientId, client_secret: secret } = body as Record<string, string>;
+  for (const base of bases) {
+    const assertion = await new SignJWT({ jti: randomUUID() })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setIssuer(clientId!)
+      .setSubject(clientId!)
+      .setAudience(bases[0]!)
+      .setIssuedAt(now())
+      .setExpirationTime(now() + 120)
+      .sign(Buffer.from(secret!));
+    const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+    const parameters = { grant_type: 'client_credentials', client_assertion: assertion, client_assertion_type };
+    expect(await tokenRequest(base, undefined, parameters), base).toMatchObject({ status: 200 });
+  }
+});
+
+test('when the database clock steps by an hour, lifetimes follow it and sessions go on (security F17)', async () => {
+  const client = await requests.createClient();
+  const { agent } = await requests.signedIn();
+  const tokens = await authorized(agent, client, bases[0]!);
+  await sql(`UPDATE clock_shift SET by = '1 hour'`);
+  for (const base of bases) expect(await isActive(base, client, tokens['access_token']!)).toBe(false);
+  const refresh = { grant_type: 'refresh_token', refresh_token: tokens['refresh_token']! };
+  const { status, body } = await tokenRequest(bases[1]!, client, refresh);
+  expect(status).toBe(200);
+  const { iat, auth_time: authTime } = decodeJwt(body['id_token'] as string) as Record<string, number>;
+  expect(Math.abs(iat! - now() - 3600)).toBeLessThan(60);
+  expect(iat! - authTime!).toBeGreaterThanOrEqual(3600);
+  for (const base of bases) expect(await isActive(base, client, body['access_token'] as string)).toBe(true);
+  // the session has eight hours without a visit
+  await authorized(agent, client, bases[1]!);
+});

@@ -1,0 +1,81 @@
+// The address of a database that moves with a failover, as a virtual address or HAProxy does it; and that cuts connections.
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A connection that is cut at a statement: before the server gets it, or once it has answered and the client does not know. */
+export interface Cut {
+  /** The prepared statement's name. */
+  statement: string;
+  when: 'before' | 'after';
+}
+
+export class Forwarder {
+  /** The port of the loopback that it leads to. */
+  target: number;
+  /** Cuts the next connection that sends this; undefined again once that is done. */
+  cutAt: Cut | undefined;
+  #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(target: number) {
+    this.target = target;
+    this.#server = createServer((inbound) => this.#forward(inbound));
+  }
+
+  static async open(target: number): Promise<Forwarder> {
+    const forwarder = new Forwarder(target);
+    forwarder.#server.listen(0, '127.0.0.1');
+    await once(forwarder.#server, 'listening');
+    return forwarder;
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port;
+  }
+
+  /** Leads elsewhere from now on; what leads to the old place is cut. */
+  move(target: number): void {
+    this.target = target;
+    this.cut();
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.cut();
+    await closed;
+  }
+
+  #forward(inbound: Socket): void {
+    const outbound = connect(this.target, '127.0.0.1');
+    let cutting = false;
+    const end = () => {
+      inbound.destroy();
+      outbound.destroy();
+    };
+    for (const socket of [inbound, outbound]) {
+      socket.setNoDelay(true);
+      this.#sockets.add(socket);
+      socket.on('error', end);
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        end();
+      });
+    }
+    inbound.on('data', (data) => {
+      // the name stands in the message that prepares it, and in each that executes it
+      if (this.cutAt && data.includes(`${this.cutAt.statement}\0`)) {
+        const { when } = this.cutAt;
+        this.cutAt = undefined;
+        if (when === 'before') return end();
+        cutting = true;
+      }
+      outbound.write(data);
+    });
+    outbound.on('data', (data) => (cutting ? end() : inbound.write(data)));
+  }
+}
