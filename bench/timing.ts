@@ -1,0 +1,174 @@
+// Answers that nobody may tell apart by the clock: asked in turn in one run, their means and medians as ratios to the first of each.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { command, startService } from './children.ts';
+import { startPostgres } from './postgres.ts';
+
+/** Answers between which no difference may show. */
+interface Comparison {
+  /** The attack case. */
+  id: string;
+  what: string;
+  /** Makes what the requests need; each call of a side's `ask` is one request. */
+  prepare(service: Service): Promise<Side[]>;
+}
+
+interface Side {
+  name: string;
+  ask(): Promise<Response>;
+}
+
+interface Service {
+  base: string;
+  /** Runs the administrator's command line. */
+  idp(...args: string[]): Promise<Record<string, string>>;
+}
+
+const redirectUri = 'https://rp.example.com/callback';
+const clientOptions = ['--redirect-uri', redirectUri, '--grant-type', 'client_credentials'];
+const basicOf = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
+
+const comparisons: Comparison[] = [
+  {
+    id: 'A2',
+    what: 'three rejections of an authorization request',
+    async prepare({ base, idp }) {
+      const enabled = await idp('client', 'create', '--name', 'Enabled', ...clientOptions);
+      const disabled = await idp('client', 'create', '--name', 'Disabled', ...clientOptions);
+      await idp('client', 'disable', disabled['client_id']!);
+      const asking = (clientId: () => string, redirect_uri: string) => () => {
+        const request = { response_type: 'code', scope: 'openid', client_id: clientId(), redirect_uri };
+        return fetch(`${base}/authorize?${new URLSearchParams(request)}`, { redirect: 'manual' });
+      };
+      return [
+        { name: 'unknown client', ask: asking(() => randomBytes(16).toString('base64url'), redirectUri) },
+        { name: 'disabled client', ask: asking(() => disabled['client_id']!, redirectUri) },
+        { name: 'wrong redirect URI', ask: asking(() => enabled['client_id']!, 'https://evil.example/') },
+      ];
+    },
+  },
+  {
+    id: 'A47',
+    what: 'four rejections of a client',
+    async prepare({ base, idp }) {
+      const create = (name: string) => idp('client', 'create', '--name', name, ...clientOptions);
+      const [enabled, disabled, rotated] = [await create('Enabled'), await create('Disabled'), await create('Rotated')];
+      await idp('client', 'disable', disabled['client_id']!);
+      await rotateSecret(base, rotated);
+      const asking = (clientId: () => string, secret: string) => () =>
+        fetch(`${base}/token`, {
+          method: 'POST',
+          headers: { authorization: basicOf(clientId(), secret) },
+          body: new URLSearchParams({ grant_type: 'client_credentials' }),
+        });
+      const wrong = randomBytes(32).toString('base64url');
+      return [
+        { name: 'unknown client', ask: asking(() => randomBytes(16).toString('base64url'), wrong) },
+        { name: 'disabled client', ask: asking(() => disabled['client_id']!, wrong) },
+        { name: 'wrong secret', ask: asking(() => enabled['client_id']!, wrong) },
+        { name: 'secret rotated out', ask: asking(() => rotated['client_id']!, rotated['client_secret']!) },
+      ];
+    },
+  },
+];
+
+/** A repeat registration: the client gets a new secret, and its old one is dead. */
+async function rotateSecret(base: string, client: Record<string, string>): Promise<void> {
+  const answer = await fetch(`${base}/register`, {
+    method: 'POST',
+    headers: {
+      authorization: basicOf(client['client_id']!, client['client_secret']!),
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ redirect_uris: [redirectUri], grant_types: ['client_credentials'] }),
+  });
+  if (answer.status !== 200) throw new Error(`no new secret: ${answer.status} ${await answer.text()}`);
+}
+
+const { values } = parseArgs({
+  options: {
+    postgres: { type: 'string' },
+    only: { type: 'string' },
+    count: { type: 'string', default: '200' },
+  },
+});
+const count = Number(values.count);
+const warmUp = 20; // requests of each side
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-timing-'));
+const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+try {
+  await main();
+} finally {
+  for (const stop of stops.reverse()) await stop();
+}
+
+async function main(): Promise<void> {
+  const postgres = await startPostgres(folder, values.postgres ?? process.env['TEST_POSTGRES_BIN']);
+  stops.push(() => postgres.stop());
+  const { host, port, user, database } = postgres.connection;
+  const settings = {
+    DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+    SECRET_KEY: randomBytes(32).toString('base64url'),
+    ADMIN_PASSWORD: randomUUID(),
+    // counted as in operation, and never reached
+    LIMIT_CLIENT_AUTH_FAILURES: '1000000',
+    LIMIT_SIGN_IN_PER_NETWORK: '1000000',
+  };
+  const { base, stop } = await startService(folder, settings, undefined);
+  stops.push(stop);
+  const service = { base, idp: (...args: string[]) => command(args, settings) };
+  for (const { id, what, prepare } of comparisons) {
+    if (values.only !== undefined && values.only !== id) continue;
+    process.stdout.write(`${id}: ${what}, ${count} each\n${table(await measure(await prepare(service)))}\n\n`);
+  }
+}
+
+interface Measured {
+  name: string;
+  /** Each request's time in milliseconds. */
+  times: number[];
+}
+
+/** Asks every side once a round, in an order that changes, so that none always gets the same neighbour. */
+async function measure(sides: Side[]): Promise<Measured[]> {
+  const measured = sides.map(({ name, ask }) => ({ name, ask, times: [] as number[] }));
+  const answers = new Set<string>();
+  for (let round = -warmUp; round < count; round++) {
+    const turned = [...measured.slice(round % sides.length), ...measured.slice(0, round % sides.length)];
+    for (const { ask, times } of round % 2 === 0 ? turned : turned.reverse()) {
+      const start = performance.now();
+      const answer = await ask();
+      await answer.arrayBuffer();
+      if (round < 0) continue;
+      times.push(performance.now() - start);
+      answers.add(`${answer.status} ${answer.headers.get('location') ?? ''}`);
+    }
+  }
+  if (answers.size !== 1) throw new Error(`the answers differ: ${[...answers].join(', ')}`);
+  return measured;
+}
+
+function mean(times: number[]): number {
+  return times.reduce((sum, time) => sum + time, 0) / times.length;
+}
+
+function median(times: number[]): number {
+  return times.toSorted((a, b) => a - b)[times.length >> 1]!;
+}
+
+function table([first, ...others]: Measured[]): string {
+  const lines = [first!, ...others].map(({ name, times }) => [
+    name,
+    mean(times).toFixed(2),
+    (mean(times) / mean(first!.times)).toFixed(2),
+    median(times).toFixed(2),
+    (median(times) / median(first!.times)).toFixed(2),
+  ]);
+  lines.unshift(['', 'mean ms', 'ratio', 'median ms', 'ratio']);
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+  return lines.map((line) => `  ${line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ')}`).join('\n');
+}
