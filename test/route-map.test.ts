@@ -21,6 +21,7 @@ const expected = [
   'DELETE /admin/api/sessions/:id',
   'DELETE /admin/api/users/:sub',
   'DELETE /admin/api/users/:sub/grants/:client_id',
+  'DELETE /admin/api/users/:sub/sign-in-failures',
   'DELETE /register/:clientId',
   'GET /',
   'GET /.well-known/oauth-authorization-server',

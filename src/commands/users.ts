@@ -133,6 +133,22 @@ export const userCommands: Record<string, Command> = {
       };
     },
   },
+  'user forget-failures': {
+    usage: 'NAME',
+    summary: 'Forgets the failed sign-ins of a user, who need not wait any more.',
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['NAME']);
+      const { user, changed } = await withDatabase(config, async ({ store, administration }) =>
+        administration.forgetFailures(by, (await findUser(store, positionals[0]!)).sub),
+      );
+      return {
+        json: userView(user),
+        text: changed
+          ? `The failed sign-ins of ${user.username} are forgotten.`
+          : `There were no failed sign-ins of ${user.username}: nothing changed.`,
+      };
+    },
+  },
   'user set-password': {
     usage: 'NAME --password-stdin',
     summary: 'Sets a password and ends all sessions of the user.',

@@ -13,8 +13,10 @@ import type { AuditTrail } from './audit.ts';
 import type { AuthorizationFlow } from './authorization/flow.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { AuthenticateClient, AuthenticateRegistrant } from './client-authentication.ts';
+import type { KnownBrowsers } from './known-browser.ts';
 import type { Metrics } from './metrics.ts';
 import type { PageResponses } from './page-response.ts';
+import type { CheckPassword } from './password-check.ts';
 import type { CheckSector } from './sector-check.ts';
 
 export interface ServerOptions {
@@ -25,6 +27,8 @@ export interface ServerOptions {
   keyRing: KeyRing;
   secretBox: SecretBox;
   passwords: PasswordHashing;
+  checkPassword: CheckPassword;
+  knownBrowsers: KnownBrowsers;
   sessions: BrowserSessions;
   pages: PageResponses;
   authenticateClient: AuthenticateClient;

@@ -11,12 +11,14 @@ import { clientSessionHandlesRepository } from './client-session-handles.ts';
 import { deferredRegistrationsRepository } from './deferred-registrations.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
+import { knownBrowsersRepository } from './known-browsers.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries.ts';
 import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
 import { registrationTokensRepository } from './registration-tokens.ts';
 import { revocationRepository } from './revocation.ts';
 import { sessionsRepository } from './sessions.ts';
+import { signInFailuresRepository } from './sign-in-failures.ts';
 import { signingKeysRepository } from './signing-keys.ts';
 import { userSettingsRepository } from './user-settings.ts';
 import { usersRepository } from './users.ts';
@@ -34,12 +36,14 @@ function repositories(sql: Sql, onEvent: EventListener) {
     deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
+    knownBrowsers: knownBrowsersRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
     revocation: revocationRepository(sql),
     sessions: sessionsRepository(sql),
+    signInFailures: signInFailuresRepository(sql),
     signingKeys: signingKeysRepository(sql),
     userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),

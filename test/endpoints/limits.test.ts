@@ -32,7 +32,7 @@ test('after too many failures the right password looks wrong too, however the na
   const bare = (html: string) => html.replace(/name="csrf" value="[^"]*"/, '');
   expect(bare(right.body)).toBe(bare(wrong.body));
   expect((await new UserAgent(service).signIn(other)).url).toMatch(/\/account$/);
-  await service.database.sql('UPDATE rate_limits SET expire = 0');
+  await service.database.sql('UPDATE sign_in_failures SET held_until = now()');
   expect((await new UserAgent(service).signIn({ username: 'carol', password: user.password })).url).toMatch(
     /\/account$/,
   );

@@ -97,6 +97,16 @@ export const userRoutes = [
     handle: ({ administration }, { params: { sub }, by }) => administration.deleteUser(by, sub),
   }),
   adminRoute({
+    method: 'DELETE',
+    path: `${path}/:sub/sign-in-failures`,
+    tag: 'users',
+    summary: 'Forgets the failed sign-ins of a user, who need not wait any more',
+    params: bySub,
+    async handle({ administration }, { params: { sub }, by }) {
+      await administration.forgetFailures(by, sub);
+    },
+  }),
+  adminRoute({
     method: 'GET',
     path: '/admin/api/sessions',
     tag: 'sessions',
