@@ -48,6 +48,7 @@ import { createMetrics } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { createPasswordCheck } from './http/password-check.ts';
+import { createPasswordPolicy } from './http/password-policy.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
 import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
@@ -166,6 +167,7 @@ export async function buildApp({ config, database, secretBox, logger }: AppOptio
     secretBox,
     pages,
     passwords,
+    passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, logger),
     knownBrowsers,
     checkPassword: createPasswordCheck({
       store,

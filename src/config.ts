@@ -57,6 +57,13 @@ const hostPortList = z
     'must be a comma-separated list of host:port',
   );
 
+const breachService = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && /^https?:\/\/[^?#]+\/$/.test(text),
+    'must be off, list, or the address of a range service, with a slash at the end, such as https://api.pwnedpasswords.com/range/',
+  );
+
 const secretKey = z
   .string()
   .refine((text) => /^[A-Za-z0-9_-]+=?$/.test(text) && Buffer.from(text, 'base64url').length === 32, {
@@ -113,6 +120,7 @@ export const settings = {
   ),
   BACKCHANNEL_LOGOUT_RETENTION: seconds(86_400, 30 * 86_400),
   PASSWORD_MIN_LENGTH: count(12, 128),
+  PASSWORD_BREACH_CHECK: z.union([z.enum(['off', 'list']), breachService]).default('list'),
   PASSWORD_HASH_CONCURRENCY: wholeNumber(1, 64).optional(),
   PASSWORD_HASH_QUEUE: count(64),
   LIMIT_SIGN_IN_PER_ACCOUNT: count(10, 90),
@@ -177,6 +185,8 @@ export interface Config {
     readonly backchannelLogoutRetention: number;
   };
   readonly passwordMinLength: number;
+  /** off, list, or the address of a range service. */
+  readonly passwordBreachCheck: string;
   readonly passwordHashConcurrency: number;
   readonly passwordHashQueue: number;
   readonly limits: {
@@ -262,6 +272,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       backchannelLogoutRetention: s.BACKCHANNEL_LOGOUT_RETENTION,
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
+    passwordBreachCheck: s.PASSWORD_BREACH_CHECK,
     // half of the processors for passwords leaves the other half, and a thread, to everything else (security R102)
     passwordHashConcurrency:
       s.PASSWORD_HASH_CONCURRENCY ?? Math.min(threads - 1, Math.max(1, availableParallelism() >> 1)),

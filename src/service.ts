@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pino, { type Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { type Config, ConfigError } from './config.ts';
+import { isCommonPassword } from './crypto/common-passwords.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
 import { randomSecret } from './crypto/secrets.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
@@ -108,7 +109,14 @@ function databaseError(kind: 'embedded' | 'external', error: unknown): unknown {
 /** With no administrator there is one after the first start; returns the password that was made up, if one was. */
 async function makeFirstAdministrator(config: Config, store: Store): Promise<string | undefined> {
   if (await store.users.hasAdmin()) return undefined;
-  const password = config.adminPassword ?? randomSecret().slice(0, 24);
+  const { adminUsername: username, adminPassword } = config;
+  if (
+    adminPassword !== undefined &&
+    config.passwordBreachCheck !== 'off' &&
+    isCommonPassword(adminPassword, [username, 'gatehouse'])
+  )
+    throw new ConfigError('The setting ADMIN_PASSWORD is made of common words, names or rows of keys: choose another.');
+  const password = adminPassword ?? randomSecret().slice(0, 24);
   const hash = await createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
   try {
     const made = await store.transaction(async (repositories) => {

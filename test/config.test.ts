@@ -39,6 +39,8 @@ test.each([
   ['KEY_ROTATION_INTERVAL', '3599'],
   ['PASSWORD_HASH_CONCURRENCY', '0'],
   ['PASSWORD_HASH_CONCURRENCY', '4'],
+  ['PASSWORD_BREACH_CHECK', 'maybe'],
+  ['PASSWORD_BREACH_CHECK', 'https://ranges.example.com/range'],
   ['LIMIT_SIGN_IN_PER_ACCOUNT', '91'],
   ['REGISTRATION_APPROVAL', 'yes'],
   ['USERINFO_POST', '1'],

@@ -17,6 +17,7 @@ import type { KnownBrowsers } from './known-browser.ts';
 import type { Metrics } from './metrics.ts';
 import type { PageResponses } from './page-response.ts';
 import type { CheckPassword } from './password-check.ts';
+import type { PasswordPolicy } from './password-policy.ts';
 import type { CheckSector } from './sector-check.ts';
 
 export interface ServerOptions {
@@ -27,6 +28,7 @@ export interface ServerOptions {
   keyRing: KeyRing;
   secretBox: SecretBox;
   passwords: PasswordHashing;
+  passwordPolicy: PasswordPolicy;
   checkPassword: CheckPassword;
   knownBrowsers: KnownBrowsers;
   sessions: BrowserSessions;
