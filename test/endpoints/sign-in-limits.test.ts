@@ -212,3 +212,14 @@ test('a new password forgets every known browser and all failures, by route as b
   await sql('UPDATE users SET password_hash = $2 WHERE sub = $1', [user.sub, weak]);
   expect([await browsersOf(user), await failuresOf(user)]).toEqual([0, undefined]);
 });
+
+test('without a trusted proxy nobody says where they come from (security R65)', async () => {
+  const user = await service.createUser();
+  const guess = await guesser(service, user.username);
+  await guess('a wrong password', { network: 1 });
+  const [row] = await sql<{ address: string }>('SELECT address FROM audit_events WHERE sub = $1 AND type = $2', [
+    user.sub,
+    'user.sign_in_failed',
+  ]);
+  expect(row!.address).toMatch(/^(127\.0\.0\.1|::1|::ffff:127\.0\.0\.1)$/);
+});
