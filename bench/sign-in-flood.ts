@@ -232,7 +232,8 @@ async function flood({ base }: { base: string }): Promise<void> {
       });
       const { status, retryAfter } = await post('/login', headers, body.toString());
       counts[status] = (counts[status] ?? 0) + 1;
-      if (going) await delay(retryAfter * 1000);
+      // nobody comes back on the second
+      if (going) await delay((retryAfter + Math.random()) * 1000);
     }
   };
   let all: Promise<void>[] = [];

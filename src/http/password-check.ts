@@ -1,5 +1,6 @@
 // The one way to check a password: for every page that takes one, with the limits that hold across all of them and all instances (security R60 to R64).
 import { randomInt } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { isUsableHash, PasswordHashingBusy, type PasswordHashing } from '../crypto/password-hashing.ts';
 import type { Limits } from '../repositories/limits.ts';
@@ -35,6 +36,8 @@ const busyWait = () => randomInt(2, 6);
 
 export function createPasswordCheck(options: PasswordCheckOptions): CheckPassword {
   const { store, passwords, limits, knownBrowsers, audit, freeFailures } = options;
+  // one in each turn of the event loop: a crowd that is refused does not hold up whoever comes beside it (security R102)
+  let refusals: Promise<void> = Promise.resolve();
 
   return async (request, username, password) => {
     const known = await findKnown(request, username);
@@ -65,6 +68,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
       );
     } catch (error) {
       if (!(error instanceof PasswordHashingBusy)) throw error;
+      await (refusals = refusals.then(() => nextTurn()));
       return { outcome: 'busy', wait: busyWait() };
     }
   };
