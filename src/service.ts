@@ -9,6 +9,7 @@ import { isCommonPassword } from './crypto/common-passwords.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
 import { randomSecret } from './crypto/secrets.ts';
 import { createSecretBox } from './crypto/secret-box.ts';
+import { letPoolThreadsGiveWay } from './crypto/thread-priority.ts';
 import { isUniqueViolation } from './database/database.ts';
 import { migrate, MigrationError } from './database/migrations.ts';
 import { openConnection } from './connection.ts';
@@ -53,6 +54,7 @@ export async function startService(config: Config): Promise<Service> {
     await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {
       throw listenError(config, error);
     });
+    letPoolThreadsGiveWay();
     // last, since its password is shown once: a start that fails before has made none
     const firstPassword = await makeFirstAdministrator(config, store);
     const cleaner = cleanUp(store, config.lifetimes.registrationWaiting, logger);
