@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { hiddenFields, UserAgent } from '../test/helpers/user-agent.ts';
 import { command, startService } from './children.ts';
 import { startPostgres } from './postgres.ts';
 
@@ -73,7 +74,80 @@ const comparisons: Comparison[] = [
       ];
     },
   },
+  {
+    id: 'A77',
+    what: 'four rejections of a sign-in',
+    async prepare({ base, idp }) {
+      const admin = await idp(
+        'client',
+        'create',
+        '--name',
+        'Admin',
+        '--grant-type',
+        'client_credentials',
+        '--scope',
+        'admin',
+      );
+      const enabled = await makeUsers(base, admin, 'enabled');
+      const disabled = await makeUsers(base, admin, 'disabled');
+      const [held] = enabled.splice(0, 1);
+      const form = await signInForm(base);
+      const asking = (username: (time: number) => string) => {
+        let time = 0;
+        return () => form(username(time++));
+      };
+      const wrong = asking(() => held!);
+      // to its first pause; further tries only lengthen it
+      for (let time = 0; time < 12; time++) await (await wrong()).arrayBuffer();
+      return [
+        { name: 'wrong password', ask: asking((time) => enabled[time % enabled.length]!) },
+        { name: 'unknown user', ask: asking(() => randomBytes(6).toString('hex')) },
+        { name: 'disabled user', ask: asking((time) => disabled[time % disabled.length]!) },
+        { name: 'throttled user', ask: wrong },
+      ];
+    },
+  },
 ];
+
+/** So many users that none is tried ten times, which would throttle it. */
+async function makeUsers(base: string, admin: Record<string, string>, status: string): Promise<string[]> {
+  const issued = await fetch(`${base}/token`, {
+    method: 'POST',
+    headers: { authorization: basicOf(admin['client_id']!, admin['client_secret']!) },
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
+  });
+  const { access_token } = (await issued.json()) as { access_token: string };
+  const send = async (method: string, path: string, body: object) => {
+    const headers = { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' };
+    const answer = await fetch(`${base}/admin/api${path}`, { method, headers, body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`no user: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as { sub: string; username: string };
+  };
+  const names: string[] = [];
+  for (let left = Math.ceil((count + warmUp) / 9) + 1; left > 0; left--) {
+    const { sub, username } = await send('POST', '/users', {
+      username: randomBytes(6).toString('hex'),
+      password: randomUUID(),
+    });
+    await send('PATCH', `/users/${sub}`, { status });
+    names.push(username);
+  }
+  return names;
+}
+
+/** Opens the sign-in page once; the function sends its form with a wrong password. */
+async function signInForm(base: string): Promise<(username: string) => Promise<Response>> {
+  const browser = new UserAgent({ issuer: base });
+  const hidden = hiddenFields((await browser.get('/login')).body);
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  return (username) =>
+    fetch(`${base}/login`, {
+      method: 'POST',
+      headers: { cookie, origin: base },
+      body: new URLSearchParams({ ...hidden, username, password: 'a wrong password' }),
+      redirect: 'manual',
+    });
+}
 
 /** A repeat registration: the client gets a new secret, and its old one is dead. */
 async function rotateSecret(base: string, client: Record<string, string>): Promise<void> {
@@ -117,6 +191,7 @@ async function main(): Promise<void> {
     // counted as in operation, and never reached
     LIMIT_CLIENT_AUTH_FAILURES: '1000000',
     LIMIT_SIGN_IN_PER_NETWORK: '1000000',
+    LIMIT_SIGN_IN_FAILURES: '1000000',
   };
   const { base, stop } = await startService(folder, settings, undefined);
   stops.push(stop);

@@ -99,7 +99,8 @@ const errors: Record<ErrorCode, string> = {
 const events: Record<AuditEventType, string> = {
   'user.signed_in': 'A person signed in',
   'user.sign_in_failed': 'A sign-in with a wrong name or password',
-  'user.locked_out': 'An account had too many failed sign-ins and waits',
+  'user.locked_out': 'A try to sign in was not looked at: the account had too many failures and waits',
+  'user.failures_forgotten': 'An administrator forgot the failed sign-ins of a user, who need not wait any more',
   'user.signed_out': 'A person signed out',
   'user.created': 'A user was made',
   'user.changed': 'A user was changed; the detail names the members',

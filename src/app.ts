@@ -45,9 +45,12 @@ import { createClientAuthentication } from './http/client-authentication.ts';
 import { boundConnections } from './http/connections.ts';
 import { crossOrigin } from './http/cross-origin.ts';
 import { jsonErrors } from './http/errors.ts';
+import { createKnownBrowsers } from './http/known-browser.ts';
 import { createMetrics } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
+import { createPasswordCheck } from './http/password-check.ts';
+import { createPasswordPolicy } from './http/password-policy.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
 import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
@@ -158,6 +161,12 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
   );
   const pages = createPageResponses(renderer, basePath);
+  const knownBrowsers = createKnownBrowsers({
+    store,
+    basePath,
+    secure: config.secureCookies,
+    lifetime: lifetimes.knownBrowser,
+  });
   const parts: Omit<ServerOptions, 'flow'> = {
     config,
     store,
@@ -167,6 +176,16 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     secretBox,
     pages,
     passwords,
+    passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, logger),
+    knownBrowsers,
+    checkPassword: createPasswordCheck({
+      store,
+      passwords,
+      limits,
+      knownBrowsers,
+      audit,
+      freeFailures: config.limits.signInPerAccount,
+    }),
     sessions: createBrowserSessions({
       store,
       secretBox,

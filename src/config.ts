@@ -1,5 +1,6 @@
 // The environment, read once and turned into one frozen Config; a wrong setting becomes one sentence that names it.
 import { isIP, isIPv4 } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 
 /** A setting is missing or wrong: the message is one sentence for the operator, and never holds a secret's value. */
@@ -13,13 +14,14 @@ const seconds = (fallback: number, max = 366 * 86_400) =>
     .max(max, `must be at most ${max} seconds`)
     .default(fallback);
 
-const count = (fallback: number, max = 1_000_000_000, min = 0) =>
+const wholeNumber = (min: number, max: number) =>
   z.coerce
     .number({ error: 'must be a whole number' })
     .int('must be a whole number')
     .min(min, min === 0 ? 'must be 0 or more' : `must be at least ${min}`)
-    .max(max, `must be at most ${max}`)
-    .default(fallback);
+    .max(max, `must be at most ${max}`);
+
+const count = (fallback: number, max = 1_000_000_000, min = 0) => wholeNumber(min, max).default(fallback);
 
 const flag = z.enum(['true', 'false'], { error: 'must be true or false' }).default('false');
 
@@ -53,6 +55,13 @@ const hostPortList = z
   .refine(
     (list) => list.every((item) => /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+):\d{1,5}$/.test(item)),
     'must be a comma-separated list of host:port',
+  );
+
+const breachService = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && /^https?:\/\/[^?#]+\/$/.test(text),
+    'must be off, list, or the address of a range service, with a slash at the end, such as https://api.pwnedpasswords.com/range/',
   );
 
 /** The form of SECRET_KEY. */
@@ -102,6 +111,7 @@ export const settings = {
   SESSION_IDLE_LIFETIME: seconds(8 * 3600),
   SESSION_LIFETIME: seconds(86_400),
   FORM_LIFETIME: seconds(600, 86_400),
+  KNOWN_BROWSER_LIFETIME: seconds(90 * 86_400),
   INITIAL_ACCESS_TOKEN_LIFETIME: seconds(7 * 86_400),
   REGISTRATION_WAITING_LIFETIME: seconds(30 * 86_400),
   REGISTRATION_CODE_LIFETIME: seconds(1800, 86_400),
@@ -112,10 +122,12 @@ export const settings = {
   ),
   BACKCHANNEL_LOGOUT_RETENTION: seconds(86_400, 30 * 86_400),
   PASSWORD_MIN_LENGTH: count(12, 128),
-  PASSWORD_HASH_CONCURRENCY: count(2, 64, 1),
+  PASSWORD_BREACH_CHECK: z.union([z.enum(['off', 'list']), breachService]).default('list'),
+  PASSWORD_HASH_CONCURRENCY: wholeNumber(1, 64).optional(),
   PASSWORD_HASH_QUEUE: count(64),
-  LIMIT_SIGN_IN_PER_ACCOUNT: count(10),
+  LIMIT_SIGN_IN_PER_ACCOUNT: count(10, 90),
   LIMIT_SIGN_IN_PER_NETWORK: count(100),
+  LIMIT_SIGN_IN_FAILURES: count(1000),
   LIMIT_REGISTRATION_PER_NETWORK: count(60),
   LIMIT_REGISTRATIONS_WAITING: count(10_000),
   LIMIT_REGISTRATION_POLLS: count(300),
@@ -172,6 +184,7 @@ export interface Config {
     readonly sessionIdle: number;
     readonly session: number;
     readonly form: number;
+    readonly knownBrowser: number;
     readonly initialAccessToken: number;
     readonly registrationWaiting: number;
     readonly registrationCode: number;
@@ -181,11 +194,14 @@ export interface Config {
     readonly backchannelLogoutRetention: number;
   };
   readonly passwordMinLength: number;
+  /** off, list, or the address of a range service. */
+  readonly passwordBreachCheck: string;
   readonly passwordHashConcurrency: number;
   readonly passwordHashQueue: number;
   readonly limits: {
     readonly signInPerAccount: number;
     readonly signInPerNetwork: number;
+    readonly signInFailures: number;
     readonly registrationPerNetwork: number;
     readonly registrationsWaiting: number;
     readonly registrationPolls: number;
@@ -220,6 +236,12 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     );
   }
   refuseReuse(s);
+  const threads = Number(environment['UV_THREADPOOL_SIZE'] ?? 4);
+  if ((s.PASSWORD_HASH_CONCURRENCY ?? 1) >= threads) {
+    throw new ConfigError(
+      `The setting PASSWORD_HASH_CONCURRENCY must be less than ${threads}, the threads that also sign tokens; UV_THREADPOOL_SIZE makes them more.`,
+    );
+  }
   const issuer = s.BASE_URL ?? `http://localhost:${s.PORT}`;
   const url = new URL(issuer);
   return Object.freeze({
@@ -257,6 +279,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       sessionIdle: s.SESSION_IDLE_LIFETIME,
       session: s.SESSION_LIFETIME,
       form: s.FORM_LIFETIME,
+      knownBrowser: s.KNOWN_BROWSER_LIFETIME,
       initialAccessToken: s.INITIAL_ACCESS_TOKEN_LIFETIME,
       registrationWaiting: s.REGISTRATION_WAITING_LIFETIME,
       registrationCode: s.REGISTRATION_CODE_LIFETIME,
@@ -265,11 +288,15 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       backchannelLogoutRetention: s.BACKCHANNEL_LOGOUT_RETENTION,
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
-    passwordHashConcurrency: s.PASSWORD_HASH_CONCURRENCY,
+    passwordBreachCheck: s.PASSWORD_BREACH_CHECK,
+    // half of the processors for passwords leaves the other half, and a thread, to everything else (security R102)
+    passwordHashConcurrency:
+      s.PASSWORD_HASH_CONCURRENCY ?? Math.min(threads - 1, Math.max(1, availableParallelism() >> 1)),
     passwordHashQueue: s.PASSWORD_HASH_QUEUE,
     limits: Object.freeze({
       signInPerAccount: s.LIMIT_SIGN_IN_PER_ACCOUNT,
       signInPerNetwork: s.LIMIT_SIGN_IN_PER_NETWORK,
+      signInFailures: s.LIMIT_SIGN_IN_FAILURES,
       registrationPerNetwork: s.LIMIT_REGISTRATION_PER_NETWORK,
       registrationsWaiting: s.LIMIT_REGISTRATIONS_WAITING,
       registrationPolls: s.LIMIT_REGISTRATION_POLLS,

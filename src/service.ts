@@ -5,8 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pino, { type Logger } from 'pino';
 import { buildApp } from './app.ts';
 import { type Config, ConfigError } from './config.ts';
+import { isCommonPassword } from './crypto/common-passwords.ts';
 import { createPasswordHashing } from './crypto/password-hashing.ts';
 import { randomSecret } from './crypto/secrets.ts';
+import { letPoolThreadsGiveWay } from './crypto/thread-priority.ts';
 import { isUniqueViolation } from './database/database.ts';
 import { migrateOnceReachable, openConnection } from './connection.ts';
 import { logEvent } from './repositories/audit-events.ts';
@@ -51,6 +53,7 @@ export async function startService(config: Config, stopped?: AbortSignal): Promi
     await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {
       throw listenError(config, error);
     });
+    letPoolThreadsGiveWay();
     // last, since its password is shown once: a start that fails before has made none
     const firstPassword = await makeFirstAdministrator(config, store);
     const cleaner = cleanUp(store, config.lifetimes.registrationWaiting, logger);
@@ -93,7 +96,14 @@ function listenError(config: Config, error: unknown): unknown {
 /** With no administrator there is one after the first start; returns the password that was made up, if one was. */
 async function makeFirstAdministrator(config: Config, store: Store): Promise<string | undefined> {
   if (await store.users.hasAdmin()) return undefined;
-  const password = config.adminPassword ?? randomSecret().slice(0, 24);
+  const { adminUsername: username, adminPassword } = config;
+  if (
+    adminPassword !== undefined &&
+    config.passwordBreachCheck !== 'off' &&
+    isCommonPassword(adminPassword, [username, 'gatehouse'])
+  )
+    throw new ConfigError('The setting ADMIN_PASSWORD is made of common words, names or rows of keys: choose another.');
+  const password = adminPassword ?? randomSecret().slice(0, 24);
   const hash = await createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
   try {
     const made = await store.transaction(async (repositories) => {

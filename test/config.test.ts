@@ -1,6 +1,7 @@
 // The settings: their rules, and that .env.example lists every one with its default.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ConfigError, loadConfig, settings } from '../src/config.ts';
@@ -38,6 +39,10 @@ test.each([
   ['ACCESS_TOKEN_LIFETIME', '1.5'],
   ['KEY_ROTATION_INTERVAL', '3599'],
   ['PASSWORD_HASH_CONCURRENCY', '0'],
+  ['PASSWORD_HASH_CONCURRENCY', '4'],
+  ['PASSWORD_BREACH_CHECK', 'maybe'],
+  ['PASSWORD_BREACH_CHECK', 'https://ranges.example.com/range'],
+  ['LIMIT_SIGN_IN_PER_ACCOUNT', '91'],
   ['REGISTRATION_APPROVAL', 'yes'],
   ['USERINFO_POST', '1'],
   ['ADMIN_PASSWORD', 'short'],
@@ -64,4 +69,11 @@ test('http is for loopback only, and the base address may have a path (decisions
   expect(loadConfig({ PORT: '8080' }).issuer).toBe('http://localhost:8080');
   const config = loadConfig({ BASE_URL: 'https://example.com/idp' });
   expect(config).toMatchObject({ issuer: 'https://example.com/idp', basePath: '/idp', secureCookies: true });
+});
+
+test('password hashes leave a thread of the pool, and by default half of the processors, to everything else (security R102)', () => {
+  const concurrency = (environment: Record<string, string>) => loadConfig(environment).passwordHashConcurrency;
+  expect(concurrency({})).toBe(Math.min(3, Math.max(1, Math.floor(availableParallelism() / 2))));
+  expect(concurrency({ UV_THREADPOOL_SIZE: '2' })).toBe(1);
+  expect(concurrency({ PASSWORD_HASH_CONCURRENCY: '8', UV_THREADPOOL_SIZE: '16' })).toBe(8);
 });

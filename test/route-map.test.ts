@@ -22,6 +22,7 @@ const expected = [
   'DELETE /admin/api/users/:sub',
   'DELETE /admin/api/users/:sub/grants/:client_id',
   'DELETE /admin/api/users/:sub/sessions',
+  'DELETE /admin/api/users/:sub/sign-in-failures',
   'DELETE /register/:clientId',
   'GET /',
   'GET /.well-known/oauth-authorization-server',

@@ -3,8 +3,10 @@ import { text as readAll } from 'node:stream/consumers';
 import type { Config } from '../config.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
 import { userView } from '../http/administrator-views.ts';
+import { createPasswordPolicy, type PasswordPolicy } from '../http/password-policy.ts';
 import { firstProblem, isTextClaim, newUserShape, password as passwordShape } from '../oauth/administration.ts';
 import { invalidRequest } from '../oauth/errors.ts';
+import { createGuardedFetch } from '../outbound/guarded-fetch.ts';
 import { by, type Command, findUser, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
 
 async function readPassword(config: Config): Promise<string> {
@@ -16,7 +18,13 @@ async function readPassword(config: Config): Promise<string> {
   return given;
 }
 
-const hashPassword = (password: string) => createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
+/** @throws OAuthError invalid_request for a password that others try, too */
+async function hashPassword(config: Config, password: string, person: Parameters<PasswordPolicy>[1]): Promise<string> {
+  const fetchDocument = createGuardedFetch(config.outboundAllow);
+  const log = { warn: (_line: object, message: string) => void process.stderr.write(`${message}\n`) };
+  await createPasswordPolicy(config.passwordBreachCheck, fetchDocument, log)(password, person);
+  return createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
+}
 
 /** `name=value` pairs; a value that parses as a JSON object, number or boolean is one unless its claim is text, else it is text. */
 function readPairs(pairs: string[]): Record<string, unknown> {
@@ -68,7 +76,7 @@ export const userCommands: Record<string, Command> = {
         claims,
       });
       if (!shaped.success) throw invalidRequest(firstProblem(shaped.error));
-      const passwordHash = await hashPassword(password);
+      const passwordHash = await hashPassword(config, password, shaped.data);
       const user = await withDatabase(config, ({ administration }) =>
         administration.createUser(by, {
           username: shaped.data.username,
@@ -133,6 +141,22 @@ export const userCommands: Record<string, Command> = {
       };
     },
   },
+  'user forget-failures': {
+    usage: 'NAME',
+    summary: 'Forgets the failed sign-ins of a user, who need not wait any more.',
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['NAME']);
+      const { user, changed } = await withDatabase(config, async ({ store, administration }) =>
+        administration.forgetFailures(by, (await findUser(store, positionals[0]!)).sub),
+      );
+      return {
+        json: userView(user),
+        text: changed
+          ? `The failed sign-ins of ${user.username} are forgotten.`
+          : `There were no failed sign-ins of ${user.username}: nothing changed.`,
+      };
+    },
+  },
   'user set-password': {
     usage: 'NAME --password-stdin',
     summary: 'Sets a password and ends all sessions of the user.',
@@ -140,10 +164,11 @@ export const userCommands: Record<string, Command> = {
       const { values, positionals } = parse(args, { 'password-stdin': { type: 'boolean', default: false } }, ['NAME']);
       if (!values['password-stdin'])
         throw new UsageError('Add --password-stdin and pipe the password in: it must not stand on a command line.');
-      const passwordHash = await hashPassword(await readPassword(config));
-      const { user } = await withDatabase(config, async ({ store, administration }) =>
-        administration.changeUser(by, (await findUser(store, positionals[0]!)).sub, {}, passwordHash),
-      );
+      const password = await readPassword(config);
+      const { user } = await withDatabase(config, async ({ store, administration }) => {
+        const person = await findUser(store, positionals[0]!);
+        return administration.changeUser(by, person.sub, {}, await hashPassword(config, password, person));
+      });
       return { json: userView(user), text: `The password of ${user.username} is set; all sessions of it have ended.` };
     },
   },

@@ -1,18 +1,27 @@
-// Password hashing with Argon2id behind a bounded queue, so that a flood of sign-ins cannot starve the rest.
+// Password hashing with Argon2id behind a bounded queue, so that a flood of sign-ins cannot starve the rest (security R102).
+import { randomBytes } from 'node:crypto';
 import argon2 from 'argon2';
 
 /** Too many hashes are waiting: the caller answers 503 with Retry-After. */
 export class PasswordHashingBusy extends Error {}
 
-export interface PasswordHashing {
-  /** @throws PasswordHashingBusy */
+/** What is done in a place: nothing of it is refused for want of room any more. */
+export interface PasswordPlace {
   hash(password: string): Promise<string>;
   /**
-   * Verifies a password against a stored PHC string; without one (unknown user) it does the same work against a
-   * decoy and returns false, so that both take the same time.
-   * @throws PasswordHashingBusy
+   * Verifies a password against a stored PHC string; without one (unknown user), or with one that cannot be computed, it does the same
+   * work against a decoy and returns false, so that all take the same time.
    */
   verify(stored: string | undefined, password: string): Promise<boolean>;
+}
+
+export interface PasswordHashing extends PasswordPlace {
+  /**
+   * Takes a place before anything is done for a sign-in, so that what is refused costs nothing; the place is free again once `work` is over.
+   * @param options.first comes before the others, and has places of its own
+   * @throws PasswordHashingBusy
+   */
+  admit<T>(work: (place: PasswordPlace) => Promise<T>, options?: { first?: boolean }): Promise<T>;
   /** True when the stored hash has weaker parameters than today's. */
   needsRehash(stored: string): boolean;
   /** How many hashes run now, and how many wait. */
@@ -24,40 +33,72 @@ const parameters = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, par
 /** More than this is refused before any work (bytes of UTF-8). */
 export const maxPasswordBytes = 1024;
 
+const unpadded = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '');
+/** Of no password: verifying against it takes as long as against a true one. */
+const decoy = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=${parameters.parallelism}$${unpadded(16)}$${unpadded(32)}`;
+
+/** What a stored hash may ask for, wherever it came from: memory in KiB, passes, lanes (security R58). */
+const bounds = { m: 131_072, t: 10, p: 4 };
+const phc = /^\$argon2(?:id|i|d)\$v=19\$((?:[mtp]=\d{1,10},?){3})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{22,86}$/;
+
+/** True for a hash that this service computes; one that asks for more than is sensible is nobody's password. */
+export function isUsableHash(stored: string): boolean {
+  const asked = new URLSearchParams(phc.exec(stored)?.[1]?.replaceAll(',', '&'));
+  return Object.entries(bounds).every(([name, most]) => asked.has(name) && Number(asked.get(name)) <= most);
+}
+
+/** @param options.queue how many may wait, and as many again of those that come first; 0 for no end */
 export function createPasswordHashing(options: { concurrency: number; queue: number }): PasswordHashing {
   let running = 0;
-  const waiting: (() => void)[] = [];
-  let decoy: Promise<string> | undefined;
+  const waiting: Record<'first' | 'others', (() => void)[]> = { first: [], others: [] };
+  const places = { first: 0, others: 0 };
 
-  async function bounded<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= options.concurrency) {
-      if (options.queue > 0 && waiting.length >= options.queue)
-        throw new PasswordHashingBusy('too many password hashes are waiting');
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else {
-      running++;
-    }
+  async function inTurn<T>(queue: (() => void)[], work: () => Promise<T>): Promise<T> {
+    if (running >= options.concurrency) await new Promise<void>((resolve) => queue.push(resolve));
+    else running++;
     try {
       return await work();
     } finally {
-      // the place passes on without being released, so that no newcomer slips in between
-      const next = waiting.shift();
+      // the turn passes on without being released, so that no newcomer slips in between
+      const next = waiting.first.shift() ?? waiting.others.shift();
       if (next) next();
       else running--;
     }
   }
 
+  function place(queue: (() => void)[]): PasswordPlace {
+    return {
+      async hash(password) {
+        if (Buffer.byteLength(password) > maxPasswordBytes) throw new RangeError('the password is too long');
+        return inTurn(queue, () => argon2.hash(password, parameters));
+      },
+      async verify(stored, password) {
+        if (Buffer.byteLength(password) > maxPasswordBytes) return false;
+        if (stored !== undefined && isUsableHash(stored))
+          return inTurn(queue, () => argon2.verify(stored, password).catch(() => false));
+        await inTurn(queue, () => argon2.verify(decoy, password));
+        return false;
+      },
+    };
+  }
+
+  async function admit<T>(work: (place: PasswordPlace) => Promise<T>, { first = false } = {}): Promise<T> {
+    const kind = first ? 'first' : 'others';
+    if (options.queue > 0 && places[kind] >= options.concurrency + options.queue)
+      throw new PasswordHashingBusy('too many password hashes are waiting');
+    places[kind]++;
+    try {
+      return await work(place(waiting[kind]));
+    } finally {
+      places[kind]--;
+    }
+  }
+
   return {
-    hash: (password) => bounded(() => argon2.hash(password, parameters)),
-    async verify(stored, password) {
-      if (Buffer.byteLength(password) > maxPasswordBytes) return false;
-      if (stored !== undefined) return bounded(() => argon2.verify(stored, password).catch(() => false));
-      decoy ??= argon2.hash('no such user', parameters);
-      const hash = await decoy;
-      await bounded(() => argon2.verify(hash, password));
-      return false;
-    },
+    admit,
+    hash: (password) => admit((own) => own.hash(password)),
+    verify: (stored, password) => admit((own) => own.verify(stored, password)),
     needsRehash: (stored) => !stored.startsWith('$argon2id$') || argon2.needsRehash(stored, parameters),
-    load: () => ({ running, waiting: waiting.length }),
+    load: () => ({ running, waiting: waiting.first.length + waiting.others.length }),
   };
 }

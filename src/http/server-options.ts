@@ -13,8 +13,11 @@ import type { AuditTrail } from './audit.ts';
 import type { AuthorizationFlow } from './authorization/flow.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { AuthenticateClient, AuthenticateRegistrant } from './client-authentication.ts';
+import type { KnownBrowsers } from './known-browser.ts';
 import type { Metrics } from './metrics.ts';
 import type { PageResponses } from './page-response.ts';
+import type { CheckPassword } from './password-check.ts';
+import type { PasswordPolicy } from './password-policy.ts';
 import type { CheckSector } from './sector-check.ts';
 
 export interface ServerOptions {
@@ -25,6 +28,9 @@ export interface ServerOptions {
   keyRing: KeyRing;
   secretBox: SecretBox;
   passwords: PasswordHashing;
+  passwordPolicy: PasswordPolicy;
+  checkPassword: CheckPassword;
+  knownBrowsers: KnownBrowsers;
   sessions: BrowserSessions;
   pages: PageResponses;
   authenticateClient: AuthenticateClient;

@@ -1,4 +1,4 @@
-// The one door to the outside: addresses that clients name, asked so that nobody can aim the service at its own network.
+// The one door to the outside: addresses that clients name or that a setting names, asked so that nobody can aim the service at its own network.
 import http from 'node:http';
 import https from 'node:https';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
@@ -10,12 +10,17 @@ export class FetchRefused extends Error {}
  * Gets a document. Throws FetchRefused unless the answer is 200.
  * @param types media types of which the document must be one; any, where they are left out
  */
-export type GuardedFetch = (url: string, types?: readonly string[]) => Promise<string>;
+export type GuardedFetch = (url: string, types?: readonly string[], options?: FetchOptions) => Promise<string>;
+export interface FetchOptions {
+  headers?: Record<string, string>;
+  /** More is refused; 64 KiB unless given. */
+  maxBytes?: number;
+}
 /** Sends a form and returns the status of the answer, whose body is not read. Throws FetchRefused. */
 export type GuardedPost = (url: string, form: Record<string, string>) => Promise<number>;
 
 const timeout = 5_000; // milliseconds, for all of it
-const maxBytes = 64 * 1024;
+const usualBytes = 64 * 1024;
 
 /**
  * Makes the fetcher: https only, public addresses only (checked on the address that is connected to), no redirects,
@@ -23,10 +28,10 @@ const maxBytes = 64 * 1024;
  */
 export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
   const open = createDoor(allowed);
-  return (address, types) =>
+  return (address, types, { headers: more = {}, maxBytes = usualBytes } = {}) =>
     new Promise((resolve, reject) => {
       const refuse = (reason: string, cause?: unknown) => reject(refusal(address, reason, cause));
-      const headers = { accept: types?.join(', ') ?? 'application/json, application/jwk-set+json' };
+      const headers = { accept: types?.join(', ') ?? 'application/json, application/jwk-set+json', ...more };
       const request = open(address, { headers }, (response) => {
         if (response.statusCode !== 200) {
           response.destroy();
@@ -45,7 +50,7 @@ export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
           size += chunk.length;
           if (size > maxBytes) {
             response.destroy();
-            refuse('longer than 64 KiB');
+            refuse(`longer than ${maxBytes / 1024} KiB`);
           } else chunks.push(chunk);
         });
         response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));

@@ -106,6 +106,13 @@ export function createAdministration(store: Store) {
         await keepAnAdministrator(repositories, before);
         return [undefined, { type: 'user.deleted', sub, detail: { username: before.username, admin: before.admin } }];
       }),
+    /** Lets a user sign in who was held up by failures. @returns changed: false when there were none */
+    forgetFailures: (by: Actor, sub: string): Promise<{ user: User; changed: boolean }> =>
+      act<{ user: User; changed: boolean }>(by, async ({ users, signInFailures }) => {
+        const user = found(await users.find(sub), 'user');
+        const changed = await signInFailures.forgetUser(sub);
+        return [{ user, changed }, changed ? { type: 'user.failures_forgotten', sub } : undefined];
+      }),
     /** Withdraws what a user granted to a client, and ends all that was issued for it. @throws OAuthError not_found */
     withdrawGrant: (by: Actor, sub: string, clientId: string): Promise<void> =>
       act<undefined>(by, async ({ grants }) => {

@@ -6,6 +6,7 @@ export const auditEventTypes = [
   'user.signed_in',
   'user.sign_in_failed',
   'user.locked_out',
+  'user.failures_forgotten',
   'user.signed_out',
   'user.created',
   'user.changed',

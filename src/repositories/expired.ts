@@ -47,6 +47,8 @@ const tables = [
   byExpiry('logout_deliveries'),
   // nothing waits for a receiver that was not tried for a day
   byExpiry('logout_receivers', 'retry_at', `now() - interval '1 day'`),
+  byExpiry('sign_in_failures'),
+  byExpiry('known_browsers'),
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
 ];
 

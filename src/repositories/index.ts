@@ -12,6 +12,7 @@ import { dataKeysRepository } from './data-keys.ts';
 import { deferredRegistrationsRepository } from './deferred-registrations.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
+import { knownBrowsersRepository } from './known-browsers.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries.ts';
 import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
@@ -19,6 +20,7 @@ import { registrationTokensRepository } from './registration-tokens.ts';
 import { revocationRepository } from './revocation.ts';
 import { sealedValuesRepository } from './sealed-values.ts';
 import { sessionsRepository } from './sessions.ts';
+import { signInFailuresRepository } from './sign-in-failures.ts';
 import { signingKeysRepository } from './signing-keys.ts';
 import { userSettingsRepository } from './user-settings.ts';
 import { usersRepository } from './users.ts';
@@ -37,6 +39,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
+    knownBrowsers: knownBrowsersRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
@@ -44,6 +47,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     revocation: revocationRepository(sql),
     sealedValues: sealedValuesRepository(sql),
     sessions: sessionsRepository(sql),
+    signInFailures: signInFailuresRepository(sql),
     signingKeys: signingKeysRepository(sql),
     userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),

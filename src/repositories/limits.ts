@@ -4,8 +4,8 @@ import { digest } from '../crypto/secrets.ts';
 import { type Sql, statement } from '../database/database.ts';
 
 export type LimitName =
-  | 'signInPerAccount'
   | 'signInPerNetwork'
+  | 'signInFailures'
   | 'registrationPerNetwork'
   | 'registrationPolls'
   | 'clientAuthFailures'
@@ -18,8 +18,8 @@ export type LimitPoints = Readonly<Record<LimitName, number>>;
 
 /** Length of each limit's window, in seconds. */
 const windows: Readonly<Record<LimitName, number>> = {
-  signInPerAccount: 15 * 60,
   signInPerNetwork: 60,
+  signInFailures: 60,
   registrationPerNetwork: 3600,
   registrationPolls: 60,
   clientAuthFailures: 60,
@@ -60,8 +60,8 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
           duration: windows[name],
         });
   const limiters = {
-    signInPerAccount: limiter('signInPerAccount'),
     signInPerNetwork: limiter('signInPerNetwork'),
+    signInFailures: limiter('signInFailures'),
     registrationPerNetwork: limiter('registrationPerNetwork'),
     registrationPolls: limiter('registrationPolls'),
     clientAuthFailures: limiter('clientAuthFailures'),

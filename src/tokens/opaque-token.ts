@@ -14,6 +14,7 @@ export const tokenPrefixes = {
   registration_code: 'ghrc_',
   session: 'ghse_',
   pushed_authorization_request: 'ghpr_',
+  known_browser: 'ghkb_',
 } as const;
 export type OpaqueTokenKind = keyof typeof tokenPrefixes;
 
@@ -24,7 +25,7 @@ export interface OpaqueToken {
   hash: Buffer;
 }
 
-const form = /^gh(?:ac|at|ch|rt|ra|ia|rc|se|pr)_[A-Za-z0-9_-]{49}$/;
+const form = /^gh(?:ac|at|ch|rt|ra|ia|rc|se|pr|kb)_[A-Za-z0-9_-]{49}$/;
 const randomLength = 43;
 
 export function newOpaqueToken(kind: OpaqueTokenKind): OpaqueToken {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { networkOf } from '../../src/http/network.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+import { hiddenFields, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -32,7 +32,7 @@ test('after too many failures the right password looks wrong too, however the na
   const bare = (html: string) => html.replace(/name="csrf" value="[^"]*"/, '');
   expect(bare(right.body)).toBe(bare(wrong.body));
   expect((await new UserAgent(service).signIn(other)).url).toMatch(/\/account$/);
-  await service.database.sql('UPDATE rate_limits SET expire = 0');
+  await service.database.sql('UPDATE sign_in_failures SET held_until = now()');
   expect((await new UserAgent(service).signIn({ username: 'carol', password: user.password })).url).toMatch(
     /\/account$/,
   );
@@ -152,4 +152,29 @@ test.each([
   ['nonsense', 'unknown'],
 ])('the network of %s is %s (decisions section 7, security R65)', (address, network) => {
   expect(networkOf(address)).toBe(network);
+});
+
+test('the address comes from the forwarding header of a trusted peer, from the right, and from the socket where that holds junk (security R65)', async () => {
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  const form = { ...hiddenFields((await agent.get('/login')).body), username: user.username, password: 'wrong' };
+  for (const forwarded of [
+    '192.0.2.1',
+    '192.0.2.66, 192.0.2.2',
+    '192.0.2.66, 2001:db8::3, 127.0.0.1, 127.0.0.2',
+    '192.0.2.66, nonsense',
+    '192.0.2.66, 192.0.2.4:4711',
+    `192.0.2.66, ${'9'.repeat(500)}`,
+  ])
+    await agent.post('/login', form, {
+      'x-forwarded-for': forwarded,
+      forwarded: 'for=192.0.2.67',
+      'x-real-ip': '192.0.2.68',
+    });
+  const rows = await service.database.sql<{ address: string }>(
+    `SELECT address FROM audit_events WHERE sub = $1 AND type = 'user.sign_in_failed' ORDER BY id`,
+    [user.sub],
+  );
+  const own = expect.stringMatching(/^(127\.0\.0\.1|::1|::ffff:127\.0\.0\.1)$/);
+  expect(rows.map(({ address }) => address)).toEqual(['192.0.2.1', '192.0.2.2', '2001:db8::3', own, own, own]);
 });

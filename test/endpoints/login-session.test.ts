@@ -58,7 +58,11 @@ test('the cookie is HttpOnly, SameSite=Lax, of the base path, without a domain, 
     password: user.password,
   });
   const lines = [...page.headers.getSetCookie(), ...answer.headers.getSetCookie()];
-  expect(lines.map((line) => line.split('=')[0]).sort()).toEqual(['GATEHOUSE_BROWSER', name]);
+  expect(lines.map((line) => line.split('=')[0]).sort()).toEqual([
+    'GATEHOUSE_BROWSER',
+    'GATEHOUSE_KNOWN_BROWSER',
+    name,
+  ]);
   for (const line of lines) {
     expect(line).toMatch(/; Path=\/(;|$)/);
     expect(line).toContain('HttpOnly');

@@ -205,6 +205,7 @@ describe('the answers of real calls match their schemas', () => {
     const { grants } = await check('GET', `/users/${other.sub}/grants`, '/users/{sub}/grants');
     expect(grants).toHaveLength(1);
     await check('DELETE', `/users/${other.sub}/grants/${client.clientId}`, '/users/{sub}/grants/{client_id}');
+    await check('DELETE', `${path}/sign-in-failures`, '/users/{sub}/sign-in-failures');
     await check('DELETE', path, '/users/{sub}');
   });
 

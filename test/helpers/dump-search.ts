@@ -2,13 +2,13 @@
 import type pg from 'pg';
 
 /** What is recognised wherever it stands: opaque tokens by their form, the others by the name before them. */
-const tokens = /gh(?:ac|at|ch|rt|ra|ia|rc|se|pr)_[A-Za-z0-9_-]{49}/g;
+const tokens = /gh(?:ac|at|ch|rt|ra|ia|rc|se|pr|kb)_[A-Za-z0-9_-]{49}/g;
 const named =
   /"(client_secret|shared_secret|secret_key|verification_code)": ?"([^"]+)"|(GATEHOUSE_BROWSER|transaction)=([A-Za-z0-9_-]{43})|name="(csrf)"[^>]* value="([^"]+)"/g;
 const kinds: Record<string, string> = {
   ...{ ghac_: 'authorization code', ghat_: 'access token', ghch_: 'client session handle', ghrt_: 'refresh token' },
   ...{ ghra_: 'registration access token', ghia_: 'initial access token', ghrc_: 'registration code' },
-  ...{ ghse_: 'session cookie', ghpr_: 'pushed authorization request' },
+  ...{ ghse_: 'session cookie', ghpr_: 'pushed authorization request', ghkb_: 'known browser' },
 };
 
 const prefixLength = 8;

@@ -22,6 +22,7 @@ type Person = { username: string; password: string };
 export const withoutLimits = {
   LIMIT_SIGN_IN_PER_ACCOUNT: '0',
   LIMIT_SIGN_IN_PER_NETWORK: '0',
+  LIMIT_SIGN_IN_FAILURES: '0',
   LIMIT_REGISTRATION_PER_NETWORK: '0',
   LIMIT_REGISTRATIONS_WAITING: '0',
   LIMIT_CLIENT_AUTH_FAILURES: '0',

@@ -36,7 +36,8 @@ export const userRoutes = [
     body: (config) => newUserShape(config.passwordMinLength),
     status: 201,
     answer: 'User',
-    async handle({ administration, passwords }, { body, by }) {
+    async handle({ administration, passwords, passwordPolicy }, { body, by }) {
+      if (body.password !== undefined) await passwordPolicy(body.password, body);
       const user = await administration.createUser(by, {
         username: body.username,
         email: body.email,
@@ -70,7 +71,9 @@ export const userRoutes = [
     params: bySub,
     body: (config) => userChangeShape(config.passwordMinLength),
     answer: 'User',
-    async handle({ administration, passwords }, { params: { sub }, body, by }) {
+    async handle({ store, administration, passwords, passwordPolicy }, { params: { sub }, body, by }) {
+      if (body.password !== undefined)
+        await passwordPolicy(body.password, { ...(await store.users.find(sub)), ...body });
       const { user } = await administration.changeUser(
         by,
         sub,
@@ -95,6 +98,16 @@ export const userRoutes = [
     summary: 'Deletes a user with all that was issued for it',
     params: bySub,
     handle: ({ administration }, { params: { sub }, by }) => administration.deleteUser(by, sub),
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: `${path}/:sub/sign-in-failures`,
+    tag: 'users',
+    summary: 'Forgets the failed sign-ins of a user, who need not wait any more',
+    params: bySub,
+    async handle({ administration }, { params: { sub }, by }) {
+      await administration.forgetFailures(by, sub);
+    },
   }),
   adminRoute({
     method: 'GET',

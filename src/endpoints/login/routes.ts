@@ -2,11 +2,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
-import { PasswordHashingBusy } from '../../crypto/password-hashing.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { type Destination, readDestination } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
-import { clientAddress, networkOf } from '../../http/network.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -32,7 +30,7 @@ interface Pending {
 }
 
 export async function loginEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store, clients, passwords, sessions, pages, audit, limits } = options;
+  const { store, clients, checkPassword, knownBrowsers, sessions, pages, audit } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -74,53 +72,28 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
         status: 400,
       });
     }
-    const wait = await limits.consume('signInPerNetwork', networkOf(clientAddress(request)));
-    if (wait > 0) {
+    const answer = await checkPassword(request, username, password);
+    if (answer.outcome === 'throttled' || answer.outcome === 'busy') {
+      const { outcome: problem, wait } = answer;
       reply.header('retry-after', String(wait));
-      return show(request, reply, transaction, pending, session, { problem: 'throttled', wait, username, status: 429 });
-    }
-    let found: Awaited<ReturnType<typeof checkPassword>>;
-    try {
-      found = await checkPassword(request, username, password);
-    } catch (error) {
-      if (!(error instanceof PasswordHashingBusy)) throw error;
-      reply.header('retry-after', '2');
-      return show(request, reply, transaction, pending, session, { problem: 'busy', username, status: 503 });
+      const status = problem === 'busy' ? 503 : 429;
+      return show(request, reply, transaction, pending, session, { problem, wait, username, status });
     }
     const clientId = pending?.client?.clientId;
-    const { sub, user } = found;
-    if (!user || !(await sessions.signIn(request, reply, { ...user, amr: ['pwd'] }, session))) {
+    if (
+      answer.outcome === 'wrong' ||
+      !(await sessions.signIn(request, reply, { ...answer.user, amr: ['pwd'] }, session))
+    ) {
+      const sub = answer.outcome === 'wrong' ? answer.sub : answer.user.sub;
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub, clientId });
       return show(request, reply, transaction, pending, session, { problem: 'credentials', username, status: 400 });
     }
-    await audit(request, { type: 'user.signed_in', outcome: 'success', actor: user.sub, sub: user.sub, clientId });
+    const { sub } = answer.user;
+    await knownBrowsers.remember(request, reply, sub);
+    await audit(request, { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId });
     const next = destinationOf(request)?.path ?? '/account';
     return pages.redirect(reply, transaction === undefined ? next : `/authorize?transaction=${transaction}`);
   });
-
-  /**
-   * The user whose password this is, and the account that was meant. A wrong name, a wrong password, a disabled account and one that was tried too often
-   * take the same time and get the same answer; the try is counted before the password is looked at.
-   */
-  async function checkPassword(
-    request: FastifyRequest,
-    username: string,
-    password: string,
-  ): Promise<{ sub: string | undefined; user?: { sub: string; passwordHash: string } }> {
-    const user = await store.users.findByLogin(username);
-    const account = user?.sub ?? username.normalize('NFKC').trim().toLowerCase();
-    const wait = await limits.consume('signInPerAccount', account);
-    if (wait > 0) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
-    const stored = user?.status === 'enabled' && wait === 0 ? user.passwordHash : undefined;
-    const right = await passwords.verify(stored, password);
-    if (!right || !user || stored === undefined) return { sub: user?.sub };
-    const { sub } = user;
-    await limits.giveBack('signInPerAccount', account);
-    if (!passwords.needsRehash(stored)) return { sub, user: { sub, passwordHash: stored } };
-    const stronger = await passwords.hash(password);
-    await store.users.rehash(sub, stored, stronger);
-    return { sub, user: { sub, passwordHash: stronger } };
-  }
 
   async function findPending(request: FastifyRequest, transaction: string): Promise<Pending | undefined> {
     const browserHash = sessions.browserHash(request);

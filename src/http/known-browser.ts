@@ -1,0 +1,36 @@
+// The cookie of a browser in which somebody has signed in before. It lets nobody in and shows nothing: it only keeps the failures of strangers
+// from counting against the person in this browser (security R63). It outlives sign-out, and ends with the password.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Store } from '../repositories/index.ts';
+import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
+import { single } from './cookies.ts';
+
+export const knownBrowserCookie = 'GATEHOUSE_KNOWN_BROWSER';
+
+export interface KnownBrowserOptions {
+  store: Store;
+  basePath: string;
+  secure: boolean;
+  /** Since the last sign-in, in seconds. */
+  lifetime: number;
+}
+
+export type KnownBrowsers = ReturnType<typeof createKnownBrowsers>;
+
+export function createKnownBrowsers({ store, basePath, secure, lifetime }: KnownBrowserOptions) {
+  return {
+    /** The digest of the browser's token, if it sent one. */
+    hash(request: FastifyRequest): Buffer | undefined {
+      const token = single(request, knownBrowserCookie);
+      return token === undefined ? undefined : opaqueTokenHash('known_browser', token);
+    },
+    /** Somebody signed in: the browser gets a new token, so that one which was planted or copied is worth nothing any more. */
+    async remember(request: FastifyRequest, reply: FastifyReply, sub: string): Promise<void> {
+      const { token, hash } = newOpaqueToken('known_browser');
+      const previous = this.hash(request);
+      await store.transaction(({ knownBrowsers }) => knownBrowsers.remember(sub, hash, previous, lifetime));
+      const path = basePath || '/';
+      reply.setCookie(knownBrowserCookie, token, { httpOnly: true, sameSite: 'lax', secure, path, maxAge: lifetime });
+    },
+  };
+}

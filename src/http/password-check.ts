@@ -1,0 +1,115 @@
+// The one way to check a password: for every page that takes one, with the limits that hold across all of them and all instances (security R60 to R64).
+import { randomInt } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
+import { isUsableHash, PasswordHashingBusy, type PasswordHashing } from '../crypto/password-hashing.ts';
+import type { Limits } from '../repositories/limits.ts';
+import type { Store } from '../repositories/index.ts';
+import type { User } from '../repositories/users.ts';
+import type { AuditTrail } from './audit.ts';
+import type { KnownBrowsers } from './known-browser.ts';
+import { clientAddress, networkOf } from './network.ts';
+
+export type PasswordAnswer =
+  | { outcome: 'right'; user: { sub: string; passwordHash: string } }
+  /** Unknown, wrong, disabled, or tried too often: whoever asks cannot tell. */
+  | { outcome: 'wrong'; sub: string | undefined }
+  /** Too many from this network, or too many for the service; `wait` in seconds. */
+  | { outcome: 'throttled'; wait: number }
+  | { outcome: 'busy'; wait: number };
+
+export interface PasswordCheckOptions {
+  store: Store;
+  passwords: PasswordHashing;
+  limits: Limits;
+  knownBrowsers: KnownBrowsers;
+  audit: AuditTrail;
+  /** Failures in a row before an account's first pause; 0 for no limit. */
+  freeFailures: number;
+}
+
+/** @throws DatabaseUnavailable: what cannot be counted is not tried (security R64) */
+export type CheckPassword = (request: FastifyRequest, username: string, password: string) => Promise<PasswordAnswer>;
+
+/** Seconds; not the same for all, so that those who were refused at once do not come back at once. */
+const busyWait = () => randomInt(2, 6);
+
+export function createPasswordCheck(options: PasswordCheckOptions): CheckPassword {
+  const { store, passwords, limits, knownBrowsers, audit, freeFailures } = options;
+  // one in each turn of the event loop: a crowd that is refused does not hold up whoever comes beside it (security R102)
+  let refusals: Promise<void> = Promise.resolve();
+
+  return async (request, username, password) => {
+    const known = await findKnown(request, username);
+    // a known browser is a network of its own: what others do beside it does not count
+    const network = known ? `browser of ${known.sub}` : networkOf(clientAddress(request));
+    const wait = limits.blocked('signInPerNetwork', network) || (await limits.consume('signInPerNetwork', network));
+    if (wait > 0) return { outcome: 'throttled', wait };
+    try {
+      return await passwords.admit(
+        async (place): Promise<PasswordAnswer> => {
+          const full = known ? 0 : await countStranger();
+          if (full > 0) return { outcome: 'busy', wait: full };
+          const user = await store.users.findByLogin(username);
+          const account = { sub: user?.sub, name: username.normalize('NFKC').trim().toLowerCase() };
+          const reserved = await reserve(account, known);
+          if (!reserved) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
+          const stored = reserved && user?.status === 'enabled' ? usable(request, user) : undefined;
+          const right = await place.verify(stored, password);
+          if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
+          await forgive(account, known);
+          const { sub } = user;
+          if (!passwords.needsRehash(stored)) return { outcome: 'right', user: { sub, passwordHash: stored } };
+          const stronger = await place.hash(password);
+          await store.users.rehash(sub, stored, stronger);
+          return { outcome: 'right', user: { sub, passwordHash: stronger } };
+        },
+        { first: known !== undefined },
+      );
+    } catch (error) {
+      if (!(error instanceof PasswordHashingBusy)) throw error;
+      await (refusals = refusals.then(() => nextTurn()));
+      return { outcome: 'busy', wait: busyWait() };
+    }
+  };
+
+  interface Known {
+    hash: Buffer;
+    sub: string;
+  }
+
+  /** The account that is meant, if this browser is known for it. */
+  async function findKnown(request: FastifyRequest, username: string): Promise<Known | undefined> {
+    const hash = knownBrowsers.hash(request);
+    const sub = hash && (await store.users.findByLogin(username))?.sub;
+    return hash && sub !== undefined && (await store.knownBrowsers.knows(hash, sub, freeFailures))
+      ? { hash, sub }
+      : undefined;
+  }
+
+  /** Counts a try as one of the failures of all strangers; seconds to wait when it is one too many, else 0. */
+  async function countStranger(): Promise<number> {
+    return limits.blocked('signInFailures', 'all') || limits.consume('signInFailures', 'all');
+  }
+
+  /** Counts the try as a failure, before it is one, in the database alone: parallel tries on all instances see each other. */
+  async function reserve(account: { sub: string | undefined; name: string }, known: Known | undefined) {
+    if (freeFailures === 0) return true;
+    return known
+      ? store.knownBrowsers.reserve(known.hash, known.sub, freeFailures)
+      : store.signInFailures.reserve(account, freeFailures);
+  }
+
+  /** The try was none. What a known browser counted goes as it is remembered anew. */
+  async function forgive(account: { sub: string | undefined; name: string }, known: Known | undefined): Promise<void> {
+    if (known) return store.signInFailures.reopen(account, freeFailures);
+    await limits.giveBack('signInFailures', 'all');
+    await store.signInFailures.forget(account);
+  }
+
+  function usable(request: FastifyRequest, { sub, passwordHash }: User): string | undefined {
+    if (passwordHash === undefined || isUsableHash(passwordHash)) return passwordHash;
+    request.log.warn({ sub }, 'a stored password hash asks for more than is computed: set the password anew');
+    return undefined;
+  }
+}

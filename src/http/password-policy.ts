@@ -1,0 +1,58 @@
+// Which passwords may be chosen: wherever one is set, by route or by command (security R59, NIST SP 800-63B-4 3.1.1.2). Lengths are in oauth/administration.ts.
+import { createHash } from 'node:crypto';
+import { isCommonPassword } from '../crypto/common-passwords.ts';
+import { invalidRequest } from '../oauth/errors.ts';
+import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
+
+/**
+ * Refuses a password that others try, too.
+ * @param person whose it is: what is made of their names is as common as the names
+ * @throws OAuthError invalid_request
+ */
+export type PasswordPolicy = (
+  password: string,
+  person: { username?: string | undefined; email?: string | null | undefined },
+) => Promise<void>;
+
+/** Of forty digits, so many leave. */
+const prefixLength = 5;
+// a range of the largest service has about 2000 lines of 40 bytes, and is padded
+const maxRange = 512 * 1024; // bytes
+
+/** @param check the setting PASSWORD_BREACH_CHECK: off, list, or the address of a range service */
+export function createPasswordPolicy(
+  check: string,
+  fetchDocument: GuardedFetch,
+  log: { warn(line: object, message: string): void },
+): PasswordPolicy {
+  /** How often a password was seen comes back for every one whose digest begins alike. */
+  async function isBreached(password: string): Promise<boolean> {
+    const hash = createHash('sha1').update(password).digest('hex').toUpperCase();
+    const options = { headers: { 'add-padding': 'true' }, maxBytes: maxRange };
+    const range = await fetchDocument(check + hash.slice(0, prefixLength), ['text/plain'], options);
+    return range.split(/\r?\n/).some((line) => {
+      const [suffix, count] = line.split(':');
+      // padding counts 0
+      return suffix?.toUpperCase() === hash.slice(prefixLength) && Number(count) > 0;
+    });
+  }
+
+  return async (password, { username, email }) => {
+    if (check === 'off') return;
+    const [local, domain = ''] = email?.split('@') ?? [];
+    const names = [username, email, local, domain.split('.')[0], 'gatehouse'].filter(
+      (name) => typeof name === 'string',
+    );
+    if (isCommonPassword(password, names))
+      throw invalidRequest('the password is made of common words, names or rows of keys: choose another');
+    if (check === 'list') return;
+    const breached = await isBreached(password).catch((error: unknown) => {
+      if (!(error instanceof FetchRefused)) throw error;
+      // its message begins with the address, which ends in what the password begins with
+      const reason = error.message.slice(check.length + prefixLength);
+      log.warn({ reason }, 'the range service of PASSWORD_BREACH_CHECK did not answer: the list alone decided');
+      return false;
+    });
+    if (breached) throw invalidRequest('the password is known from a data breach: choose another');
+  };
+}

@@ -1,0 +1,57 @@
+// The table known_browsers: in which browsers a person has signed in with the present password (security R63).
+import { type Sql, statement } from '../database/database.ts';
+import { pauses } from './sign-in-failures.ts';
+
+/** A person's longest unused ones are forgotten. */
+const mostBrowsers = 10;
+
+// one that failed too often is a stranger again: a stolen cookie is good for that many tries
+const knows = statement(
+  'known_browsers.knows',
+  `SELECT 1 AS known FROM known_browsers WHERE token_hash = $1 AND sub = $2 AND expires_at > now() AND failures < $3`,
+);
+const reserve = statement(
+  'known_browsers.reserve',
+  `UPDATE known_browsers SET failures = failures + 1, held_until = sign_in_held_until(failures + 1, $3)
+    WHERE token_hash = $1 AND sub = $2 AND expires_at > now() AND held_until <= now() AND failures < $3 + ${pauses}
+   RETURNING 1 AS reserved`,
+);
+const rename = statement(
+  'known_browsers.rename',
+  'UPDATE known_browsers SET token_hash = $2 WHERE token_hash = $1 AND sub <> $3',
+);
+const forget = statement('known_browsers.forget', 'DELETE FROM known_browsers WHERE token_hash = $1 AND sub = $2');
+const insert = statement(
+  'known_browsers.insert',
+  `INSERT INTO known_browsers (token_hash, sub, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))`,
+);
+const prune = statement(
+  'known_browsers.prune',
+  `DELETE FROM known_browsers WHERE sub = $1 AND token_hash IN (
+     SELECT token_hash FROM known_browsers WHERE sub = $1 ORDER BY used_at DESC, token_hash OFFSET ${mostBrowsers})`,
+);
+
+export function knownBrowsersRepository(sql: Sql) {
+  return {
+    /** @param free failures in a row before the first pause */
+    async knows(tokenHash: Buffer, sub: string, free: number): Promise<boolean> {
+      return (await sql.query(knows, [tokenHash, sub, free + pauses])).length > 0;
+    },
+    /** Counts a try of this browser as a failure before it is one; false when it has to wait. */
+    async reserve(tokenHash: Buffer, sub: string, free: number): Promise<boolean> {
+      return (await sql.query(reserve, [tokenHash, sub, free])).length > 0;
+    },
+    /**
+     * In a transaction: a person has signed in in a browser, which is called by another token from now on, for everybody who is known in it.
+     * @param lifetime in seconds
+     */
+    async remember(sub: string, tokenHash: Buffer, previousHash: Buffer | undefined, lifetime: number): Promise<void> {
+      if (previousHash) {
+        await sql.query(forget, [previousHash, sub]);
+        await sql.query(rename, [previousHash, tokenHash, sub]);
+      }
+      await sql.query(insert, [tokenHash, sub, lifetime]);
+      await sql.query(prune, [sub]);
+    },
+  };
+}

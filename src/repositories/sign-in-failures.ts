@@ -1,0 +1,64 @@
+// The table sign_in_failures: sign-ins of an account that failed in a row, counted before the password is looked at.
+import { digest } from '../crypto/secrets.ts';
+import { type Sql, statement } from '../database/database.ts';
+
+/** After so many failures in a row an account takes no more tries from strange browsers (NIST SP 800-63B-4 3.2.2, security R63). */
+export const mostFailures = 100;
+/** So many pauses lead from the first one, a minute, to the longest, a quarter of an hour. */
+export const pauses = 5;
+
+// the row's lock makes parallel tries come one after another, on all instances
+const reserve = statement(
+  'sign_in_failures.reserve',
+  `INSERT INTO sign_in_failures AS f (account, sub, failures, held_until, expires_at)
+   VALUES ($1, $2, 1, sign_in_held_until(1, $3), CASE WHEN $2::text IS NULL THEN now() + interval '1 hour' ELSE 'infinity' END)
+   ON CONFLICT (account) DO UPDATE SET
+     failures = f.failures + 1, held_until = sign_in_held_until(f.failures + 1, $3), expires_at = EXCLUDED.expires_at
+     WHERE f.held_until <= now() AND f.failures < ${mostFailures}
+   RETURNING 1 AS reserved`,
+);
+const forget = statement('sign_in_failures.forget', 'DELETE FROM sign_in_failures WHERE account = $1');
+const reopen = statement(
+  'sign_in_failures.reopen',
+  'UPDATE sign_in_failures SET failures = $2 WHERE account = $1 AND failures > $2',
+);
+const forgetUser = statement(
+  'sign_in_failures.forget_user',
+  `WITH failures AS (DELETE FROM sign_in_failures WHERE sub = $1 RETURNING failures),
+        browsers AS (UPDATE known_browsers SET failures = 0, held_until = '-infinity' WHERE sub = $1 AND failures > 0 RETURNING 1)
+   SELECT (SELECT count(*)::int FROM failures) + (SELECT count(*)::int FROM browsers) AS n`,
+);
+
+/** Whose failures are counted: an account however it was typed, or a name that nobody has. */
+export interface Account {
+  sub: string | undefined;
+  name: string;
+}
+
+const keyOf = ({ sub, name }: Account) =>
+  sub === undefined ? digest('sign-in name', name) : digest('sign-in account', sub);
+
+export function signInFailuresRepository(sql: Sql) {
+  return {
+    /**
+     * Counts a try as a failure before it is one; false when the account has to wait, and then nothing is counted.
+     * @param free failures in a row before the first pause
+     */
+    async reserve(account: Account, free: number): Promise<boolean> {
+      return (await sql.query(reserve, [keyOf(account), account.sub, free])).length > 0;
+    },
+    /** The person has signed in. */
+    async forget(account: Account): Promise<void> {
+      await sql.query(forget, [keyOf(account)]);
+    },
+    /** The person has signed in, in a known browser: strangers go on waiting, but the account is not closed to them for good. */
+    async reopen(account: Account, free: number): Promise<void> {
+      await sql.query(reopen, [keyOf(account), free + pauses - 1]);
+    },
+    /** Forgets all failures of a user, in known browsers too; false when there were none. */
+    async forgetUser(sub: string): Promise<boolean> {
+      const [row] = await sql.query<{ n: number }>(forgetUser, [sub]);
+      return row!.n > 0;
+    },
+  };
+}

@@ -1,0 +1,94 @@
+// Keeping somebody out by guessing: the person still gets in where they have been before, and the attacker does not.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
+import { attack } from './attack.ts';
+import { guesser, looks } from './guesses.ts';
+
+const limit = 5;
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({
+    instances: 2,
+    environment: {
+      LIMIT_SIGN_IN_PER_ACCOUNT: String(limit),
+      LIMIT_SIGN_IN_PER_NETWORK: '12',
+      TRUST_PROXY: '127.0.0.0/8,::1',
+    },
+  });
+});
+afterAll(() => service?.stop());
+
+test('of 50 parallel guesses on two instances no more than the limit reach the password, and then the person gets in at home (security R62, F4)', async () => {
+  const user = await service.createUser();
+  const home = new UserAgent(service);
+  await home.signIn(user);
+  const guess = await guesser(service, user.username);
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, n) => guess('a wrong password', { network: 300 + n, instance: n % 2 })),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 400));
+  expect(await looks(service, user.sub)).toEqual({ looked: limit, refused: 50 - limit });
+  expect((await guess(user.password, { network: 400 })).status).toBe(400);
+  expect((await guess(user.password, { agent: home, network: 401 })).status).toBe(303);
+});
+
+test('a stolen cookie of a known browser signs nobody in, helps with no other account, and is good for few guesses (security R63)', async () => {
+  const [alice, bob] = [await service.createUser(), await service.createUser()];
+  const home = new UserAgent(service);
+  await home.signIn(alice);
+  const name = 'GATEHOUSE_KNOWN_BROWSER';
+  const thief = () => Object.assign(new UserAgent(service), { cookies: new Map([[name, home.cookies.get(name)!]]) });
+  expect((await thief().get('/account')).location).toContain('/login');
+  const [guess, other] = [await guesser(service, alice.username), await guesser(service, bob.username)];
+  for (let times = 0; times < limit; times++) await other('a wrong password', { network: 500 });
+  expect((await other(bob.password, { agent: thief(), network: 501 })).status).toBe(400);
+  for (let times = 0; times < limit; times++) await guess('a wrong password', { agent: thief(), network: 502 });
+  expect((await guess(alice.password, { agent: thief(), network: 502 })).status).toBe(400);
+  expect(await looks(service, alice.sub)).toEqual({ looked: limit, refused: 1 });
+  // strangers are not held up by it, and neither is the cookie for good: its pauses grow until it is worth nothing
+  for (let pause = 0; pause < 5; pause++) {
+    await service.database.sql('UPDATE known_browsers SET held_until = now() WHERE sub = $1', [alice.sub]);
+    await guess('a wrong password', { agent: thief(), network: 503 });
+  }
+  expect(await looks(service, alice.sub)).toEqual({ looked: limit + 5, refused: 1 });
+  for (let times = 0; times < limit; times++) await guess('a wrong password', { agent: thief(), network: 504 });
+  await service.database.sql('UPDATE known_browsers SET held_until = now() WHERE sub = $1', [alice.sub]);
+  expect((await guess(alice.password, { agent: thief(), network: 505 })).status).toBe(400);
+});
+
+attack(
+  {
+    id: 'A78',
+    name: 'Lock-out as a weapon',
+    request:
+      'An attacker exhausts the limits of alice, of her network and of the whole service from many networks; alice signs in, in a browser where she has done so before.',
+    answer: 'Alice gets in from her known browser; the attacker stays throttled, also with the right password',
+    source: 'GHSA-cq42-vhv7-xr7p (CVE-2024-1722), NIST SP 800-63B-4 3.2.2',
+    requirements: ['R63'],
+  },
+  async () => {
+    const alice = await service.createUser();
+    const [home, work] = [new UserAgent(service), new UserAgent(service)];
+    for (const browser of [home, work]) await browser.signIn(alice);
+    await home.submit(await home.get('/logout'), { decision: 'sign-out' });
+    expect((await home.get('/account')).location).toContain('/login');
+    const guess = await guesser(service, alice.username);
+    const own = 1;
+    for (let times = 0; times < limit; times++) {
+      const instance = times % 2;
+      expect((await guess('a wrong password', { network: 100 + times, instance })).status).toBe(400);
+    }
+    expect((await guess(alice.password, { network: 200 })).status).toBe(400);
+    // the network that she shares with the attacker, then all that strangers may try in a minute
+    const crowd = await guesser(service, 'nobody at all');
+    const tries = await Promise.all(Array.from({ length: 13 }, () => crowd('x', { network: own })));
+    expect(tries.filter(({ status }) => status === 429)).toHaveLength(1);
+    expect((await guess(alice.password, { agent: home, network: own, instance: 1 })).status).toBe(303);
+    expect((await home.get('/account')).status).toBe(200);
+    expect((await guess(alice.password, { network: 201 })).status).toBe(400);
+    await service.database.sql(`UPDATE rate_limits SET points = 1000 WHERE key LIKE 'signInFailures%'`);
+    expect((await crowd('x', { network: 202 })).status).toBe(503);
+    expect((await guess(alice.password, { agent: work, network: own })).status).toBe(303);
+  },
+);

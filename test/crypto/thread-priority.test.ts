@@ -1,0 +1,19 @@
+// The threads that hash passwords give way to the one that serves: in a process of their own, so that this one stays as it is.
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+
+// the name of a thread of the pool is known from libuv 1.49 on
+const named = process.platform === 'linux' && !/^(20|22)\./.test(process.versions.node);
+
+test.runIf(named)('the threads of the pool give way, the thread that serves does not (security R102)', () => {
+  const program = `
+    import { readFile } from 'node:fs/promises';
+    import { getPriority } from 'node:os';
+    import { letPoolThreadsGiveWay } from './src/crypto/thread-priority.ts';
+    await readFile('/proc/self/stat');
+    const before = getPriority();
+    const count = letPoolThreadsGiveWay();
+    console.log(JSON.stringify({ count, served: getPriority() - before }));`;
+  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+  expect(JSON.parse(printed)).toEqual({ count: 4, served: 0 });
+});

@@ -1,0 +1,40 @@
+// A flood of sign-ins: what is past the queue is put off with its form, and nobody else notices.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { guesser } from '../attacks/guesses.ts';
+import { obtainTokens, refresh, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({
+    environment: { ...withoutLimits, PASSWORD_HASH_CONCURRENCY: '1', PASSWORD_HASH_QUEUE: '4' },
+  });
+});
+afterAll(() => service?.stop());
+
+test('of 400 parallel sign-ins those past the queue get 503 and Retry-After, while keys, tokens and a known browser are served (security R102, F13)', async () => {
+  const user = await service.createUser();
+  const client = await service.createClient();
+  const home = new UserAgent(service);
+  const tokens = await obtainTokens(service, client, user);
+  await home.signIn(user);
+  const [guess, own] = [await guesser(service, 'nobody "at" all'), await guesser(service, user.username)];
+  const flood = Promise.all(Array.from({ length: 400 }, () => guess('a wrong password')));
+  const others = Promise.all([
+    own(user.password, { agent: home }),
+    fetch(`${service.issuer}/jwks`),
+    refresh(service.issuer, client, tokens.refresh_token),
+  ]);
+  const answers = await flood;
+  expect((await others).map(({ status }) => status)).toEqual([303, 200, 200]);
+  const refused = answers.filter(({ status }) => status === 503);
+  expect(answers.filter(({ status }) => status === 400)).toHaveLength(400 - refused.length);
+  expect(refused.length).toBeGreaterThan(300);
+  for (const { headers, body } of refused) {
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(body).not.toContain('a wrong password');
+  }
+  expect(refused[0]!.body).toContain('Many people are signing in right now');
+  expect(refused[0]!.body).toContain('value="nobody &quot;at&quot; all"');
+});

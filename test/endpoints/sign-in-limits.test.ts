@@ -1,0 +1,226 @@
+// The limits of sign-in from the inside of one account: pauses, their end, the way out, known browsers, and what everybody is told.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { guesser, looks } from '../attacks/guesses.ts';
+import { runCommand } from '../helpers/command-line.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
+
+const limit = 3;
+const name = 'GATEHOUSE_KNOWN_BROWSER';
+let service: TestService;
+let token: string;
+beforeAll(async () => {
+  service = await startTestService({
+    instances: 2,
+    environment: { ...withoutLimits, LIMIT_SIGN_IN_PER_ACCOUNT: String(limit) },
+  });
+  token = await adminToken(service);
+});
+afterAll(() => service?.stop());
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+const sql = <Row extends object>(text: string, values: unknown[] = []) => service.database.sql<Row>(text, values);
+const endPause = (user: User) => sql('UPDATE sign_in_failures SET held_until = now() WHERE sub = $1', [user.sub]);
+const failuresOf = async (user: User) =>
+  (
+    await sql<{ failures: number; pause: number }>(
+      `SELECT failures, round(extract(epoch FROM greatest(held_until, now()) - now()) / 60)::int AS pause
+         FROM sign_in_failures WHERE sub = $1`,
+      [user.sub],
+    )
+  )[0];
+const browsersOf = async (user: User) =>
+  (await sql<{ n: number }>('SELECT count(*)::int AS n FROM known_browsers WHERE sub = $1', [user.sub]))[0]!.n;
+const signedIn = async (user: User) => {
+  const agent = new UserAgent(service);
+  expect((await agent.signIn(user)).url).toMatch(/\/account$/);
+  return agent;
+};
+
+test('the pauses grow from one minute to fifteen and not beyond, each takes one more try, and a sign-in ends them (security R63)', async () => {
+  const user = await service.createUser();
+  const guess = await guesser(service, user.username);
+  const pauses = [];
+  for (let failures = 1; failures <= limit + 5; failures++) {
+    expect((await guess('a wrong password', { instance: failures % 2 })).status).toBe(400);
+    pauses.push((await failuresOf(user))!.pause);
+    await endPause(user);
+  }
+  expect(pauses).toEqual([0, 0, 1, 2, 4, 8, 15, 15]);
+  expect((await guess(user.password)).status).toBe(303);
+  expect(await failuresOf(user)).toBeUndefined();
+});
+
+test('after 100 failures in a row strangers are refused until a known browser or an administrator opens the account (security R63)', async () => {
+  const user = await service.createUser();
+  const home = await signedIn(user);
+  const guess = await guesser(service, user.username);
+  const exhaust = async () => {
+    await guess('a wrong password');
+    await sql(`UPDATE sign_in_failures SET failures = 99, held_until = now() WHERE sub = $1`, [user.sub]);
+    await guess('a wrong password');
+    await endPause(user);
+    const { looked } = await looks(service, user.sub);
+    expect((await guess(user.password)).status).toBe(400);
+    expect((await looks(service, user.sub)).looked).toBe(looked);
+    expect((await failuresOf(user))?.failures).toBe(100);
+  };
+  await exhaust();
+  await sql('UPDATE sessions SET idle_expires_at = now() WHERE sub = $1', [user.sub]);
+  expect((await home.signIn(user)).url).toMatch(/\/account$/);
+  // open again, with the longest pause after each failure
+  await guess('a wrong password');
+  expect(await failuresOf(user)).toEqual({ failures: limit + 5, pause: 15 });
+  const path = `${service.issuer}/admin/api/users/${user.sub}/sign-in-failures`;
+  await exhaust();
+  expect((await call(path, { method: 'DELETE', token })).status).toBe(204);
+  expect((await guess(user.password)).status).toBe(303);
+  await exhaust();
+  const done = await runCommand(service, ['user', 'forget-failures', user.username]);
+  expect(done.stdout).toBe(`The failed sign-ins of ${user.username} are forgotten.\n`);
+  expect((await guess(user.password)).status).toBe(303);
+  // nothing was to be done any more, so nothing is recorded
+  expect((await call(path, { method: 'DELETE', token })).status).toBe(204);
+  expect((await call(path.replace(user.sub, 'nobody'), { method: 'DELETE', token })).status).toBe(404);
+  const events = await sql<{ actor: string }>(
+    `SELECT actor FROM audit_events WHERE type = 'user.failures_forgotten' AND sub = $1 ORDER BY id`,
+    [user.sub],
+  );
+  expect(events.map(({ actor }) => actor)).toEqual([expect.any(String), 'command line']);
+});
+
+test('unknown, wrong, disabled, without a password and too often: one status, one body, the same headers, no cookie (security R60)', async () => {
+  const [user, held, disabled, without] = await Promise.all(Array.from({ length: 4 }, () => service.createUser()));
+  await sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [disabled!.sub]);
+  await sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [without!.sub]);
+  const guessHeld = await guesser(service, held!.username);
+  for (let times = 0; times < limit; times++) await guessHeld('a wrong password');
+  const agent = new UserAgent(service);
+  const form = hiddenFields((await agent.get('/login')).body);
+  const seen = [];
+  for (const [username, password] of [
+    ['nobody', 'a wrong password'],
+    [user!.username, 'a wrong password'],
+    [held!.username, 'a wrong password'],
+    [held!.username, held!.password],
+    [disabled!.username, disabled!.password],
+    [without!.username, ''.padEnd(12, 'x')],
+  ] as const) {
+    const answer: Page = await agent.post('/login', { ...form, username, password });
+    const headers = [...answer.headers].filter(([header]) => !['date', 'content-length'].includes(header));
+    seen.push({ status: answer.status, headers, body: answer.body.replace(`value="${username}"`, '') });
+  }
+  expect(seen[0]).toMatchObject({ status: 400, body: expect.stringContaining('do not go together') });
+  expect(seen[0]!.headers.map(([header]) => header)).not.toContain('set-cookie');
+  for (const answer of seen) expect(answer).toEqual(seen[0]);
+  expect(await looks(service, held!.sub)).toEqual({ looked: limit, refused: 2 });
+});
+
+test('re-authentication is the same door: its failures hold up the account, and those of elsewhere hold it up (security R64, A79)', async () => {
+  const user = await service.createUser();
+  const agent = await signedIn(user);
+  agent.cookies.delete(name);
+  const wrong = { ...user, password: 'a wrong password' };
+  for (let times = 0; times < limit; times++) expect((await agent.signIn(wrong)).status).toBe(400);
+  expect((await (await guesser(service, user.username))(user.password)).status).toBe(400);
+  expect((await agent.signIn(user)).status).toBe(400);
+  expect((await agent.get('/account')).status).toBe(200);
+});
+
+test('what cannot be counted is not tried: while the counters fail nobody signs in, and the answer is 503 (security R64)', async () => {
+  const user = await service.createUser();
+  const home = await signedIn(user);
+  await sql(`CREATE FUNCTION out_of_order() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = '53300'; END $$`);
+  for (const table of ['sign_in_failures', 'known_browsers'])
+    await sql(`CREATE TRIGGER out_of_order BEFORE INSERT OR UPDATE ON ${table} EXECUTE FUNCTION out_of_order()`);
+  try {
+    const guess = await guesser(service, user.username);
+    for (const agent of [undefined, home]) {
+      const answer = await guess(user.password, agent && { agent });
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)]);
+      expect(answer.headers.getSetCookie().join()).not.toContain('JSESSIONOPENID');
+    }
+  } finally {
+    await sql('DROP FUNCTION out_of_order CASCADE');
+  }
+  await signedIn(user);
+});
+
+test('the cookie of a known browser is a secret of its own: HttpOnly, SameSite=Lax, of the base path, stored as a digest, new at each sign-in (security R26, R50, R63)', async () => {
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  const form = hiddenFields((await agent.get('/login')).body);
+  const answer = await agent.post('/login', { ...form, username: user.username, password: user.password });
+  const line = answer.headers.getSetCookie().find((one) => one.startsWith(`${name}=`))!;
+  expect(line).toMatch(/=ghkb_[\w-]{49}; Max-Age=7776000; Path=\/; HttpOnly; SameSite=Lax$/);
+  const first = agent.cookies.get(name)!;
+  expect(first).not.toBe(agent.cookies.get('JSESSIONOPENID'));
+  const stored = async () =>
+    JSON.stringify(
+      await sql('SELECT encode(token_hash, $2) AS hash, k::text AS row FROM known_browsers k WHERE sub = $1', [
+        user.sub,
+        'base64',
+      ]),
+    );
+  const before = await stored();
+  expect(before).not.toContain(first);
+  await agent.signIn(user);
+  expect(agent.cookies.get(name)).not.toBe(first);
+  expect(await stored()).not.toBe(before);
+  expect(await browsersOf(user)).toBe(1);
+});
+
+test('people who share a browser are both known in it, it is forgotten when it expires, and a person has ten at most (security R63, R105)', async () => {
+  const [user, other] = [await service.createUser(), await service.createUser()];
+  const agent = await signedIn(user);
+  await agent.signIn(other);
+  const [guess] = [await guesser(service, user.username)];
+  for (let times = 0; times < limit; times++) await guess('a wrong password');
+  expect((await guess(user.password)).status).toBe(400);
+  expect((await guess(user.password, { agent })).status).toBe(303);
+  expect((await guess(user.password, { agent })).status).toBe(303);
+  await sql('UPDATE known_browsers SET expires_at = now() WHERE sub = $1', [user.sub]);
+  expect((await guess(user.password, { agent })).status).toBe(400);
+  await sql(
+    `INSERT INTO known_browsers (token_hash, sub, used_at, expires_at)
+     SELECT sha256(n::text::bytea), $1, now() - n * interval '1 day', now() + interval '1 day' FROM generate_series(1, 20) n`,
+    [other.sub],
+  );
+  await signedIn(other);
+  expect(await browsersOf(other)).toBe(10);
+});
+
+test('a new password forgets every known browser and all failures, by route as by SQL; a stronger hash of the same one does not (security R63)', async () => {
+  const argon2 = (await import('argon2')).default;
+  const user = await service.createUser();
+  await signedIn(user);
+  const guess = await guesser(service, user.username);
+  await guess('a wrong password');
+  const weak = await argon2.hash(user.password, { memoryCost: 8192, timeCost: 2, parallelism: 1 });
+  const body = { password: 'another horse battery staple' };
+  await call(`${service.issuer}/admin/api/users/${user.sub}`, { method: 'PATCH', token, body });
+  expect([await browsersOf(user), await failuresOf(user)]).toEqual([0, undefined]);
+  await sql('UPDATE users SET password_hash = $2 WHERE sub = $1', [user.sub, weak]);
+  await service.store.knownBrowsers.remember(user.sub, Buffer.alloc(32), undefined, 60);
+  const agent = await signedIn(user);
+  const [row] = await sql<{ password_hash: string }>('SELECT password_hash FROM users WHERE sub = $1', [user.sub]);
+  expect(row!.password_hash).not.toBe(weak);
+  expect(await browsersOf(user)).toBe(2);
+  await guess('a wrong password', { agent });
+  await guess('a wrong password');
+  await sql('UPDATE users SET password_hash = $2 WHERE sub = $1', [user.sub, weak]);
+  expect([await browsersOf(user), await failuresOf(user)]).toEqual([0, undefined]);
+});
+
+test('without a trusted proxy nobody says where they come from (security R65)', async () => {
+  const user = await service.createUser();
+  const guess = await guesser(service, user.username);
+  await guess('a wrong password', { network: 1 });
+  const [row] = await sql<{ address: string }>('SELECT address FROM audit_events WHERE sub = $1 AND type = $2', [
+    user.sub,
+    'user.sign_in_failed',
+  ]);
+  expect(row!.address).toMatch(/^(127\.0\.0\.1|::1|::ffff:127\.0\.0\.1)$/);
+});
