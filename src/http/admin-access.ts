@@ -4,7 +4,7 @@ import { insufficientAuthentication, insufficientScope, invalidToken } from '../
 import { type AdministratorScope, splitScope } from '../oauth/scope.ts';
 import type { Repositories } from '../repositories/index.ts';
 import { opaqueTokenHash } from '../tokens/opaque-token.ts';
-import { freshness } from './administrator-session.ts';
+import { freshness } from './fresh-sign-in.ts';
 import { bearerToken } from './bearer-token.ts';
 
 /**

@@ -19,10 +19,16 @@ const systems: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** A browser in short words; of other programs the name that they begin with; undefined where the header says nothing. */
-export function browserName(userAgent: string | undefined): string | undefined {
+/** The browser and the system that a header names, each if it does; of other programs the name that they begin with. */
+export function browserAndSystem(userAgent: string | undefined): { browser?: string; system?: string } {
   const find = (names: [RegExp, string][]) => names.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1];
   const browser = find(browsers) ?? /^(?!Mozilla\/)[A-Za-z][\w.-]{0,29}/.exec(userAgent ?? '')?.[0];
   const system = find(systems);
+  return { ...(browser !== undefined && { browser }), ...(system !== undefined && { system }) };
+}
+
+/** The same in short words; undefined where the header says nothing. */
+export function browserName(userAgent: string | undefined): string | undefined {
+  const { browser, system } = browserAndSystem(userAgent);
   return browser !== undefined && system !== undefined ? `${browser} on ${system}` : (browser ?? system);
 }

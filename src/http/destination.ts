@@ -2,7 +2,7 @@
 
 export interface Destination {
   /** Which page: a key of the catalogue under `login.lead.`. */
-  name: 'registration';
+  name: 'registration' | 'data';
   /** The whole of it, for the parameter `destination` of the sign-in page. */
   value: string;
   /** Path and query of the page. */
@@ -11,9 +11,13 @@ export interface Destination {
 
 /** The page that a value of the parameter names, with what it needs to show; undefined for anything else. */
 export function readDestination(value: string | undefined): Destination | undefined {
+  if (value === 'data') return ownData;
   const match = /^registration(?:\.([A-Z]{4}-[A-Z]{4}))?$/.exec(value ?? '');
   return match ? registrationPage(match[1]) : undefined;
 }
+
+/** Where the download of one's data is: it wants a recent sign-in. */
+export const ownData: Destination = { name: 'data', value: 'data', path: '/account#data' };
 
 /** The page on which an administrator decides about a registration. @param code its verification code, if known */
 export function registrationPage(code: string | undefined): Destination {

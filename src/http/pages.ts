@@ -214,6 +214,14 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
     );
   const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
   const times = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' });
+  const moments = new Intl.DateTimeFormat(locale, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  });
+  const bytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'byte', unitDisplay: 'long' });
+  const kilobytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 1 });
+  const lists = new Intl.ListFormat(locale, { type: 'conjunction' });
   const minutes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' });
   return {
     locale,
@@ -229,6 +237,18 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
     initial: (name: string): string => initial(name, locale),
     date: (value: Date): string => dates.format(value),
     time: (value: Date): string => times.format(value),
+    /** A day and a time to the minute, which the text around it has to call UTC. */
+    moment: (value: Date): string => moments.format(value),
+    /** "12.5 kB". @param count in bytes */
+    size: (count: number): string => (count < 1000 ? bytes.format(count) : kilobytes.format(count / 1000)),
+    /** "Harbour, Lighthouse, and Pier": each keeps its own writing direction. */
+    names: (values: string[]): Html =>
+      new Html(
+        lists
+          .formatToParts(values)
+          .map(({ type, value }) => (type === 'element' ? `<bdi>${escape(cleanName(value))}</bdi>` : escape(value)))
+          .join(''),
+      ),
     /** "2 minutes", rounded up. @param seconds until then */
     minutes: (seconds: number): string => minutes.format(Math.max(1, Math.ceil(seconds / 60))),
   };

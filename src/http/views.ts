@@ -19,6 +19,14 @@ export interface ClientView {
   selfRegistered: boolean;
 }
 
+/** A claim as a person reads it: its text, and its day if it is one. Untrusted text. */
+export interface ClaimText {
+  claim: string;
+  /** Empty where there is no value. */
+  value: string;
+  day?: Date;
+}
+
 export interface AccountView {
   username: string;
   /** The display name, when one is known. */
@@ -83,7 +91,7 @@ export interface Pages {
     /** Set when a person is signed in already and is asked again (prompt=login, max_age). */
     reauthentication?: AccountView;
     /** Without a client: the page that the person goes on to, if it is not the account page. */
-    destination?: 'registration';
+    destination?: 'registration' | 'data';
     /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
     forgottenPasswordUri?: string;
     /** A short reference for the operator's log. */
@@ -96,9 +104,9 @@ export interface Pages {
     /** Where to switch the account: a path that signs in as somebody else and returns here. */
     switchAccountUri: string;
     /** What is asked for, one entry a scope, with the values that would be released (name of the claim, its text, and its day if it is one). */
-    scopes: { scope: string; claims: { claim: string; value: string; day?: Date }[] }[];
+    scopes: { scope: string; claims: ClaimText[] }[];
     /** Single claims beside those of the scopes, each with its text, which is empty where there is no value yet. */
-    claims?: { claim: string; value: string; day?: Date }[];
+    claims?: ClaimText[];
     problem?: 'expired' | 'tampered';
   };
   /** "Continue to CLIENT as USER", one protected button (the /authenticate short form). */
@@ -146,12 +154,38 @@ export interface Pages {
   'form-post': { action: string; parameters: [string, string][]; client?: ClientView };
   account: {
     account: AccountView;
-    email?: string;
-    /** Applications with a remembered grant. */
-    grants: { clientId: string; name: string; scopes: string[]; claims?: string[]; since: Date }[];
+    /** What is stored about the person, and the names of the applications with a grant that covers it. */
+    profile: (ClaimText & { seenBy: string[] })[];
+    /** Applications with a remembered grant, and what they keep about the person. */
+    grants: {
+      clientId: string;
+      name: string;
+      scopes: string[];
+      claims?: string[];
+      since: Date;
+      /** Each value as JSON, or for a long one its size in bytes. */
+      settings: { key: string; value?: string; size: number }[];
+    }[];
+    /** Where one is signed in, this browser first. */
+    sessions: {
+      sid: string;
+      browser?: string;
+      system?: string;
+      signedInAt: Date;
+      usedAt: Date;
+      /** Names of those that take part. */
+      applications: string[];
+      current: boolean;
+    }[];
     logoutUri: string;
     /** Posts `withdraw` with the client_id of the grant to end. */
     form: FormView;
+    /** Posts `end` with the sid of the session to end. */
+    sessionForm: FormView;
+    /** Ends all sessions but this one. Absent: there is no other. */
+    otherSessionsForm?: FormView;
+    /** Answers with a file; after a sign-in, if the last one is not recent. */
+    dataForm: FormView;
     problem?: 'expired' | 'tampered';
     /** What the person has just done here. */
     done?: 'withdrawn';
@@ -287,10 +321,27 @@ export const examples: { [N in PageName]: [least: Pages[N], most: Pages[N]] } = 
     },
   ],
   account: [
-    { account: { username: '' }, grants: [], logoutUri: '/logout', form: form('/account') },
+    {
+      account: { username: '' },
+      profile: [],
+      grants: [],
+      sessions: [],
+      logoutUri: '/logout',
+      form: form('/account'),
+      sessionForm: form('/account/sessions'),
+      dataForm: form('/account/data'),
+    },
     {
       account,
-      email: 'ada@example.org',
+      profile: [
+        { claim: 'name', value: 'Ada Lovelace', seenBy: ['Harbour', 'Lighthouse'] },
+        { claim: 'email', value: 'ada@example.org', seenBy: ['Harbour'] },
+        { claim: 'email_verified', value: 'true', seenBy: ['Harbour'] },
+        { claim: 'address', value: '12 St James’s Square\nLondon SW1Y 4JH', seenBy: [] },
+        { claim: 'phone_number', value: '+44 20 7946 0958', seenBy: ['Harbour'] },
+        { claim: 'phone_number_verified', value: 'false', seenBy: [] },
+        { claim: 'updated_at', value: '2026-03-14', day: new Date('2026-03-14T09:26:53Z'), seenBy: ['Harbour'] },
+      ],
       grants: [
         {
           clientId: 'harbour',
@@ -298,10 +349,50 @@ export const examples: { [N in PageName]: [least: Pages[N], most: Pages[N]] } = 
           scopes: ['openid', 'profile', 'email'],
           claims: ['phone_number'],
           since: new Date('2026-03-14T09:26:53Z'),
+          settings: [
+            { key: 'theme', value: '"dark"', size: 6 },
+            { key: 'layout', size: 20_480 },
+          ],
+        },
+        {
+          clientId: 'lighthouse',
+          name: 'Lighthouse',
+          scopes: ['openid', 'offline_access'],
+          since: new Date('2026-02-01T18:00:00Z'),
+          settings: [],
+        },
+      ],
+      sessions: [
+        {
+          sid: 'session-1',
+          browser: 'Firefox',
+          system: 'Linux',
+          signedInAt: new Date('2026-03-14T09:26:53Z'),
+          usedAt: new Date('2026-03-14T10:01:00Z'),
+          applications: ['Harbour', 'Lighthouse'],
+          current: true,
+        },
+        {
+          sid: 'session-2',
+          system: 'iPhone',
+          signedInAt: new Date('2026-03-02T07:30:00Z'),
+          usedAt: new Date('2026-03-13T21:45:00Z'),
+          applications: [],
+          current: false,
+        },
+        {
+          sid: 'session-3',
+          signedInAt: new Date('2026-02-27T12:00:00Z'),
+          usedAt: new Date('2026-03-01T08:15:00Z'),
+          applications: ['Harbour'],
+          current: false,
         },
       ],
       logoutUri: '/logout',
       form: form('/account'),
+      sessionForm: form('/account/sessions'),
+      otherSessionsForm: form('/account/other-sessions'),
+      dataForm: form('/account/data'),
       done: 'withdrawn',
     },
   ],

@@ -174,16 +174,21 @@ export function createAdministration(store: Store) {
         if (!(await clients.delete(clientId))) throw notFound('there is no such client');
         return [undefined, { type: 'client.deleted', clientId }];
       }),
-    endSession: (by: Actor, sid: string): Promise<void> =>
+    /** @param owner ends the session only if it is this user's @throws OAuthError not_found */
+    endSession: (by: Actor, sid: string, owner?: string): Promise<void> =>
       act<undefined>(by, async ({ sessions }) => {
-        const sub = found(await sessions.endBySid(sid), 'session');
+        const sub = found(await sessions.endBySid(sid, owner), 'session');
         return [undefined, { type: 'session.ended', sub, detail: { session: sid } }];
       }),
-    /** Ends all sessions of a user, and what outlived earlier ones; returns how many sessions. @throws OAuthError not_found */
-    endSessions: (by: Actor, sub: string): Promise<number> =>
+    /**
+     * Ends all sessions of a user, and what outlived earlier ones; returns how many sessions.
+     * @param keepSession the id of one that lives on
+     * @throws OAuthError not_found
+     */
+    endSessions: (by: Actor, sub: string, keepSession?: string): Promise<number> =>
       act<number>(by, async ({ users }) => {
         found(await users.lock(sub), 'user');
-        const { sessions, clientSessions } = await users.endSessions(sub);
+        const { sessions, clientSessions } = await users.endSessions(sub, keepSession);
         const event = { type: 'session.ended', sub, detail: { sessions } } as const;
         return [sessions, sessions + clientSessions > 0 ? event : undefined];
       }),

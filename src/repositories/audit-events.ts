@@ -13,6 +13,7 @@ export const auditEventTypes = [
   'user.disabled',
   'user.deleted',
   'user.password_changed',
+  'user.data_downloaded',
   'consent.granted',
   'consent.denied',
   'consent.withdrawn',

@@ -96,7 +96,10 @@ const endOldest = statement(
       ORDER BY auth_time DESC, id DESC OFFSET $3)
    RETURNING sid`,
 );
-const endBySid = statement('sessions.end_by_sid', 'DELETE FROM sessions WHERE sid = $1 RETURNING sub');
+const endBySid = statement(
+  'sessions.end_by_sid',
+  'DELETE FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2) RETURNING sub',
+);
 // a statement of its own after that one: it sees what was issued while that one waited for the session's row
 const endFamilies = statement('sessions.end_families', 'DELETE FROM client_sessions WHERE sub = $1 AND sid = $2');
 const list = statement(
@@ -164,9 +167,10 @@ export function sessionsRepository(sql: Sql) {
     /**
      * In a transaction: ends a session by the name under which clients know it, with all that ever came of it, refresh tokens
      * with offline_access included (security R54); returns whose it was.
+     * @param owner ends it only if it is this user's
      */
-    async endBySid(sid: string): Promise<string | undefined> {
-      const [row] = await sql.query<{ sub: string }>(endBySid, [sid]);
+    async endBySid(sid: string, owner?: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ sub: string }>(endBySid, [sid, owner]);
       if (row) await sql.query(endFamilies, [row.sub, sid]);
       return row?.sub;
     },

@@ -7,11 +7,40 @@ export interface UserSettings {
   version: string;
 }
 
+/** A client's settings of a user, whole. */
+export interface ClientSettings {
+  clientId: string;
+  clientName: string;
+  settings: Record<string, unknown>;
+  updatedAt: Date;
+}
+
+/** One key of a client's settings of a user. */
+export interface SettingOutline {
+  clientId: string;
+  key: string;
+  /** As JSON; undefined for a long one. */
+  value: string | undefined;
+  /** Of the value as JSON, in bytes. */
+  size: number;
+}
+
 export type WriteResult = 'written' | 'changed' | 'too-large';
 
 const find = statement(
   'user_settings.find',
   'SELECT settings, version FROM user_settings WHERE sub = $1 AND client_id = $2',
+);
+const list = statement(
+  'user_settings.list',
+  `SELECT s.client_id, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name, s.settings, s.updated_at
+     FROM user_settings s JOIN clients c USING (client_id)
+    WHERE s.sub = $1 AND ($2::text IS NULL OR s.client_id > $2) ORDER BY s.client_id LIMIT $3`,
+);
+const outline = statement(
+  'user_settings.outline',
+  `SELECT s.client_id, key, CASE WHEN octet_length(value::text) <= $2 THEN value::text END AS value, octet_length(value::text) AS size
+     FROM user_settings s, jsonb_each(s.settings) WHERE s.sub = $1 ORDER BY s.client_id, key LIMIT $3`,
 );
 // one statement: a second writer waits for the row and then writes on top of what the first one left
 const write = statement(
@@ -41,6 +70,35 @@ export function userSettingsRepository(sql: Sql) {
     async find(sub: string, clientId: string): Promise<UserSettings> {
       const [row] = await sql.query<UserSettings>(find, [sub, clientId]);
       return row ?? { settings: {}, version: '0' };
+    },
+    /** All settings of a user, client by client. @param page.after the client_id of the one before */
+    async list(sub: string, page: { limit: number; after: string | undefined }): Promise<ClientSettings[]> {
+      const rows = await sql.query<{
+        client_id: string;
+        client_name: string;
+        settings: Record<string, unknown>;
+        updated_at: Date;
+      }>(list, [sub, page.after, page.limit]);
+      return rows.map((row) => ({
+        clientId: row.client_id,
+        clientName: row.client_name,
+        settings: row.settings,
+        updatedAt: row.updated_at,
+      }));
+    },
+    /** The keys of all settings of a user, with the values that have at most `longest` bytes. */
+    async outline(sub: string, longest: number, limit: number): Promise<SettingOutline[]> {
+      const rows = await sql.query<{ client_id: string; key: string; value: string | null; size: number }>(outline, [
+        sub,
+        longest,
+        limit,
+      ]);
+      return rows.map((row) => ({
+        clientId: row.client_id,
+        key: row.key,
+        value: row.value ?? undefined,
+        size: row.size,
+      }));
     },
     /**
      * Sets keys and removes others, atomically.

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { eventually, redeem } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
-import { authorizationUrl } from '../helpers/user-agent.ts';
+import { authorizationUrl, UserAgent } from '../helpers/user-agent.ts';
 
 type Person = Awaited<ReturnType<TestService['createUser']>>;
 
@@ -131,6 +131,33 @@ describe('signing out in a browser', () => {
     } finally {
       two.hangs = false;
     }
+  });
+
+  browserTest('the account page hands out the data, ends the other sessions, and then this one (issue 6)', async () => {
+    const person = await service.createUser();
+    const elsewhere = new UserAgent(service);
+    await elsewhere.signIn(person);
+    const page = await open(undefined, false);
+    await signIn(page, two, person);
+    const told = two.told.length;
+    await page.goto(`${service.issuer}/account`);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download my data' }).click();
+    expect((await download).suggestedFilename()).toBe('account.json');
+
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'detached' });
+    expect((await elsewhere.get('/account')).location).toBe(`${service.issuer}/login`);
+
+    await page.getByRole('button', { name: /^Sign out: / }).click();
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await eventually(
+      async () => two.told.length,
+      (heard) => heard > told,
+      5000,
+    );
+    await page.goto(`${service.issuer}/account`);
+    expect(page.url()).toBe(`${service.issuer}/login`);
   });
 
   browserTest(

@@ -94,6 +94,7 @@ const everyView: View[] = [
     },
   },
   { name: 'login', data: { form: signIn.form, destination: 'registration' } },
+  { name: 'login', data: { form: signIn.form, destination: 'data' } },
   ...(['unknown', 'throttled', 'tampered'] as const).map((problem): View => ({
     name: 'registration-code',
     data: { ...examples['registration-code'][1], problem },
@@ -287,10 +288,33 @@ describe('text from elsewhere', () => {
       name: 'account',
       data: {
         account,
-        email: hostile,
-        grants: [{ clientId: hostile, name: hostile, scopes: [hostile], since: new Date(0) }],
+        profile: [{ claim: hostile, value: hostile, seenBy: [hostile] }],
+        grants: [
+          {
+            clientId: hostile,
+            name: hostile,
+            scopes: [hostile],
+            claims: [hostile],
+            since: new Date(0),
+            settings: [{ key: hostile, value: hostile, size: 1 }],
+          },
+        ],
+        sessions: [
+          {
+            sid: hostile,
+            browser: hostile,
+            system: hostile,
+            signedInAt: new Date(0),
+            usedAt: new Date(0),
+            applications: [hostile],
+            current: false,
+          },
+        ],
         logoutUri: '/logout',
         form,
+        sessionForm: form,
+        otherSessionsForm: form,
+        dataForm: form,
       },
     },
   ];

@@ -1,7 +1,7 @@
 // GET /admin/api/openapi.json: the OpenAPI 3.1 document of the admin routes, made from the schemas that validate.
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
-import { freshness } from '../../http/administrator-session.ts';
+import { freshness } from '../../http/fresh-sign-in.ts';
 import { answers } from './answers.ts';
 import { adminRoute, type AdminRoute } from './route.ts';
 

@@ -6,6 +6,7 @@ import { grantedUri } from '../../http/authorization/flow.ts';
 import { verifyRequest } from '../../http/authorization/request.ts';
 import { requestRules } from '../../http/authorization/rules.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
+import { legible } from '../../http/claim-text.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
@@ -158,17 +159,4 @@ function shown({ scope, claims }: Pending): string {
 /** The values that a scope would release, as a person reads them. */
 function releasedValues(user: User, scope: string): Pages['consent']['scopes'][number]['claims'] {
   return Object.entries(releasedClaims(user, [scope])).map(([claim, value]) => legible(claim, value));
-}
-
-function legible(claim: string, value: unknown): { claim: string; value: string; day?: Date } {
-  if (claim !== 'updated_at' || typeof value !== 'number') return { claim, value: readable(value) };
-  const day = new Date(value * 1000);
-  return { claim, value: day.toISOString().slice(0, 10), day };
-}
-
-function readable(value: unknown): string {
-  if (value === undefined) return '';
-  if (Array.isArray(value)) return value.join(', ');
-  if (typeof value === 'object' && value !== null) return String((value as { formatted?: unknown }).formatted ?? '');
-  return String(value);
 }

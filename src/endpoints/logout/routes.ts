@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { carriesSession, onlyNavigation } from '../../http/browser-session.ts';
 import { onlyForms } from '../../http/form-body.ts';
+import { logoutFrames } from '../../http/front-channel-logout.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -88,8 +89,8 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
     }
     if (decision === 'stay') return showEnd(request, reply, verified, true);
     // back-channel logout is stored by the session's end itself
-    const frontchannel = await store.transaction(async (repositories) => {
-      const uris = await repositories.clientSessions.frontchannelLogoutUris(session.id);
+    const frames = await store.transaction(async (repositories) => {
+      const uris = await logoutFrames(repositories, config.issuer, session);
       await repositories.sessions.end(session.id);
       await audit(
         request,
@@ -105,16 +106,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
       return uris;
     });
     sessions.forget(reply);
-    const named: [string, string][] = [
-      ['iss', config.issuer],
-      ['sid', session.sid],
-    ];
-    return finish(
-      request,
-      reply,
-      verified,
-      frontchannel.map((uri) => withQuery(uri, named)),
-    );
+    return finish(request, reply, verified, frames);
   }
 
   async function verify(parameters: Record<string, string>): Promise<Verified> {

@@ -1,0 +1,16 @@
+// The values of claims as a person reads them.
+import type { ClaimText } from './views.ts';
+
+/** A claim with its text, which is empty where there is no value, and its day if it is one. */
+export function legible(claim: string, value: unknown): ClaimText {
+  if (claim !== 'updated_at' || typeof value !== 'number') return { claim, value: readable(value) };
+  const day = new Date(value * 1000);
+  return { claim, value: day.toISOString().slice(0, 10), day };
+}
+
+function readable(value: unknown): string {
+  if (value === undefined) return '';
+  if (Array.isArray(value)) return value.join(', ');
+  if (typeof value === 'object' && value !== null) return String((value as { formatted?: unknown }).formatted ?? '');
+  return String(value);
+}

@@ -1,0 +1,304 @@
+// The account page: sessions by device, what is stored and who sees it, and the download of all of it.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { call, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { type Page, UserAgent } from '../helpers/user-agent.ts';
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+const iphone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1';
+const endOne = '/account/sessions';
+const endOthers = '/account/other-sessions';
+const download = '/account/data';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2 });
+});
+afterAll(() => service?.stop());
+
+async function signedIn(user: User, userAgent = firefox): Promise<UserAgent> {
+  const agent = new UserAgent(service);
+  const csrf = /name="csrf" value="([^"]*)"/.exec((await agent.get('/login')).body)![1]!;
+  const { username, password } = user;
+  await agent.post('/login', { csrf, username, password }, { 'user-agent': userAgent });
+  return agent;
+}
+/** The token of one form of the page. */
+function tokenOf({ body }: Page, action: string): string {
+  const [, form = ''] = body.split(`action="${new URL(service.issuer).pathname.replace(/\/$/, '')}${action}"`);
+  const token = /name="csrf" value="([^"]*)"/.exec(form)?.[1];
+  if (token === undefined) throw new Error(`no form for ${action}`);
+  return token;
+}
+const token = async (agent: UserAgent, action: string) => tokenOf(await agent.get('/account'), action);
+const isSignedIn = async (agent: UserAgent, base = service.instances[1]!) =>
+  (await agent.get(`${base}/account`)).status === 200;
+const sidsOf = async ({ sub }: User) =>
+  (
+    await service.database.sql<{ sid: string }>('SELECT sid FROM sessions WHERE sub = $1 ORDER BY created_at, id', [
+      sub,
+    ])
+  ).map(({ sid }) => sid);
+const eventsOf = ({ sub }: User, type: string) =>
+  service.database.sql(
+    'SELECT actor, address IS NOT NULL AS located, detail FROM audit_events WHERE sub = $1 AND type = $2',
+    [sub, type],
+  );
+const grownOld = ({ sub }: User) =>
+  service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [sub]);
+
+describe('sessions', () => {
+  let user: User;
+  let here: UserAgent;
+  let there: UserAgent;
+  beforeAll(async () => {
+    user = await service.createUser();
+    here = await signedIn(user);
+    there = await signedIn(user, iphone);
+  });
+
+  test('each is shown with its browser, its times and its applications, this one first (security R54)', async () => {
+    const harbour = await service.createClient({ client_name: 'Harbour & Sons' });
+    await there.authorize(harbour, undefined);
+    const list = (await there.get('/account')).body.split('id="sessions"')[1]!.split('</ul>')[0]!;
+    const [, own, other] = list.split('<li>');
+    expect(own).toMatch(/Safari[^]*iPhone[^]*This browser[^]*Signed in [^]*Last used [^]*Harbour &amp; Sons/);
+    expect(other).toMatch(/Firefox[^]*Linux[^]*Signed in[^]*Last used/);
+    expect(other).not.toMatch(/This browser|Harbour/);
+    expect(list).not.toMatch(/gh[a-z]*_|token_hash/);
+  });
+
+  test('the one that is chosen ends everywhere with all that came of it, and the trail names the person (security R54)', async () => {
+    const client = await service.createClient({ scope: 'openid offline_access' });
+    const held = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, there);
+    const [, sid] = await sidsOf(user);
+    const page = await here.post(endOne, { csrf: await token(here, endOne), end: sid! });
+    expect([page.status, page.location]).toEqual([303, `${service.issuer}/account`]);
+    expect([await isSignedIn(there), await isSignedIn(here)]).toEqual([false, true]);
+    expect((await userinfo(service.instances[1]!, held.access_token)).status).toBe(401);
+    expect((await refresh(service.issuer, client, held.refresh_token)).status).toBe(400);
+    expect(await eventsOf(user, 'session.ended')).toEqual([
+      { actor: user.sub, located: true, detail: { session: sid } },
+    ]);
+    // a second press finds nothing left to end
+    expect((await here.post(endOne, { csrf: await token(here, endOne), end: sid! })).status).toBe(303);
+    expect((await here.get('/account')).body).not.toContain('id="end-others"');
+  });
+
+  test('all others end at once, and what outlived earlier ones; this one stays (security R54)', async () => {
+    const client = await service.createClient({ scope: 'openid offline_access' });
+    const others = [await signedIn(user), await signedIn(user, iphone)];
+    const held = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, others[0]);
+    const kept = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
+    const page = await here.post(endOthers, { csrf: await token(here, endOthers) });
+    expect([page.status, page.location]).toEqual([303, `${service.issuer}/account`]);
+    expect(await Promise.all([here, ...others].map((agent) => isSignedIn(agent)))).toEqual([true, false, false]);
+    expect((await refresh(service.issuer, client, held.refresh_token)).status).toBe(400);
+    expect((await userinfo(service.instances[1]!, kept.access_token)).status).toBe(200);
+    expect(await eventsOf(user, 'session.ended')).toContainEqual({
+      actor: user.sub,
+      located: true,
+      detail: { sessions: 2 },
+    });
+  });
+
+  test('this one ends only if it is chosen, and leads to the page that says so (security R54)', async () => {
+    const agent = await signedIn(user);
+    const end = (await sidsOf(user)).at(-1)!;
+    const page = await agent.post(endOne, { csrf: await token(agent, endOne), end });
+    expect(page.status).toBe(303);
+    expect((await agent.follow(page)).body).toContain('You are signed out');
+    expect([await isSignedIn(agent), await isSignedIn(here)]).toEqual([false, true]);
+  });
+
+  test('with this one’s end the browser tells the applications that ask for it (decisions section 6)', async () => {
+    const uri = 'https://harbour.example/bye';
+    const client = await service.createClient({
+      frontchannel_logout_uri: uri,
+      redirect_uris: ['https://harbour.example/'],
+    });
+    const agent = await signedIn(user);
+    await agent.authorize(client, undefined);
+    const end = (await sidsOf(user)).at(-1)!;
+    const page = await agent.post(endOne, { csrf: await token(agent, endOne), end });
+    expect(page.body).toMatch(new RegExp(`<iframe src="${uri}\\?iss=[^"]*sid=${end}`));
+    expect(page.headers.get('content-security-policy')).toContain('frame-src https://harbour.example');
+    expect(await isSignedIn(agent)).toBe(false);
+  });
+
+  test('another person’s session stays, whoever’s id the form holds (security R55)', async () => {
+    const mallory = await service.createUser();
+    const agent = await signedIn(mallory);
+    const [sid] = await sidsOf(user);
+    const page = await agent.post(endOne, { csrf: await token(agent, endOne), end: sid! });
+    // like one that is not there
+    const unknown = await agent.post(endOne, { csrf: await token(agent, endOne), end: 'unknown' });
+    expect([page.status, page.location]).toEqual([unknown.status, unknown.location]);
+    await agent.post(endOne, { csrf: await token(agent, endOne), end: `' OR 1=1 --` });
+    expect([await isSignedIn(here), await isSignedIn(agent)]).toEqual([true, true]);
+    expect(await eventsOf(mallory, 'session.ended')).toEqual([]);
+  });
+});
+
+describe('a form', () => {
+  let user: User;
+  let agent: UserAgent;
+  let other: UserAgent;
+  beforeAll(async () => {
+    user = await service.createUser();
+    agent = await signedIn(user);
+    other = await signedIn(user, iphone);
+  });
+
+  test.each([
+    [endOne, endOthers],
+    [endOthers, endOne],
+    [download, endOne],
+    [endOne, download],
+  ])('for %s takes no token of %s, of another session or of nobody (security R55)', async (action, foreign) => {
+    const end = (await sidsOf(user)).at(-1)!;
+    const tokens = [await token(agent, foreign), await token(other, action), 'A'.repeat(43), ''];
+    for (const csrf of tokens) expect((await agent.post(action, { csrf, end })).status).toBe(400);
+    expect([await isSignedIn(agent), await isSignedIn(other)]).toEqual([true, true]);
+    expect(await eventsOf(user, 'user.data_downloaded')).toEqual([]);
+  });
+
+  test.each([endOne, endOthers, download])(
+    'for %s is worthless after the next sign-in there (security R55)',
+    async (action) => {
+      const csrf = await token(agent, action);
+      await agent.signIn(user);
+      expect((await agent.post(action, { csrf, end: (await sidsOf(user)).at(-1)! })).status).toBe(400);
+      expect(await isSignedIn(other)).toBe(true);
+    },
+  );
+
+  test.each([endOne, endOthers, download])('for %s is not taken from another site (security R55)', async (action) => {
+    const end = (await sidsOf(user)).at(-1)!;
+    const csrf = await token(agent, action);
+    const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }];
+    for (const headers of foreign) {
+      const page = await agent.post(action, { csrf, end }, headers);
+      expect(page.status).toBe(403);
+      expect(page.headers.get('content-disposition')).toBeNull();
+    }
+    expect(await isSignedIn(other)).toBe(true);
+  });
+
+  test.each([endOne, endOthers, download])(
+    'for %s without a session leads to sign-in (security R55)',
+    async (action) => {
+      const page = await new UserAgent(service).post(action, { csrf: 'A'.repeat(43), end: 'x' });
+      expect([page.status, page.location]).toEqual([303, `${service.issuer}/login`]);
+      expect((await agent.get(action)).status).toBe(405);
+    },
+  );
+});
+
+describe('what is stored', () => {
+  let user: User;
+  let agent: UserAgent;
+  beforeAll(async () => {
+    user = await service.createUser({
+      email: 'grace@example.org',
+      groups: ['navy'],
+      claims: { name: 'Grace <i>', address: { street_address: '1 Pier', locality: 'Arlington' } },
+    });
+    agent = await signedIn(user);
+    const harbour = await service.createClient({ client_name: 'Harbour', scope: 'openid email' });
+    const light = await service.createClient({ client_name: 'Light & House', scope: 'openid profile' });
+    const { access_token } = await obtainTokens(service, harbour, undefined, { scope: 'openid email' }, agent);
+    await obtainTokens(service, light, undefined, { scope: 'openid profile' }, agent);
+    const settings = { theme: 'dark <b>', layout: 'x'.repeat(2000) };
+    const path = `/user/${user.sub}/settings`;
+    await call(service.issuer + path, { method: 'PUT', token: access_token, body: { settings } });
+  });
+
+  test('is shown claim by claim, with the applications whose grant covers it (issue 6)', async () => {
+    const profile = (await agent.get('/account')).body.split('id="profile"')[1]!.split('</dl>')[0]!;
+    const row = (label: string) => profile.split('<dt>').find((part) => part.startsWith(`${label}<`)) ?? '';
+    expect(row('Full name')).toMatch(/Grace &lt;i&gt;[^]*Visible to <bdi>Light &amp; House<\/bdi>/);
+    expect(row('Email address')).toMatch(/grace@example\.org[^]*Visible to <bdi>Harbour<\/bdi>/);
+    expect(row('Postal address')).toMatch(/1 Pier[^]*Arlington[^]*Visible to none/);
+    expect(row('Groups')).toMatch(/navy[^]*Visible to none/);
+  });
+
+  test('by an application is shown key by key, short values as they are and long ones by size (issue 6)', async () => {
+    const { body } = await agent.get('/account');
+    expect(body).toMatch(/theme[^]*&quot;dark &lt;b&gt;&quot;/);
+    expect(body).toMatch(/layout[^]*2 kB/);
+    expect(body).not.toContain('xxxx');
+  });
+
+  test('is handed out as one file, without a secret and without anybody else (issue 6)', async () => {
+    const administrator = await service.createUser({ admin: true });
+    const stranger = await service.createUser({ email: 'eve@example.org' });
+    await signedIn(stranger);
+    await service.database.sql(
+      `INSERT INTO audit_events (type, outcome, actor, sub, address, detail)
+       VALUES ('user.changed', 'success', $1, $2, '203.0.113.77', '{"members": ["groups"], "database_role": "keeper"}')`,
+      [administrator.sub, user.sub],
+    );
+    const page = await agent.post(download, { csrf: await token(agent, download) });
+    const header = (name: string) => page.headers.get(name);
+    expect(page.status).toBe(200);
+    expect(header('content-type')).toBe('application/json; charset=utf-8');
+    expect(header('content-disposition')).toBe('attachment; filename="account.json"');
+    expect(header('cache-control')).toContain('no-store');
+    const file = JSON.parse(page.body) as Record<string, unknown>;
+    expect(file).toMatchObject({
+      issuer: service.issuer,
+      profile: { sub: user.sub, email: 'grace@example.org', groups: ['navy'], claims: { name: 'Grace <i>' } },
+      sessions: [{ browser: 'Firefox on Linux', clients: expect.any(Array) }],
+      grants: [{ client_name: 'Light & House' }, { client_name: 'Harbour', scope: expect.stringContaining('email') }],
+      settings: [{ client_name: 'Harbour', settings: { theme: 'dark <b>', layout: 'x'.repeat(2000) } }],
+    });
+    const events = file['audit_events'] as Record<string, unknown>[];
+    expect(events.find(({ type }) => type === 'user.changed')).toMatchObject({
+      actor: 'another account',
+      detail: { members: ['groups'] },
+    });
+    expect(events.find(({ type }) => type === 'user.signed_in')).toMatchObject({
+      actor: user.sub,
+      address: expect.any(String),
+    });
+    expect(events.map(({ type }) => type)).toContain('user.data_downloaded');
+    for (const foreign of [
+      administrator.sub,
+      stranger.sub,
+      'eve@example.org',
+      '203.0.113.77',
+      'keeper',
+      'argon2',
+      'hash',
+    ])
+      expect(page.body).not.toContain(foreign);
+    for (const cookie of agent.cookies.values()) expect(page.body).not.toContain(cookie);
+  });
+
+  test('is whole also where it takes many pages (issue 6)', async () => {
+    await service.database.sql(
+      `INSERT INTO audit_events (type, outcome, sub, detail)
+       SELECT 'user.sign_in_failed', 'failure', $1, jsonb_build_object('try', n) FROM generate_series(1, 450) AS n`,
+      [user.sub],
+    );
+    const { body } = await agent.post(download, { csrf: await token(agent, download) });
+    const events = (JSON.parse(body) as { audit_events: { detail: { try?: number } }[] }).audit_events;
+    const tries = events.flatMap(({ detail }) => detail.try ?? []);
+    expect(tries.sort((a, b) => a - b)).toEqual(Array.from({ length: 450 }, (_, index) => index + 1));
+  });
+
+  test('is handed out only after a recent sign-in, which leads back to it (issue 6)', async () => {
+    await grownOld(user);
+    const refused = await agent.post(download, { csrf: await token(agent, download) });
+    expect([refused.status, refused.location]).toEqual([303, `${service.issuer}/login?destination=data`]);
+    expect(refused.headers.get('content-disposition')).toBeNull();
+    const login = await agent.follow(refused);
+    expect(login.body).toContain('to download your data');
+    const page = await agent.signIn(user, login);
+    expect(page.url).toBe(`${service.issuer}/account#data`);
+    expect((await agent.post(download, { csrf: tokenOf(page, download) })).status).toBe(200);
+  });
+});
