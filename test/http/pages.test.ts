@@ -505,7 +505,7 @@ describe('an operator', () => {
     expect(own.availableLocales).toEqual(['en', 'ar', 'de', 'nl']);
     expect(title(own.render('login', signIn, { locale: 'de' }))).toBe('Bei Harbour anmelden - Acme ID');
     expect(own.render('login', signIn, { locale: 'nl' })).toContain('>Inloggen</button>');
-    expect(own.stylesheet.body).toMatch(/:root \{ --accent: #123456; \}$/);
+    expect(own.stylesheet.body).toMatch(/:root \{ --accent: #123456\}$/);
     expect(own.stylesheet.path).not.toBe(pages.stylesheet.path);
     expect(html).toContain(own.stylesheet.path);
   });
