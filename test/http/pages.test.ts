@@ -95,6 +95,14 @@ const everyView: View[] = [
   },
   { name: 'login', data: { form: signIn.form, destination: 'registration' } },
   { name: 'login', data: { form: signIn.form, destination: 'data' } },
+  ...(['missing', 'length', 'common', 'same'] as const).map((password): View => ({
+    name: 'account-password',
+    data: { ...examples['account-password'][0], faults: { current: 'missing', password } },
+  })),
+  ...(['busy', 'throttled'] as const).map((pause): View => ({
+    name: 'account-password',
+    data: { ...examples['account-password'][0], pause, wait: 90 },
+  })),
   ...(['unknown', 'throttled', 'tampered'] as const).map((problem): View => ({
     name: 'registration-code',
     data: { ...examples['registration-code'][1], problem },
@@ -310,6 +318,7 @@ describe('text from elsewhere', () => {
             current: false,
           },
         ],
+        passwordUri: '/account/password',
         logoutUri: '/logout',
         form,
         sessionForm: form,
