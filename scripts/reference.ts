@@ -30,6 +30,8 @@ const addresses: Record<string, string> = {
   'POST /account': 'Its form that withdraws the access of an application',
   'POST /account/sessions': 'Its form that ends one session',
   'POST /account/other-sessions': 'Its form that ends all sessions but this one',
+  'GET /account/password': 'The page on which people change the password',
+  'POST /account/password': 'Its form',
   'POST /account/data': 'Its form that downloads what is stored about the person',
   'GET /': 'Leads to the account page',
   'POST /token': 'Tokens for a code, a refresh token or client credentials (RFC 6749)',

@@ -7,6 +7,7 @@ import { createPasswordHashing } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
 import { newPatience, type Patience, withPatience } from './database/patience.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
+import { accountPasswordEndpoint } from './endpoints/account-password/routes.ts';
 import { adminEndpoint, adminVersionHeader, isAdminAddress, nameAdminVersion } from './endpoints/admin/routes.ts';
 import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
@@ -323,6 +324,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(endSessionEndpoint, options);
       await root.register(checkSessionEndpoint);
       await root.register(accountEndpoint, options);
+      await root.register(accountPasswordEndpoint, options);
       await root.register(adminEndpoint, options);
       await root.register(registrationApprovalEndpoint, options);
       await root.register(healthEndpoint, { ...options, isClosing: () => closing });

@@ -146,10 +146,13 @@ function initial(name: string, locale: string): string {
   return letter.toLocaleUpperCase(locale);
 }
 
-/** Drops comments and indentation: a stylesheet is read by people here and by browsers there. */
+/** Drops comments, indentation and what needs not stand before a closing brace: a stylesheet is read by people here and by browsers there. */
 function shrinkCss(css: string): string {
   return css
-    .replace(/("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\/\*[^]*?\*\//g, (_all, quoted?: string) => quoted ?? '')
+    .replace(
+      /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\/\*[^]*?\*\/|;?\s*(?=\})/g,
+      (_all, quoted?: string) => quoted ?? '',
+    )
     .replace(/\s*\n\s*/g, '\n')
     .trim();
 }

@@ -177,6 +177,8 @@ export interface Pages {
       applications: string[];
       current: boolean;
     }[];
+    /** Where the password is changed. */
+    passwordUri: string;
     logoutUri: string;
     /** Posts `withdraw` with the client_id of the grant to end. */
     form: FormView;
@@ -189,6 +191,22 @@ export interface Pages {
     problem?: 'expired' | 'tampered';
     /** What the person has just done here. */
     done?: 'withdrawn';
+  };
+  /** A person changes the own password: posts `current_password` and `new_password`. */
+  'account-password': {
+    account: AccountView;
+    /** For password managers, which keep it beside the password. */
+    username: string;
+    form: FormView;
+    /** How many characters a new password has. */
+    least: number;
+    most: number;
+    accountUri: string;
+    /** What is wrong with each field: keys of the catalogue under `password.current.` and `password.new.`. */
+    faults?: { current?: 'missing' | 'wrong'; password?: 'missing' | 'length' | 'common' | 'same' };
+    /** Nothing was looked at; try again in a moment, with `throttled` after `wait` seconds. */
+    pause?: 'busy' | 'throttled';
+    wait?: number;
   };
   /** An administrator enters the verification code of a registration that waits. */
   'registration-code': {
@@ -326,6 +344,7 @@ export const examples: { [N in PageName]: [least: Pages[N], most: Pages[N]] } = 
       profile: [],
       grants: [],
       sessions: [],
+      passwordUri: '/account/password',
       logoutUri: '/logout',
       form: form('/account'),
       sessionForm: form('/account/sessions'),
@@ -388,12 +407,32 @@ export const examples: { [N in PageName]: [least: Pages[N], most: Pages[N]] } = 
           current: false,
         },
       ],
+      passwordUri: '/account/password',
       logoutUri: '/logout',
       form: form('/account'),
       sessionForm: form('/account/sessions'),
       otherSessionsForm: form('/account/other-sessions'),
       dataForm: form('/account/data'),
       done: 'withdrawn',
+    },
+  ],
+  'account-password': [
+    {
+      account: { username: '' },
+      username: '',
+      form: form('/account/password'),
+      least: 12,
+      most: 128,
+      accountUri: '/account',
+    },
+    {
+      account,
+      username: 'ada',
+      form: form('/account/password'),
+      least: 12,
+      most: 128,
+      accountUri: '/account',
+      faults: { current: 'wrong', password: 'common' },
     },
   ],
   'registration-code': [

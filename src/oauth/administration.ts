@@ -56,7 +56,8 @@ export function isTextClaim(claim: string): boolean {
   return Object.hasOwn(claimRules, claim) && claimRules[claim as keyof typeof claimRules].def.type === 'string';
 }
 
-const longestPassword = 128;
+/** In characters. */
+export const longestPassword = 128;
 
 export const password = (minLength: number) =>
   z

@@ -79,6 +79,8 @@ export function createAdministration(store: Store) {
     /**
      * Changes a user; what others change meanwhile is kept.
      * @param change its claims are merged into those that there are, and null takes one away
+     * @param own by the person: the hash that the present password was checked against, and the id of the session that lives on
+     * @throws OAuthError conflict when the password is another by now, or the user name or the email is taken
      * @returns changed: false when all was so before
      */
     changeUser: (
@@ -86,12 +88,14 @@ export function createAdministration(store: Store) {
       sub: string,
       change: UserChange,
       passwordHash?: string,
+      own?: { replaces: string; keepSession: string },
     ): Promise<{ user: User; changed: boolean }> =>
       act<{ user: User; changed: boolean }>(by, async (repositories) => {
         const { users } = repositories;
         if (change.admin === false || change.status === 'disabled') await users.lockAdmins();
         const before = found(await users.lock(sub), 'user');
-        if (passwordHash !== undefined) await users.setPassword(sub, passwordHash);
+        if (own && before.passwordHash !== own.replaces) throw conflict('the password was changed meanwhile');
+        if (passwordHash !== undefined) await users.setPassword(sub, passwordHash, own?.keepSession);
         const claims = change.claims && withoutNulls({ ...before.claims, ...change.claims });
         const user = found(await users.update(sub, { ...change, claims }), 'user');
         await keepAnAdministrator(repositories, before);

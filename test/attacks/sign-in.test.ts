@@ -140,7 +140,7 @@ attack(
     id: 'A79',
     name: 'The side door',
     request:
-      "The guesses go in turn through the sign-in page, an authorization request, the form of somebody else who is signed in, the administrators' sign-in and another instance; then a password as a grant and as Basic credentials",
+      "The guesses go in turn through the sign-in page, an authorization request, the form of somebody else who is signed in, the administrators' sign-in, another instance and the change of the password; then a password as a grant and as Basic credentials",
     answer: "One counter for all doors, closed for all at the limit; no other address takes a person's password",
     source: 'CVE-2025-64102, CVE-2026-9798, CVE-2026-16103, GHSA-25rw-g6ff-fmg8',
     requirements: ['R64'],
@@ -151,6 +151,9 @@ attack(
     const bob = await service.createUser();
     const bobs = new UserAgent(service);
     await bobs.signIn(bob);
+    const alices = new UserAgent(service);
+    await alices.signIn(alice);
+    alices.cookies.delete('GATEHOUSE_KNOWN_BROWSER');
     const doors: Record<string, () => Promise<[UserAgent, Page]>> = {
       'sign-in page': async () => open('/login'),
       'authorization request': async () => open(authorizationUrl(service.issuer, client)),
@@ -161,14 +164,20 @@ attack(
         const agent = new UserAgent({ issuer: second(service) });
         return [agent, await agent.get('/login')];
       },
+      'change of password': async () => open('/account/password', alices),
     };
     async function open(address: string, agent = new UserAgent(service)): Promise<[UserAgent, Page]> {
       return [agent, await agent.follow(await agent.get(address))];
     }
     const through = async (door: string, password: string) => {
       const [agent, page] = await doors[door]!();
-      const fields = { ...hiddenFields(page.body), username: alice.username, password };
-      return agent.post('/login', fields, { origin: service.issuer });
+      const { pathname } = new URL(page.url);
+      const own = pathname === '/account/password';
+      const typed = own
+        ? { current_password: password, new_password: 'three umbrellas under a lighthouse' }
+        : { username: alice.username, password };
+      const fields = { ...hiddenFields(page.body), ...typed };
+      return agent.post(own ? pathname : '/login', fields, { origin: service.issuer });
     };
     const names = Object.keys(doors);
     for (let count = 0; count < limit; count++)

@@ -52,6 +52,7 @@ export const routes: Record<string, Route> = {
   'GET /.well-known/openid-configuration': readOnly,
   'GET /access-denied': { query: { client_id: ['@client_id', '@disabled_id'] }, cookies: byCookie, statuses: [403] },
   'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/password': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /admin/registration': {
     query: { verification_code: ['@verification_code', 'BCDF-GHJK'] },
     cookies: ['@reviewer', '@reviewer', '@cookies'],
@@ -118,6 +119,12 @@ export const routes: Record<string, Route> = {
   'OPTIONS *': { path: { '*': ['token', 'login', 'user/info', 'nowhere'] }, statuses: [204] },
   'POST /account': {
     form: { csrf: ['@csrf /account'], withdraw: ['@client_id'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /account/password': {
+    // the token is of another form: no round may change the password of the account that all share
+    form: { csrf: ['@csrf /account'], current_password: ['not the password'], new_password: ['x9 y8 z7 w6 v5'] },
     cookies: byCookie,
     statuses: [303, 403],
   },

@@ -95,6 +95,14 @@ const everyView: View[] = [
   },
   { name: 'login', data: { form: signIn.form, destination: 'registration' } },
   { name: 'login', data: { form: signIn.form, destination: 'data' } },
+  ...(['missing', 'length', 'common', 'same'] as const).map((password): View => ({
+    name: 'account-password',
+    data: { ...examples['account-password'][0], faults: { current: 'missing', password } },
+  })),
+  ...(['busy', 'throttled'] as const).map((pause): View => ({
+    name: 'account-password',
+    data: { ...examples['account-password'][0], pause, wait: 90 },
+  })),
   ...(['unknown', 'throttled', 'tampered'] as const).map((problem): View => ({
     name: 'registration-code',
     data: { ...examples['registration-code'][1], problem },
@@ -310,6 +318,7 @@ describe('text from elsewhere', () => {
             current: false,
           },
         ],
+        passwordUri: '/account/password',
         logoutUri: '/logout',
         form,
         sessionForm: form,
@@ -505,7 +514,7 @@ describe('an operator', () => {
     expect(own.availableLocales).toEqual(['en', 'ar', 'de', 'nl']);
     expect(title(own.render('login', signIn, { locale: 'de' }))).toBe('Bei Harbour anmelden - Acme ID');
     expect(own.render('login', signIn, { locale: 'nl' })).toContain('>Inloggen</button>');
-    expect(own.stylesheet.body).toMatch(/:root \{ --accent: #123456; \}$/);
+    expect(own.stylesheet.body).toMatch(/:root \{ --accent: #123456\}$/);
     expect(own.stylesheet.path).not.toBe(pages.stylesheet.path);
     expect(html).toContain(own.stylesheet.path);
   });

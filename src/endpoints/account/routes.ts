@@ -53,6 +53,7 @@ export async function accountEndpoint(app: FastifyInstance, options: ServerOptio
       profile: profileView(user, grants),
       grants: grantsView(grants, settings),
       sessions: sessionsView(live, sid),
+      passwordUri: '/account/password',
       logoutUri: `/logout`,
       form: form('/account'),
       sessionForm: form('/account/sessions'),

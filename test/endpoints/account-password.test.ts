@@ -1,0 +1,168 @@
+// GET and POST /account/password: a person changes the own password, and everybody else who had the old one is out.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+const path = '/account/password';
+const fresh = 'three umbrellas under a lighthouse';
+const failures = 3;
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2, environment: { LIMIT_SIGN_IN_PER_ACCOUNT: String(failures) } });
+});
+afterAll(() => service?.stop());
+
+async function signedIn(user: User): Promise<UserAgent> {
+  const agent = new UserAgent(service);
+  await agent.signIn(user);
+  return agent;
+}
+async function change(agent: UserAgent, current: string, chosen: string, base = service.issuer): Promise<Page> {
+  const fields = hiddenFields((await agent.get(base + path)).body);
+  return agent.post(base + path, { ...fields, current_password: current, new_password: chosen });
+}
+const isSignedIn = async (agent: UserAgent) => (await agent.get(`${service.instances[1]!}/account`)).status === 200;
+const takes = async (user: User, password: string) => isSignedIn(await signedIn({ ...user, password }));
+const eventsOf = ({ sub }: User, type: string) =>
+  service.database.sql(
+    'SELECT actor, outcome, address IS NOT NULL AS located, detail FROM audit_events WHERE sub = $1 AND type = $2',
+    [sub, type],
+  );
+
+test('with the change all other sessions end with what came of them, on all instances; this one goes on under a new cookie, in a browser that stays known (security R52, R54)', async () => {
+  const user = await service.createUser();
+  const here = await signedIn(user);
+  const there = await signedIn(user);
+  const scope = 'openid offline_access';
+  const client = await service.createClient({ scope });
+  const lost = await obtainTokens(service, client, undefined, { scope }, there);
+  const kept = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
+  const before = new Map(here.cookies);
+  const page = await change(here, user.password, fresh, service.instances[1]);
+  expect([page.status, page.location]).toEqual([303, `${service.instances[1]!}/account`]);
+
+  expect([await isSignedIn(here), await isSignedIn(there)]).toEqual([true, false]);
+  const stolen = new UserAgent(service);
+  for (const [name, value] of before) stolen.cookies.set(name, value);
+  expect(await isSignedIn(stolen)).toBe(false);
+  expect((await userinfo(service.issuer, lost.access_token)).status).toBe(401);
+  expect((await refresh(service.issuer, client, lost.refresh_token)).status).toBe(400);
+  expect((await userinfo(service.issuer, kept.access_token)).status).toBe(200);
+  expect([await takes(user, user.password), await takes(user, fresh)]).toEqual([false, true]);
+
+  const known = 'GATEHOUSE_KNOWN_BROWSER';
+  expect(here.cookies.get(known)).not.toBe(before.get(known));
+  const [row] = await service.database.sql<{ n: number }>(
+    'SELECT count(*)::int AS n FROM known_browsers WHERE sub = $1',
+    [user.sub],
+  );
+  // this one, and the one that signed in since
+  expect(row!.n).toBe(2);
+  expect(await eventsOf(user, 'user.password_changed')).toEqual([
+    { actor: user.sub, outcome: 'success', located: true, detail: { members: ['password'] } },
+  ]);
+});
+
+test('the page says the rule and what follows, and tells a password manager which password is which (issue 6)', async () => {
+  const user = await service.createUser({ username: 'ada & co' });
+  const agent = await signedIn(user);
+  expect((await agent.get('/account')).body).toContain(`href="${path}"`);
+  const { status, body, headers } = await agent.get(path);
+  expect([status, headers.get('cache-control')]).toEqual([200, expect.stringContaining('no-store')]);
+  expect(body).toMatch(/This signs you out everywhere else[^]*12 to 128 characters/);
+  expect(body).toMatch(/<input name="username"[^>]*value="ada &amp; co" autocomplete="username"[^>]*hidden>/);
+  expect(body).toMatch(/name="current_password" type="password" autocomplete="current-password"/);
+  expect(body).toMatch(/name="new_password" type="password" autocomplete="new-password"/);
+});
+
+test('a wrong current password counts as a failed sign-in, on all instances, and the account pauses as one (security R64, A79)', async () => {
+  const user = await service.createUser();
+  const agent = await signedIn(user);
+  // as in a browser that somebody copied the session's cookie to
+  agent.cookies.delete('GATEHOUSE_KNOWN_BROWSER');
+  for (let count = 0; count < failures; count++) {
+    const page = await change(agent, 'not the password', fresh, service.instances[count % 2]);
+    expect([page.status, page.body]).toEqual([400, expect.stringContaining('Enter your current password again.')]);
+    expect(page.body).toContain('id="current-fault"');
+  }
+  // not looked at any more, neither here nor at sign-in
+  expect((await change(agent, user.password, fresh)).status).toBe(400);
+  expect([await takes(user, user.password), await isSignedIn(agent)]).toEqual([false, true]);
+  expect(await eventsOf(user, 'user.locked_out')).toHaveLength(2);
+  expect(await eventsOf(user, 'user.sign_in_failed')).toHaveLength(failures + 2);
+  expect(await eventsOf(user, 'user.password_changed')).toEqual([]);
+});
+
+test.each([
+  ['Password1234', 'easy to guess'],
+  ['Hildegard-2026!', 'easy to guess'],
+  ['x9-eleven-l', '12 to 128 characters'],
+  ['x9 '.repeat(43), '12 to 128 characters'],
+  ['correct horse battery staple', 'than your current one'],
+  ['', 'Enter a new password'],
+])(
+  '%j is refused with a sentence at the field, and nothing of what was typed comes back (security R59)',
+  async (chosen, sentence) => {
+    const person = await service.createUser({ username: 'hildegard' });
+    const agent = await signedIn(person);
+    service.logs.length = 0;
+    const page = await change(agent, person.password, chosen);
+    expect(page.status).toBe(400);
+    expect(page.body).toContain('Your password has not been changed');
+    expect(/id="password-fault">([^<]*)/.exec(page.body)?.[1]).toContain(sentence);
+    for (const text of [page.body, JSON.stringify(service.logs)])
+      for (const typed of [person.password, chosen || person.password]) expect(text).not.toContain(typed);
+    expect([await takes(person, person.password), await eventsOf(person, 'user.password_changed')]).toEqual([true, []]);
+    await service.database.sql('DELETE FROM users WHERE sub = $1', [person.sub]);
+  },
+);
+
+test('a form from another site, of another page or of another session changes nothing (security R55)', async () => {
+  const user = await service.createUser();
+  const agent = await signedIn(user);
+  const other = await signedIn(user);
+  const passwords = { current_password: user.password, new_password: fresh };
+  const csrf = async (from: UserAgent, page: string) => hiddenFields((await from.get(page)).body)['csrf']!;
+  for (const token of [await csrf(agent, '/account'), await csrf(other, path), 'A'.repeat(43), ''])
+    expect((await agent.post(path, { csrf: token, ...passwords })).status).toBe(400);
+  const own = await csrf(agent, path);
+  const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }];
+  for (const headers of foreign)
+    expect((await agent.post(path, { csrf: own, ...passwords }, headers)).status).toBe(403);
+  expect((await agent.get(path, { 'sec-fetch-dest': 'iframe' })).status).toBe(403);
+  expect(await eventsOf(user, 'user.password_changed')).toEqual([]);
+  expect((await agent.post(path, { csrf: own, ...passwords })).status).toBe(303);
+  // used once: the session behind it has another identifier
+  expect((await agent.post(path, { csrf: own, current_password: fresh, new_password: `${fresh}!` })).status).toBe(400);
+});
+
+test('nobody, and a person who was disabled meanwhile, is led to sign-in (security R55)', async () => {
+  const user = await service.createUser();
+  const agent = await signedIn(user);
+  const fields = hiddenFields((await agent.get(path)).body);
+  await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [user.sub]);
+  for (const person of [agent, new UserAgent(service)]) {
+    const pages = [
+      await person.post(path, { ...fields, current_password: user.password, new_password: fresh }),
+      await person.get(path),
+    ];
+    for (const page of pages) expect([page.status, page.location]).toEqual([303, `${service.issuer}/login`]);
+  }
+  expect(await eventsOf(user, 'user.password_changed')).toEqual([]);
+});
+
+test('of two changes at the same moment one is made, and only its session lives on (security R54)', async () => {
+  const user = await service.createUser();
+  const agents = [await signedIn(user), await signedIn(user)];
+  await Promise.all(
+    agents.map((agent, index) => change(agent, user.password, `${fresh} ${index}`, service.instances[index])),
+  );
+  const won = await Promise.all(agents.map((_, index) => takes(user, `${fresh} ${index}`)));
+  expect(won.filter(Boolean)).toHaveLength(1);
+  expect(await Promise.all(agents.map(isSignedIn))).toEqual(won);
+  expect(await eventsOf(user, 'user.password_changed')).toHaveLength(1);
+});
