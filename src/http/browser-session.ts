@@ -73,12 +73,14 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     /**
      * Signs a user in whose password was verified against `passwordHash`: a new session under a new cookie; the one
      * before is gone (security R52). False when the user was disabled or the password changed meanwhile.
+     * @param also what is stored with it, or neither is
      */
     async signIn(
       request: FastifyRequest,
       reply: FastifyReply,
       user: { sub: string; passwordHash: string; amr: string[] },
       previous: Session | undefined,
+      also: (repositories: Repositories) => Promise<void> = async () => undefined,
     ): Promise<boolean> {
       const { token, hash } = newOpaqueToken('session');
       const session = {
@@ -90,7 +92,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
         userAgent: request.headers['user-agent']?.slice(0, longestUserAgent),
         address: clientAddress(request),
       };
-      const made = await store.transaction(async (repositories) => {
+      const signIn = async (repositories: Repositories): Promise<string | undefined> => {
         // the same person again: a new cookie, but what other clients hold of the session lives on
         if (previous?.user.sub === user.sub) return repositories.sessions.renew(previous.id, session);
         if (previous && (await repositories.sessions.end(previous.id))) {
@@ -103,6 +105,11 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
         }
         const id = await repositories.sessions.insert(session);
         if (id !== undefined && options.perUser > 0) await endOldest(request, repositories, user.sub, id);
+        return id;
+      };
+      const made = await store.transaction(async (repositories) => {
+        const id = await signIn(repositories);
+        if (id !== undefined) await also(repositories);
         return id;
       });
       if (made === undefined) return false;

@@ -1,7 +1,7 @@
 // The cookie of a browser in which somebody has signed in before. It lets nobody in and shows nothing: it only keeps the failures of strangers
 // from counting against the person in this browser (security R63). It outlives sign-out, and ends with the password.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Store } from '../repositories/index.ts';
+import type { Repositories, Store } from '../repositories/index.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { single } from './cookies.ts';
 
@@ -24,11 +24,20 @@ export function createKnownBrowsers({ store, basePath, secure, lifetime }: Known
       const token = single(request, knownBrowserCookie);
       return token === undefined ? undefined : opaqueTokenHash('known_browser', token);
     },
-    /** Somebody signed in: the browser gets a new token, so that one which was planted or copied is worth nothing any more. */
-    async remember(request: FastifyRequest, reply: FastifyReply, sub: string): Promise<void> {
+    /**
+     * Somebody signs in: the browser gets a new token, so that one which was planted or copied is worth nothing any more.
+     * @param repositories of the transaction that signs in, if there is one
+     */
+    async remember(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      sub: string,
+      repositories?: Repositories,
+    ): Promise<void> {
       const { token, hash } = newOpaqueToken('known_browser');
       const previous = this.hash(request);
-      await store.transaction(({ knownBrowsers }) => knownBrowsers.remember(sub, hash, previous, lifetime));
+      if (repositories) await repositories.knownBrowsers.remember(sub, hash, previous, lifetime);
+      else await store.transaction(({ knownBrowsers }) => knownBrowsers.remember(sub, hash, previous, lifetime));
       const path = basePath || '/';
       reply.setCookie(knownBrowserCookie, token, { httpOnly: true, sameSite: 'lax', secure, path, maxAge: lifetime });
     },

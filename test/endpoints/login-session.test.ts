@@ -253,3 +253,18 @@ test('the anti-forgery token neither equals nor holds a cookie, and differs by p
   for (const value of agent.cookies.values())
     for (const token of tokens) expect(token.includes(value) || value.includes(token)).toBe(false);
 });
+
+test('a sign-in whose record cannot be stored leaves no session behind, and neither does its cookie open anything (security R101)', async () => {
+  const person = await service.createUser();
+  // the database gives way just there, each time that it is tried again
+  await service.database.sql(`CREATE FUNCTION lose_record() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'lost' USING ERRCODE = '40001'; END $$`);
+  await service.database.sql(`CREATE TRIGGER lose_record BEFORE INSERT ON audit_events FOR EACH ROW
+    WHEN (NEW.type = 'user.signed_in') EXECUTE FUNCTION lose_record()`);
+  const agent = new UserAgent(service);
+  expect(await agent.signIn(person)).toMatchObject({ status: 503 });
+  await service.database.sql('DROP TRIGGER lose_record ON audit_events');
+  expect(await count(person)).toBe(0);
+  expect(await isSignedIn(agent)).toBe(false);
+  expect(await isSignedIn(await signedIn(person))).toBe(true);
+});

@@ -80,17 +80,18 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       return show(request, reply, transaction, pending, session, { problem, wait, username, status });
     }
     const clientId = pending?.client?.clientId;
-    if (
-      answer.outcome === 'wrong' ||
-      !(await sessions.signIn(request, reply, { ...answer.user, amr: ['pwd'] }, session))
-    ) {
+    const signIn = ({ sub, passwordHash }: { sub: string; passwordHash: string }) =>
+      // a session without its record, or the other way round, is left by no fault
+      sessions.signIn(request, reply, { sub, passwordHash, amr: ['pwd'] }, session, async (repositories) => {
+        await knownBrowsers.remember(request, reply, sub, repositories);
+        const event = { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId } as const;
+        await audit(request, event, repositories);
+      });
+    if (answer.outcome === 'wrong' || !(await signIn(answer.user))) {
       const sub = answer.outcome === 'wrong' ? answer.sub : answer.user.sub;
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub, clientId });
       return show(request, reply, transaction, pending, session, { problem: 'credentials', username, status: 400 });
     }
-    const { sub } = answer.user;
-    await knownBrowsers.remember(request, reply, sub);
-    await audit(request, { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId });
     const next = destinationOf(request)?.path ?? '/account';
     return pages.redirect(reply, transaction === undefined ? next : `/authorize?transaction=${transaction}`);
   });
