@@ -173,7 +173,7 @@ attack(
       const [agent, page] = await doors[door]!();
       const { pathname } = new URL(page.url);
       const own = pathname === '/account/password';
-      const typed = own
+      const typed: Record<string, string> = own
         ? { current_password: password, new_password: 'three umbrellas under a lighthouse' }
         : { username: alice.username, password };
       const fields = { ...hiddenFields(page.body), ...typed };
