@@ -56,7 +56,7 @@ export function codeFlowOf(web: Record<string, string>, scope = 'openid profile 
 
 export class SessionOver extends Error {}
 
-/** Asks the token endpoint. @throws Error when it refuses */
+/** Asks the token endpoint. @throws SessionOver when what was granted has ended meanwhile; Error for any other refusal */
 export async function tokenRequest(ask: Ask, authorization: string, form: Record<string, string>): Promise<Tokens> {
   const answer = await ask({
     method: 'POST',
@@ -64,6 +64,8 @@ export async function tokenRequest(ask: Ask, authorization: string, form: Record
     headers: { authorization, 'content-type': formType },
     body: new URLSearchParams(form).toString(),
   });
+  if (answer.status === 400 && answer.body.includes('"invalid_grant"'))
+    throw new SessionOver('the session ended between two steps: sign in again');
   return JSON.parse(expectStatus(answer, 200).body) as Tokens;
 }
 

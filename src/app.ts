@@ -202,6 +202,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       store,
       tokens,
       limits,
+      failures: config.limits.clientAuthFailures,
       clientKeys,
       issuer,
       // RFC 7523 3, RFC 9126 2

@@ -83,7 +83,7 @@ export const requirements: Record<string, Record<number, string>> = {
     60: 'Unknown, wrong, throttled and disabled look alike and take alike.',
     61: 'Failures count for the account, however its name is spelled.',
     62: 'An attempt is counted before it is hashed.',
-    63: 'Throttling passes by itself, and does not keep people out of their own browser.',
+    63: 'Throttling passes by itself up to a hundred failures in a row, and does not keep people out of their own browser.',
     64: 'Everything that takes a password has the same limit, and a limit that cannot be asked refuses.',
     65: 'A forwarded address is believed of configured proxies only.',
   },

@@ -12,7 +12,7 @@ const steps = 10; // of niceness
 export function letPoolThreadsGiveWay(): number {
   if (process.platform !== 'linux') return 0;
   let count = 0;
-  for (const task of readdirSync(tasks)) {
+  for (const task of listTasks()) {
     try {
       if (!readFileSync(`${tasks}/${task}/comm`, 'utf8').startsWith('libuv-worker')) continue;
       setPriority(Number(task), Math.min(19, getPriority() + steps));
@@ -22,4 +22,13 @@ export function letPoolThreadsGiveWay(): number {
     }
   }
   return count;
+}
+
+/** None where /proc is not mounted, as in some sandboxes: no reason not to start. */
+function listTasks(): string[] {
+  try {
+    return readdirSync(tasks);
+  } catch {
+    return [];
+  }
 }

@@ -1,6 +1,8 @@
 // Counts calls where they come too often to be counted in the database: on this instance alone, a minute at a time.
 
 const window = 60_000; // milliseconds
+/** Keys that are counted at a time: of more the first are forgotten, so that no flood of names fills the memory (security R105). */
+const maxKeys = 10_000;
 
 /**
  * Makes a counter of calls by key; it returns how many seconds to wait when a call is one too many, else 0.
@@ -17,6 +19,7 @@ export function createCallLimit(points: number): (key: string) => number {
       end = now + window;
     }
     const count = (counts.get(key) ?? 0) + 1;
+    if (count === 1 && counts.size >= maxKeys) counts.delete(counts.keys().next().value!);
     counts.set(key, count);
     return count > points ? Math.ceil((end - now) / 1000) : 0;
   };

@@ -12,6 +12,7 @@ import type { Limits } from '../repositories/limits.ts';
 import { AssertionRefused, assertionSubject, verifyClientAssertion } from '../tokens/client-assertion.ts';
 import type { ClientKeys } from '../tokens/client-keys.ts';
 import type { TokenService } from '../tokens/token-service.ts';
+import { createCallLimit } from './call-limit.ts';
 import { clientAddress, networkOf } from './network.ts';
 import { readParameters, text } from './parameters.ts';
 
@@ -21,6 +22,8 @@ export interface ClientAuthenticationOptions {
   tokens: TokenService;
   clientKeys: ClientKeys;
   limits: Limits;
+  /** Failures a minute of one client in one network. */
+  failures: number;
   issuer: string;
   /** Paths below the issuer whose addresses are valid audiences of assertions, beside the issuer. */
   audiencePaths: readonly string[];
@@ -54,6 +57,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
   authenticateRegistrant: AuthenticateRegistrant;
 } {
   const { limits } = options;
+  const countHere = createCallLimit(options.failures);
   const audiences = [options.issuer, ...options.audiencePaths.map((path) => options.issuer + path)];
 
   return {
@@ -94,7 +98,12 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       if (!(error instanceof OAuthError) || error.code !== 'invalid_client') throw error;
       // whoever fails with client after client is told so for known and unknown ones alike; what is right still passes
       const often = limits.blocked('clientAuthFailuresPerNetwork', network);
-      if (often > 0) throw tooManyFailures(often);
+      if (often > 0) {
+        // not in the database, which names without end would fill; but counted, else guesses at one client were free now
+        const held = countHere(digest('limit', key).toString('base64url'));
+        if (held > 0) limits.block('clientAuthFailures', key, held);
+        throw tooManyFailures(often);
+      }
       const event = { type: 'client.authentication_failed', outcome: 'failure', clientId } as const;
       // at once, so that the clock does not tell whether the trail got a row (security R39)
       const [ofClient, ofNetwork] = await Promise.all([

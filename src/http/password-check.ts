@@ -81,10 +81,11 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
   /** The account that is meant, if this browser is known for it. */
   async function findKnown(request: FastifyRequest, username: string): Promise<Known | undefined> {
     const hash = knownBrowsers.hash(request);
-    const sub = hash && (await store.users.findByLogin(username))?.sub;
-    return hash && sub !== undefined && (await store.knownBrowsers.knows(hash, sub, freeFailures))
-      ? { hash, sub }
-      : undefined;
+    if (!hash) return undefined;
+    const sub = (await store.users.findByLogin(username))?.sub;
+    // asked for nobody, too: else the clock of a refusal, before any hash, tells which names there are (security R60)
+    const knows = await store.knownBrowsers.knows(hash, sub ?? '', freeFailures);
+    return knows && sub !== undefined ? { hash, sub } : undefined;
   }
 
   /** Counts a try as one of the failures of all strangers; seconds to wait when it is one too many, else 0. */

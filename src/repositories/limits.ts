@@ -37,6 +37,8 @@ export interface Limits {
   giveBack(name: LimitName, key: string): Promise<void>;
   /** Seconds to wait when this instance knows already that the limit is passed, else 0; asks no database. */
   blocked(name: LimitName, key: string): number;
+  /** Lets this instance know that a limit is passed, for so many seconds. */
+  block(name: LimitName, key: string, seconds: number): void;
 }
 
 export function createLimits(sql: Sql, points: LimitPoints): Limits {
@@ -72,6 +74,10 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
   const short = (key: string) => digest('limit', key).toString('base64url');
   /** Until when (milliseconds of performance.now) this instance knows a key to be past its limit. */
   const known = new Map<string, number>();
+  function remember(name: LimitName, key: string, milliseconds: number): void {
+    if (known.size >= maxKnown) known.delete(known.keys().next().value!);
+    known.set(`${name} ${short(key)}`, performance.now() + milliseconds);
+  }
 
   return {
     async consume(name, key) {
@@ -80,14 +86,14 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
         return 0;
       } catch (refusal) {
         if (!(refusal instanceof RateLimiterRes)) throw refusal;
-        if (known.size >= maxKnown) known.delete(known.keys().next().value!);
-        known.set(`${name} ${short(key)}`, performance.now() + refusal.msBeforeNext);
+        remember(name, key, refusal.msBeforeNext);
         return Math.max(1, Math.ceil(refusal.msBeforeNext / 1000));
       }
     },
     async giveBack(name, key) {
       await limiters[name]?.reward(short(key));
     },
+    block: (name, key, seconds) => remember(name, key, seconds * 1000),
     blocked(name, key) {
       // nothing is known most of the time: then not even a digest is made
       const until = known.size === 0 ? undefined : known.get(`${name} ${short(key)}`);

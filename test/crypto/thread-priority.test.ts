@@ -17,3 +17,19 @@ test.runIf(named)('the threads of the pool give way, the thread that serves does
   const printed = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
   expect(JSON.parse(printed)).toEqual({ count: 4, served: 0 });
 });
+
+test.runIf(process.platform === 'linux')(
+  'a system that lists no threads is no reason not to start (security R102)',
+  () => {
+    const program = `
+    import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    fs.readdirSync = () => { throw Object.assign(new Error('no such folder'), { code: 'ENOENT' }); };
+    syncBuiltinESMExports();
+    const { letPoolThreadsGiveWay } = await import('./src/crypto/thread-priority.ts');
+    console.log(letPoolThreadsGiveWay());`;
+    expect(execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' }).trim()).toBe(
+      '0',
+    );
+  },
+);

@@ -106,6 +106,24 @@ test('a network that fails with one invented client after another is told so, an
   expect((await attempt(client.clientId, client.clientSecret)).status).toBe(200);
 });
 
+test('past the limit of its network guesses at one client count on: after the limit the right secret is refused there, too (security R41)', async () => {
+  const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+  const attempt = (id: string, secret: string, address = '203.0.114.9') =>
+    fetch(`${service.issuer}/token`, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+        'x-forwarded-for': address,
+      },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+  for (let count = 0; count < 61; count++) await attempt(`stranger-${count}`, 'x');
+  // LIMIT_CLIENT_AUTH_FAILURES and one more
+  for (let count = 0; count < 4; count++) expect((await attempt(client.clientId, 'x')).status).toBe(429);
+  expect((await attempt(client.clientId, client.clientSecret)).status).toBe(429);
+  expect((await attempt(client.clientId, client.clientSecret, '203.0.115.9')).status).toBe(200);
+});
+
 async function rows(): Promise<number> {
   const [row] = await service.database.sql<{ n: number }>('SELECT count(*)::int AS n FROM rate_limits');
   return row!.n;

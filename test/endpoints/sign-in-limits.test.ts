@@ -224,3 +224,20 @@ test('without a trusted proxy nobody says where they come from (security R65)', 
   ]);
   expect(row!.address).toMatch(/^(127\.0\.0\.1|::1|::ffff:127\.0\.0\.1)$/);
 });
+
+test('the cookie of a known browser asks the database the same of a name that somebody has and of one that nobody has (security R60)', async () => {
+  const [owner, other] = [await service.createUser(), await service.createUser()];
+  const browser = await signedIn(owner);
+  const asked = async (username: string) => {
+    const guess = await guesser(service, username);
+    const agent = new UserAgent(service);
+    await agent.get('/login');
+    agent.cookies.set(name, browser.cookies.get(name)!);
+    const before = service.statements.length;
+    await guess('a wrong password', { agent });
+    return service.statements.slice(before).filter((sent) => !/^(signing|data)_keys\./.test(sent));
+  };
+  const known = await asked(other.username);
+  expect(known).toContain('known_browsers.knows');
+  expect(await asked('nobody-has-this-name')).toEqual(known);
+});

@@ -1,6 +1,6 @@
 // Runs once before all test files: one PostgreSQL server, with a migrated template database that each file clones.
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -41,7 +41,11 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 async function startEmbedded(folder: string): Promise<{ address: ServerAddress; stop(): Promise<void> }> {
-  const server = await startEmbeddedPostgres({ dataDir: folder, log: () => undefined });
+  const options = { dataDir: folder, log: () => undefined };
+  await (await startEmbeddedPostgres(options)).stop();
+  // its default is for one service; here are dozens
+  appendFileSync(join(folder, 'postgres', 'postgresql.conf'), 'max_connections = 300\n');
+  const server = await startEmbeddedPostgres(options);
   const { host, port, user } = server.connection;
   return { address: { host, port, user }, stop: () => server.stop() };
 }
