@@ -292,6 +292,7 @@ describe('text from elsewhere', () => {
       name: 'registration-decided',
       data: { approved: false, name: hostile, reason: hostile, nextUri: '/admin/registration', accountUri: '/account' },
     },
+    { name: 'account-password', data: { ...examples['account-password'][1], account, username: hostile } },
     {
       name: 'account',
       data: {

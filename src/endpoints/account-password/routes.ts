@@ -61,9 +61,15 @@ export async function accountPasswordEndpoint(app: FastifyInstance, options: Ser
       return show(request, reply, session, { faults: { current: 'wrong' } }, 400);
     }
     const fault = chosen === current ? 'same' : await faultOf(chosen, user);
-    if (fault) return show(request, reply, session, { faults: { password: fault } }, 400);
-    const passwordHash = await passwords.admit((place) => place.hash(chosen), { first: true }).catch(unlessBusy);
-    if (passwordHash === undefined) return pause(request, reply, session, { outcome: 'busy', wait: 5 });
+    const passwordHash = fault
+      ? undefined
+      : await passwords.admit((place) => place.hash(chosen), { first: true }).catch(unlessBusy);
+    if (passwordHash === undefined) {
+      // the present password was right: as after a sign-in, what this browser counted is forgotten
+      await knownBrowsers.remember(request, reply, user.sub);
+      if (fault) return show(request, reply, session, { faults: { password: fault } }, 400);
+      return pause(request, reply, session, { outcome: 'busy', wait: 5 });
+    }
     // the cookie first: were this to end in the middle, the old one would not outlive the old password (security R52)
     const renewed = await sessions.signIn(request, reply, { ...answer.user, amr: ['pwd'] }, session);
     const by = { actor: user.sub, address: clientAddress(request) };
