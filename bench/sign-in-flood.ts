@@ -3,7 +3,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request as send } from 'node:http';
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -221,6 +221,8 @@ async function flood({ base }: { base: string }): Promise<void> {
     'content-type': 'application/x-www-form-urlencoded',
     origin: base,
   };
+  // those who flood have machines of their own: what they cost here is not what the service costs
+  if (process.platform === 'linux') setPriority(0, 19);
   let going = false;
   let counts: Record<string, number> = {};
   const guess = async (intruder: number) => {

@@ -9,6 +9,9 @@ export interface Patience {
 /** Milliseconds: that a database stands still is told within 3 s, and the machine may be busy too. */
 export const patience = 2_500;
 
+/** In milliseconds, by the clock of the process, which nothing moves. */
+const now = () => process.uptime() * 1000;
+
 const current = new AsyncLocalStorage<Patience>();
 
 export const newPatience = (): Patience => ({ left: patience });
@@ -25,12 +28,12 @@ export function withPatience(shared: Patience, work: () => void): void {
  */
 export async function patiently<T>(work: (left: () => number) => Promise<T>): Promise<T> {
   const shared = current.getStore() ?? newPatience();
-  const begin = performance.now();
+  const begin = now();
   const granted = shared.left;
   try {
-    return await work(() => granted - (performance.now() - begin));
+    return await work(() => granted - (now() - begin));
   } finally {
     // of statements side by side the longest counts
-    shared.left = Math.min(shared.left, granted - (performance.now() - begin));
+    shared.left = Math.min(shared.left, granted - (now() - begin));
   }
 }

@@ -55,6 +55,20 @@ function read(bytes: Buffer, silent: boolean, ended: boolean): RawAnswer | undef
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line!)?.[1] ?? 0);
   const length = Number(headers.find(([name]) => name === 'content-length')?.[1] ?? 0);
   const body = rest.slice(end + 4);
-  if (!silent && body.length < length && !ended) return undefined;
-  return { status, headers, body: Buffer.from(body, 'latin1').toString() };
+  // a download ends with its connection, which is asked to close
+  const download = headers.some(([name]) => name === 'transfer-encoding');
+  if (!silent && (download || body.length < length) && !ended) return undefined;
+  return { status, headers, body: Buffer.from(download ? unchunked(body) : body, 'latin1').toString() };
+}
+
+/** What the chunks hold, and whatever follows the last one (RFC 9112 section 7.1). */
+function unchunked(body: string): string {
+  let held = '';
+  for (let rest = body; ;) {
+    const begin = rest.indexOf('\r\n') + 2;
+    const size = parseInt(rest, 16);
+    if (!(size > 0)) return held + rest.slice(begin + 2);
+    held += rest.slice(begin, begin + size);
+    rest = rest.slice(begin + size + 2);
+  }
 }

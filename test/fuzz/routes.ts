@@ -122,6 +122,18 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [303, 403],
   },
+  'POST /account/data': { form: { csrf: ['@csrf /account/data'] }, cookies: byCookie, statuses: [200, 303, 403] },
+  'POST /account/other-sessions': {
+    // the token is of another form: no round may end what the others use
+    form: { csrf: ['@csrf /account'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /account/sessions': {
+    form: { csrf: ['@csrf /account/sessions'], end: ['none'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
   'POST /account/password': {
     // the token is of another form: no round may change the password of the account that all share
     form: { csrf: ['@csrf /account'], current_password: ['not the password'], new_password: ['x9 y8 z7 w6 v5'] },
