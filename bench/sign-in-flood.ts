@@ -51,6 +51,8 @@ async function main(): Promise<void> {
       // the flood comes from one network here; it is the queue that is looked at, not the limits before it
       LIMIT_SIGN_IN_PER_NETWORK: '0',
       LIMIT_SIGN_IN_FAILURES: '0',
+      // one session prepares all chains of refresh tokens
+      LIMIT_CODES_PER_SESSION: '0',
     };
     const service = await startService(folder, settings, values.profile);
     stops.push(() => service.stop());
