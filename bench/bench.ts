@@ -1,15 +1,13 @@
 // The load benchmark: the service beside a bare reference on one PostgreSQL, in turn, as ratios; writes docs/benchmark.md.
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { command, startReference, startService } from './children.ts';
+import { type Bed, withService } from './bed.ts';
+import { command, startReference } from './children.ts';
 import { basicOf, codeFlowOf, expectStatus, makeUsers, redirectUri, signInAll } from './flows.ts';
 import { type Ask, loadFlow, loadWith, type Request, type Round } from './load.ts';
-import { startPostgres } from './postgres.ts';
 import { asMarkdown, asText, type Measured } from './report.ts';
 
 const { values } = parseArgs({
@@ -34,30 +32,18 @@ interface Operation {
   bare(seconds: number): Promise<Round>;
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
-const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
-try {
-  await main();
-} finally {
-  for (const stop of stops.reverse()) await stop();
-}
-
-async function main(): Promise<void> {
-  const postgres = await startPostgres(folder, values.postgres ?? process.env['TEST_POSTGRES_BIN']);
-  stops.push(() => postgres.stop());
-  const { host, port, user, database } = postgres.connection;
-  const url = `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
-  const settings = {
-    DATABASE_URL: url,
-    SECRET_KEY: randomBytes(32).toString('base64url'),
+await withService(
+  {
     DATABASE_POOL_SIZE: String(poolSize),
-    ADMIN_PASSWORD: randomUUID(),
     // a few browsers stand for all
     LIMIT_CODES_PER_SESSION: '0',
-  };
-  const service = await startService(folder, settings, values.profile);
-  stops.push(() => service.stop());
-  const reference = await startReference(url, poolSize);
+  },
+  main,
+  { postgres: values.postgres, profile: values.profile },
+);
+
+async function main({ service, settings, stops }: Bed): Promise<void> {
+  const reference = await startReference(settings.DATABASE_URL, poolSize);
   stops.push(() => reference.stop());
 
   const chosen = (await operations(service.base, reference.base, settings)).filter(
@@ -87,7 +73,7 @@ async function main(): Promise<void> {
   if (values.only !== undefined || values.profile !== undefined) return;
   const facts = {
     node: process.versions.node,
-    postgres: await versionOf(url),
+    postgres: await versionOf(settings.DATABASE_URL),
     cpus: availableParallelism(),
     connections,
     poolSize,

@@ -3,16 +3,14 @@
 //   node bench/cardinality.ts [--each 20000]
 //
 // Ends by itself. Prints the memory of the service and its rows before, after each kind, and once their time is over.
-import { createHmac, randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { createHmac, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
+import { type Bed, withService } from './bed.ts';
 import { hiddenFields, UserAgent } from '../test/helpers/user-agent.ts';
-import { command, startService } from './children.ts';
-import { startPostgres } from './postgres.ts';
+import { command } from './children.ts';
 
 const { values } = parseArgs({ options: { each: { type: 'string', default: '20000' } } });
 const each = Number(values.each);
@@ -20,28 +18,18 @@ const lanes = 16;
 const redirectUri = 'https://rp.example.com/callback';
 const patience = 120; // seconds for the clean-up
 
-const folder = mkdtempSync(join(tmpdir(), 'gatehouse-cardinality-'));
-const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
-try {
-  process.exitCode = (await main()) ? 0 : 1;
-} finally {
-  for (const stop of stops.reverse()) await stop();
-}
-
-async function main(): Promise<boolean> {
-  const postgres = await startPostgres(folder, process.env['TEST_POSTGRES_BIN']);
-  stops.push(() => postgres.stop());
-  const { host, port, user, database } = postgres.connection;
-  const settings = {
-    DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
-    SECRET_KEY: randomBytes(32).toString('base64url'),
-    ADMIN_PASSWORD: randomUUID(),
+process.exitCode = (await withService(
+  {
     // so that a header can stand for a network
     TRUST_PROXY: '127.0.0.0/8,::1',
-  };
-  const service = await startService(folder, settings, undefined);
-  stops.push(() => service.stop());
-  const sql = new pg.Client(postgres.connection);
+  },
+  main,
+))
+  ? 0
+  : 1;
+
+async function main({ service, settings, connection, stops }: Bed): Promise<boolean> {
+  const sql = new pg.Client(connection);
   await sql.connect();
   stops.push(() => sql.end());
   const web = await command(['client', 'create', '--name', 'web', '--redirect-uri', redirectUri], settings);

@@ -1,16 +1,14 @@
 // What a flood of sign-ins does to everybody else: the time of /introspect and /token at a fixed rate, with and without it, in turn in one run.
 // node bench/sign-in-flood.ts [--rounds 3] [--seconds 8] [--postgres FOLDER]; ends with 1 when the flood makes the slowest hundredth more than three times slower.
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
 import { Agent, request as send } from 'node:http';
-import { availableParallelism, setPriority, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { availableParallelism, setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { hiddenFields, responseParameters, UserAgent } from '../test/helpers/user-agent.ts';
-import { command, startService } from './children.ts';
-import { startPostgres } from './postgres.ts';
+import { withService } from './bed.ts';
+import { command } from './children.ts';
 
 const { values } = parseArgs({
   options: {
@@ -37,30 +35,13 @@ interface Answer {
 }
 type Post = (path: string, headers: Record<string, string>, body: string) => Promise<Answer>;
 
-async function main(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-flood-'));
-  const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
-  try {
-    const postgres = await startPostgres(folder, values.postgres ?? process.env['TEST_POSTGRES_BIN']);
-    stops.push(() => postgres.stop());
-    const { host, port, user, database } = postgres.connection;
-    const settings = {
-      DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
-      SECRET_KEY: randomBytes(32).toString('base64url'),
-      ADMIN_PASSWORD: randomUUID(),
-      // the flood comes from one network here; it is the queue that is looked at, not the limits before it
-      LIMIT_SIGN_IN_PER_NETWORK: '0',
-      LIMIT_SIGN_IN_FAILURES: '0',
-      // one session prepares all chains of refresh tokens
-      LIMIT_CODES_PER_SESSION: '0',
-    };
-    const service = await startService(folder, settings, values.profile);
-    stops.push(() => service.stop());
-    await measure(service.base, settings);
-  } finally {
-    for (const stop of stops.reverse()) await stop();
-  }
-}
+const settings = {
+  // the flood comes from one network here; it is the queue that is looked at, not the limits before it
+  LIMIT_SIGN_IN_PER_NETWORK: '0',
+  LIMIT_SIGN_IN_FAILURES: '0',
+  // one session prepares all chains of refresh tokens
+  LIMIT_CODES_PER_SESSION: '0',
+};
 
 async function measure(base: string, settings: Record<string, string>): Promise<void> {
   const operations = await prepare(base, settings);
@@ -253,5 +234,9 @@ async function flood({ base }: { base: string }): Promise<void> {
   parentPort!.postMessage({});
 }
 
-if (isMainThread) await main();
+if (isMainThread)
+  await withService(settings, (bed) => measure(bed.service.base, bed.settings), {
+    postgres: values.postgres,
+    profile: values.profile,
+  });
 else await flood(workerData as { base: string });

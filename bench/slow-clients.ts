@@ -3,15 +3,11 @@
 //   node bench/slow-clients.ts [--slow 500] [--idle 200]
 //
 // Ends by itself after half a minute; its exit status says whether all were cut in time and nobody else was kept out.
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { command, startService } from './children.ts';
-import { startPostgres } from './postgres.ts';
+import { type Bed, withService } from './bed.ts';
+import { command } from './children.ts';
 
 const { values } = parseArgs({
   options: { slow: { type: 'string', default: '500' }, idle: { type: 'string', default: '200' } },
@@ -26,25 +22,9 @@ interface Line {
   closed: number | undefined;
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'gatehouse-slow-'));
-const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
-try {
-  process.exitCode = (await main()) ? 0 : 1;
-} finally {
-  for (const stop of stops.reverse()) await stop();
-}
+process.exitCode = (await withService({}, main)) ? 0 : 1;
 
-async function main(): Promise<boolean> {
-  const postgres = await startPostgres(folder, process.env['TEST_POSTGRES_BIN']);
-  stops.push(() => postgres.stop());
-  const { host, port, user, database } = postgres.connection;
-  const settings = {
-    DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
-    SECRET_KEY: randomBytes(32).toString('base64url'),
-    ADMIN_PASSWORD: randomUUID(),
-  };
-  const service = await startService(folder, settings, undefined);
-  stops.push(() => service.stop());
+async function main({ service, settings }: Bed): Promise<boolean> {
   const client = await command(['client', 'create', '--name', 'bench', '--grant-type', 'client_credentials'], settings);
   const basic = Buffer.from(`${client['client_id']}:${client['client_secret']}`).toString('base64');
 

@@ -1,13 +1,11 @@
 // The soak: the highest steady load of a mixed kind for a long time, with short lifetimes; writes docs/soak.md and says whether all levels off (security F20).
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { command, startService } from './children.ts';
+import { type Bed, withService } from './bed.ts';
+import { command } from './children.ts';
 import { basicOf, makeUsers, redirectUri } from './flows.ts';
-import { startPostgres } from './postgres.ts';
 import { observe, type Sample } from './soak-observer.ts';
 import { Visitor } from './visitor.ts';
 
@@ -30,32 +28,21 @@ const lifetimes = {
   REGISTRATION_WAITING_LIFETIME: '60',
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'gatehouse-soak-'));
-const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
-try {
-  await main();
-} finally {
-  for (const stop of stops.reverse()) await stop();
-}
-
-async function main(): Promise<void> {
-  const postgres = await startPostgres(folder, values.postgres ?? process.env['TEST_POSTGRES_BIN']);
-  stops.push(() => postgres.stop());
-  const { host, port, user, database } = postgres.connection;
-  const settings = {
-    DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
-    SECRET_KEY: randomBytes(32).toString('base64url'),
+await withService(
+  {
     DATABASE_POOL_SIZE: String(poolSize),
-    ADMIN_PASSWORD: randomUUID(),
     // one machine calls for all networks
     LIMIT_SIGN_IN_PER_NETWORK: '0',
     LIMIT_REGISTRATION_PER_NETWORK: '0',
     // a person here opens more applications in a minute than people do
     LIMIT_CODES_PER_SESSION: '0',
     ...lifetimes,
-  };
-  const service = await startService(folder, settings, undefined);
-  stops.push(() => service.stop());
+  },
+  main,
+  { postgres: values.postgres },
+);
+
+async function main({ service, settings, connection, stops }: Bed): Promise<void> {
   const machine = await command(
     ['client', 'create', '--name', 'Machine', '--grant-type', 'client_credentials', '--scope', 'admin'],
     settings,
@@ -66,7 +53,7 @@ async function main(): Promise<void> {
   );
   const people = await makeUsers(service.base, basicOf(machine), connections);
 
-  const observer = await observe(postgres.connection, service.pid, minutes);
+  const observer = await observe(connection, service.pid, minutes);
   stops.push(() => observer.stop());
   const end = performance.now() + minutes * 60_000;
   await Promise.all(

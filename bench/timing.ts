@@ -1,12 +1,9 @@
 // Answers that nobody may tell apart by the clock: asked in turn in one run, their means and medians as ratios to the first of each.
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Bed, withService } from './bed.ts';
 import { hiddenFields, UserAgent } from '../test/helpers/user-agent.ts';
-import { command, startService } from './children.ts';
-import { startPostgres } from './postgres.ts';
+import { command } from './children.ts';
 
 /** Answers between which no difference may show. */
 interface Comparison {
@@ -172,29 +169,18 @@ const { values } = parseArgs({
 const count = Number(values.count);
 const warmUp = 20; // requests of each side
 
-const folder = mkdtempSync(join(tmpdir(), 'gatehouse-timing-'));
-const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
-try {
-  await main();
-} finally {
-  for (const stop of stops.reverse()) await stop();
-}
-
-async function main(): Promise<void> {
-  const postgres = await startPostgres(folder, values.postgres ?? process.env['TEST_POSTGRES_BIN']);
-  stops.push(() => postgres.stop());
-  const { host, port, user, database } = postgres.connection;
-  const settings = {
-    DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
-    SECRET_KEY: randomBytes(32).toString('base64url'),
-    ADMIN_PASSWORD: randomUUID(),
+await withService(
+  {
     // counted as in operation, and never reached
     LIMIT_CLIENT_AUTH_FAILURES: '1000000',
     LIMIT_SIGN_IN_PER_NETWORK: '1000000',
     LIMIT_SIGN_IN_FAILURES: '1000000',
-  };
-  const { base, stop } = await startService(folder, settings, undefined);
-  stops.push(stop);
+  },
+  main,
+  { postgres: values.postgres },
+);
+
+async function main({ service: { base }, settings }: Bed): Promise<void> {
   const service = { base, idp: (...args: string[]) => command(args, settings) };
   for (const { id, what, prepare } of comparisons) {
     if (values.only !== undefined && values.only !== id) continue;

@@ -5,13 +5,11 @@
 // schemathesis is a Python program: `python3 -m venv .venv && .venv/bin/pip install schemathesis`, then put it in PATH or name it in SCHEMATHESIS.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { randomBytes, randomUUID } from 'node:crypto';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { command, startService } from '../bench/children.ts';
-import { startPostgres } from '../bench/postgres.ts';
+import { type Bed, withService } from '../bench/bed.ts';
+import { command } from '../bench/children.ts';
 
 const { values, positionals } = parseArgs({
   options: { examples: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
@@ -32,27 +30,15 @@ def before_call(context, case, kwargs):
         case.path_parameters["id"] = "none"
 `;
 
-const folder = mkdtempSync(join(tmpdir(), 'gatehouse-schemathesis-'));
-const stops: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
-try {
-  process.exitCode = await main();
-} finally {
-  for (const stop of stops.reverse()) await stop();
-}
-
-async function main(): Promise<number> {
-  const postgres = await startPostgres(folder, process.env['TEST_POSTGRES_BIN']);
-  stops.push(() => postgres.stop());
-  const { host, port, user, database } = postgres.connection;
-  const settings = {
-    DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
-    SECRET_KEY: randomBytes(32).toString('base64url'),
-    ADMIN_PASSWORD: randomUUID(),
+process.exitCode = await withService(
+  {
     // longer than any run
     ACCESS_TOKEN_LIFETIME: '86400',
-  };
-  const service = await startService(folder, settings, undefined);
-  stops.push(() => service.stop());
+  },
+  main,
+);
+
+async function main({ service, settings, folder }: Bed): Promise<number> {
   const client = await command(
     ['client', 'create', '--name', 'schemathesis', '--grant-type', 'client_credentials', '--scope', 'admin'],
     settings,

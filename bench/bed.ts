@@ -1,0 +1,49 @@
+// The bed of every measurement: a service on a PostgreSQL of its own, and the end of both with their temporary folder.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Child, startService } from './children.ts';
+import { type Postgres, startPostgres } from './postgres.ts';
+
+export interface Bed {
+  service: Child;
+  /** What the service was started with: commands take the same. */
+  settings: Record<string, string> & { DATABASE_URL: string };
+  connection: Postgres['connection'];
+  /** Temporary; it goes at the end. */
+  folder: string;
+  /** What else has to end, the last one first. */
+  stops: (() => Promise<void>)[];
+}
+
+/**
+ * @param own settings beside the address of the database and the secrets
+ * @param options.postgres the folder with an installed server's programs; else TEST_POSTGRES_BIN, else the embedded one
+ * @param options.profile a folder for a CPU profile of the service
+ */
+export async function withService<Result>(
+  own: Record<string, string>,
+  work: (bed: Bed) => Promise<Result>,
+  options: { postgres?: string | undefined; profile?: string | undefined } = {},
+): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
+  const stops = [async () => rmSync(folder, { recursive: true, force: true })];
+  try {
+    const postgres = await startPostgres(folder, options.postgres ?? process.env['TEST_POSTGRES_BIN']);
+    stops.push(() => postgres.stop());
+    const { connection } = postgres;
+    const { host, port, user, database } = connection;
+    const settings = {
+      DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+      SECRET_KEY: randomBytes(32).toString('base64url'),
+      ADMIN_PASSWORD: randomUUID(),
+      ...own,
+    };
+    const service = await startService(folder, settings, options.profile);
+    stops.push(() => service.stop());
+    return await work({ service, settings, connection, folder, stops });
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+  }
+}
