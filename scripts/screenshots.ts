@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
 import { createPages } from '../src/http/pages.ts';
-import { examples, type ClientView, type PageName, type Pages } from '../src/http/views.ts';
+import { examples, type ClientView, type PageName, type Pages } from '../src/http/views/index.ts';
 
 const [folder, only = ''] = process.argv.slice(2);
 if (folder === undefined) {
@@ -234,7 +234,7 @@ async function serve(page: Page, shot: Shot): Promise<void> {
   const policy = `default-src 'none'; style-src 'self'; script-src 'self' ${pages.formPostScriptHash}; img-src 'self' data: https://harbour.example; frame-src https://lighthouse.example; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
   await page.route('**/*', async (route) => {
     const url = new URL(route.request().url());
-    const asset = [pages.stylesheet, pages.script].find(({ path }) => path === url.pathname);
+    const asset = [...pages.assets.values()].find(({ path }) => path === url.pathname);
     if (asset) return route.fulfill({ contentType: asset.contentType, body: asset.body });
     if (url.pathname === '/logo.png') return route.fulfill({ contentType: 'image/svg+xml', body: logo });
     if (url.pathname === '/page') {

@@ -1,5 +1,5 @@
 // The values of claims as a person reads them.
-import type { ClaimText } from './views.ts';
+import type { ClaimText } from './views/index.ts';
 
 /** A claim with its text, which is empty where there is no value, and its day if it is one. */
 export function legible(claim: string, value: unknown): ClaimText {

@@ -6,7 +6,7 @@ import type { Client } from '../repositories/clients.ts';
 import type { User } from '../repositories/users.ts';
 import { jsonErrors, logRefusal, noStore, toOAuthError } from './errors.ts';
 import { linkTarget, type PageRenderer } from './pages.ts';
-import type { AccountView, ClientView, PageName, Pages } from './views.ts';
+import type { AccountView, ClientView, PageName, Pages } from './views/index.ts';
 
 export interface PageOptions {
   status?: number;

@@ -4,7 +4,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta, type TemplateFunction } from 'eta/core';
-import { examples, type AccountView, type ClientView, type PageContext, type PageName, type Pages } from './views.ts';
+import {
+  examples,
+  type AccountView,
+  type ClientView,
+  type PageContext,
+  type PageName,
+  type Pages,
+} from './views/index.ts';
 
 /** A file that pages load. Its path holds a digest of its body, so it can be cached for ever. */
 export interface Asset {
@@ -24,8 +31,8 @@ export interface RenderOptions {
 export interface PageRenderer {
   /** A complete HTML document. Throws only for a template's own mistake or an address that nobody validated. */
   render<N extends PageName>(name: N, data: Pages[N], options: RenderOptions): string;
-  stylesheet: Asset;
-  script: Asset;
+  /** Stylesheets and scripts: every .css and .js file of the templates by its name, but what stands inside another one or a page. */
+  assets: ReadonlyMap<string, Asset>;
   /** The source expression that lets the form_post page's inline script run, quotes included: `'sha256-…'`. */
   formPostScriptHash: string;
   /** BCP 47 tags of the catalogues, English first. */
@@ -46,6 +53,8 @@ export interface PagesOptions {
 export const builtInTemplates = fileURLToPath(new URL('../../templates/', import.meta.url));
 
 const defaultLocale = 'en';
+/** Scripts that are no files of their own to a browser: they stand in a page, or have a route for themselves. */
+const inline = new Set(['form-post.js', 'check-session.js']);
 
 /** Markup that is safe to print as it is: the only thing that escaping lets through (security R6, R93). */
 class Html {
@@ -276,8 +285,14 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   });
   // The brand's few values come last, so that they win over the stylesheet's own.
   const css = shrinkCss(`${read('style.css')}\n${read('brand.css')}`);
-  const stylesheet = asset('style', 'css', 'text/css; charset=utf-8', css);
-  const script = asset('page', 'js', 'text/javascript; charset=utf-8', read('page.js').trim());
+  const files = (extension: string): string[] => [...new Set(folders.flatMap((folder) => list(folder, extension)))];
+  const assets = new Map<string, Asset>();
+  for (const file of files('.css').filter((name) => name !== 'brand.css')) {
+    const text = file === 'style.css' ? css : shrinkCss(read(file));
+    assets.set(file, asset(basename(file, '.css'), 'css', 'text/css; charset=utf-8', text));
+  }
+  for (const file of files('.js').filter((name) => !inline.has(name)))
+    assets.set(file, asset(basename(file, '.js'), 'js', 'text/javascript; charset=utf-8', read(file).trim()));
   const submitScript = read('form-post.js').trim();
   if (/<\/script/i.test(submitScript))
     throw new TemplateError(`${locate('form-post.js')} must not end its own element.`);
@@ -296,7 +311,8 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   for (const folder of folders) {
     for (const name of list(join(folder, 'messages'), '.json')) {
       const file = join(folder, 'messages', name);
-      addCatalogue(basename(name, '.json'), readCatalogue(file), file);
+      // "de.json", or a part of it such as "de.console.json"
+      addCatalogue(name.split('.')[0]!, readCatalogue(file), file);
     }
   }
   for (const [locale, catalogue] of Object.entries(catalogues))
@@ -315,7 +331,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   );
 
   const eta = new Eta({ escapeFunction: escape, rmWhitespace: true });
-  for (const file of new Set(folders.flatMap((folder) => list(folder, '.eta')))) {
+  for (const file of files('.eta')) {
     const path = locate(file);
     let template: TemplateFunction;
     try {
@@ -346,8 +362,12 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     redirectTarget,
     postTarget,
     localOrLink: (uri: string | undefined): string | undefined => (uri?.startsWith('/') ? local(uri) : linkTarget(uri)),
-    stylesheet: basePath + stylesheet.path,
-    script: basePath + script.path,
+    /** The address of a stylesheet or a script. */
+    asset: (name: string): string => {
+      const found = assets.get(name);
+      if (!found) throw new Error(`there is no file "${name}" among the stylesheets and scripts`);
+      return basePath + found.path;
+    },
     submitScript: new Html(submitScript),
   };
 
@@ -367,8 +387,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
 
   return {
     render,
-    stylesheet,
-    script,
+    assets,
     formPostScriptHash: `'sha256-${createHash('sha256').update(submitScript).digest('base64')}'`,
     availableLocales,
     chooseLocale(uiLocales, acceptLanguage) {

@@ -65,6 +65,30 @@ test('a silent request beside the end of its session gets a protocol answer, and
   }
 });
 
+test.each([
+  ['the user signs in again', undefined, 'id="sign-in"'],
+  ['a silent request is told so', 'none', 'error=login_required'],
+])(
+  'a session that ends while its code is being issued: %s (OpenID Connect Core 3.1.2.6)',
+  async (_, prompt, answer) => {
+    const client = await service.createClient();
+    const user = await service.createUser();
+    const agent = new UserAgent(service);
+    await agent.authorize(client, user);
+    let page: ReturnType<UserAgent['authorize']>;
+    const [session] = await service.store.sessions.list({ sub: user.sub }, { limit: 1, after: undefined });
+    await service.store.transaction(async ({ sessions }) => {
+      await sessions.end(session!.id);
+      page = agent.authorize(client, undefined, prompt === undefined ? {} : { prompt });
+      const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%codes_at%'`;
+      await expect.poll(async () => (await service.database.sql<{ count: number }>(waiting))[0]!.count).toBe(1);
+    });
+    const answered = await page!;
+    expect(answered.location ?? answered.body).toContain(answer);
+  },
+);
+
 test('a refresh of an offline grant beside the logout leaves no access token alive (decisions section 6)', async () => {
   const client = await service.createClient({ scope: 'openid offline_access' });
   for (let round = 0; round < rounds; round++) {

@@ -12,7 +12,7 @@ import { clientAddress } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { FormView, Pages } from '../../http/views.ts';
+import type { FormView, Pages } from '../../http/views/index.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import type { Session } from '../../repositories/sessions.ts';

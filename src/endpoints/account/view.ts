@@ -1,7 +1,7 @@
 // What the account page shows of a person, of the applications with access, and of the sessions.
 import { browserAndSystem } from '../../http/browser-name.ts';
 import { legible } from '../../http/claim-text.ts';
-import type { Pages } from '../../http/views.ts';
+import type { Pages } from '../../http/views/index.ts';
 import { namedClaims, supportedClaims } from '../../oauth/claims.ts';
 import { claimsOfScopes } from '../../oauth/scope.ts';
 import type { Grant } from '../../repositories/grants.ts';

@@ -11,7 +11,7 @@ import { onlyForms } from '../../http/form-body.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { Pages } from '../../http/views.ts';
+import type { Pages } from '../../http/views/index.ts';
 import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { claimsOfScopes } from '../../oauth/scope.ts';

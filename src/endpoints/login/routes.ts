@@ -8,7 +8,7 @@ import { onlyForms } from '../../http/form-body.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { LoginProblem, Pages } from '../../http/views.ts';
+import type { LoginProblem, Pages } from '../../http/views/index.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { Session } from '../../repositories/sessions.ts';
 

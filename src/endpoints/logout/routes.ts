@@ -7,7 +7,7 @@ import { logoutFrames } from '../../http/front-channel-logout.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { Pages } from '../../http/views.ts';
+import type { Pages } from '../../http/views/index.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { withQuery } from '../../oauth/redirect-uri.ts';
 import type { Client } from '../../repositories/clients.ts';

@@ -4,7 +4,7 @@ import { accountView, clientView } from '../../http/page-response.ts';
 import type { PageRenderer } from '../../http/pages.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { Pages } from '../../http/views.ts';
+import type { Pages } from '../../http/views/index.ts';
 
 export async function pagesEndpoint(
   app: FastifyInstance,
@@ -12,7 +12,7 @@ export async function pagesEndpoint(
 ): Promise<void> {
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
-  for (const asset of [renderer.stylesheet, renderer.script]) {
+  for (const asset of renderer.assets.values()) {
     app.get(asset.path, { exposeHeadRoute: true }, (_request, reply) =>
       reply.header('cache-control', 'public, max-age=31536000, immutable').type(asset.contentType).send(asset.body),
     );

@@ -1,5 +1,5 @@
 // What an administrator is shown of a registration: the facts that a decision hangs on, and then every registered member.
-import type { RegistrationFacts } from '../../http/views.ts';
+import type { RegistrationFacts } from '../../http/views/index.ts';
 import { displayName, redirectHost } from '../../oauth/client-metadata.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';

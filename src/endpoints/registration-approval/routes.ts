@@ -9,7 +9,7 @@ import { clientAddress, networkOf } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { Pages } from '../../http/views.ts';
+import type { Pages } from '../../http/views/index.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';

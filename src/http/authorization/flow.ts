@@ -98,6 +98,12 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
     if (!issuedAt) {
       const wait = await store.authorizationCodes.findWait(session.id, config.limits.codesPerSession);
       if (wait > 0) throw await tooMany(authorization, wait, transaction);
+      // the session came to its end since it was looked at
+      if (!(await sessions.find(request, reply))) {
+        if (!authorization.prompts.includes('none')) return false;
+        if (transaction) await store.authorizationRequests.delete(transaction.idHash);
+        throw new AuthorizationError(target, 'login_required', 'the session is over: the user has to sign in');
+      }
       // answered in another tab, or client, session or grant changed within the last second
       clients.forget(client.clientId);
       throw new OAuthError('conflict', 'the request was answered before, or something changed meanwhile', 409);

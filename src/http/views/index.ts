@@ -1,0 +1,27 @@
+// The data that each page shows: the contract between the endpoints and the templates, and an example of each.
+import { accountExamples, type AccountPages } from './account.ts';
+import type { Examples } from './parts.ts';
+import { registrationExamples, type RegistrationPages } from './registration.ts';
+import { signInExamples, type SignInPages } from './sign-in.ts';
+
+export type { AccountView, ClaimText, ClientView, FormView } from './parts.ts';
+export type { RegistrationFacts } from './registration.ts';
+export type { LoginProblem } from './sign-in.ts';
+
+export interface Pages extends SignInPages, AccountPages, RegistrationPages {}
+
+export type PageName = keyof Pages;
+
+/** What every page gets besides its own data. */
+export interface PageContext {
+  /** BCP 47 tag of the language shown. */
+  locale: string;
+  /** Path prefix of the base address, without a trailing slash: "" or "/idp". */
+  basePath: string;
+}
+
+/**
+ * For each page the least and the most that it can be given. The renderer rehearses them when it starts, so that a
+ * template which fails does so before anybody meets it.
+ */
+export const examples: Examples<Pages> = { ...signInExamples, ...accountExamples, ...registrationExamples };

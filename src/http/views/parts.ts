@@ -1,0 +1,59 @@
+// What several pages show, and examples of it.
+//
+// Every path here (`action` and whatever ends in `Uri` and begins with "/") hangs below the base address: the renderer puts the base
+// address's own path before it.
+
+/** The client as a person sees it: everything here is untrusted text or a URL that registration has validated. */
+export interface ClientView {
+  clientId: string;
+  /** The client_name, or the client_id when it registered none. */
+  name: string;
+  logoUri?: string;
+  policyUri?: string;
+  tosUri?: string;
+  /** The client_uri that it registered: where a person finds the application again. */
+  homeUri?: string;
+  /** Host of the redirect URI in use, e.g. "shop.example". */
+  host: string;
+  /** True when no administrator has looked at this registration (REGISTRATION_APPROVAL=automatic). */
+  selfRegistered: boolean;
+}
+
+/** A claim as a person reads it: its text, and its day if it is one. Untrusted text. */
+export interface ClaimText {
+  claim: string;
+  /** Empty where there is no value. */
+  value: string;
+  day?: Date;
+}
+
+export interface AccountView {
+  username: string;
+  /** The display name, when one is known. */
+  name?: string;
+}
+
+/** Hidden fields that every form carries: the pending authorization request (if any) and the anti-forgery token. */
+export interface FormView {
+  /** Path and query that the form posts to, e.g. "/login". */
+  action: string;
+  /** Name/value pairs of hidden inputs; always holds `csrf`, and `transaction` where a request is pending. */
+  hidden: Record<string, string>;
+}
+
+/** The least and the most that a page can be given. */
+export type Examples<Contracts> = { [N in keyof Contracts]: [least: Contracts[N], most: Contracts[N]] };
+
+export const client: ClientView = {
+  clientId: 'harbour',
+  name: 'Harbour',
+  logoUri: 'https://harbour.example/logo.png',
+  policyUri: 'https://harbour.example/privacy',
+  tosUri: 'https://harbour.example/terms',
+  homeUri: 'https://harbour.example/',
+  host: 'harbour.example',
+  selfRegistered: true,
+};
+export const bareClient: ClientView = { clientId: 'c-1', name: '', host: '', selfRegistered: false };
+export const account: AccountView = { username: 'ada', name: 'Ada Lovelace' };
+export const form = (action: string): FormView => ({ action, hidden: { csrf: 'token', transaction: 'request' } });
