@@ -55,6 +55,7 @@ import { createPasswordPolicy } from './http/password-policy.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
 import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
+import { createSignIn } from './http/sign-in.ts';
 import { refuseExpectation, refuseUnreadable, rememberAnswers } from './http/unreadable-requests.ts';
 import {
   assertionSigningAlgorithms,
@@ -168,6 +169,16 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     secure: config.secureCookies,
     lifetime: lifetimes.knownBrowser,
   });
+  const sessions = createBrowserSessions({
+    store,
+    secretBox,
+    issuer,
+    basePath,
+    secure: config.secureCookies,
+    idleLifetime: lifetimes.sessionIdle,
+    lifetime: lifetimes.session,
+    perUser: config.limits.sessionsPerUser,
+  });
   const parts: Omit<ServerOptions, 'flow'> = {
     config,
     store,
@@ -187,16 +198,8 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       audit,
       freeFailures: config.limits.signInPerAccount,
     }),
-    sessions: createBrowserSessions({
-      store,
-      secretBox,
-      issuer,
-      basePath,
-      secure: config.secureCookies,
-      idleLifetime: lifetimes.sessionIdle,
-      lifetime: lifetimes.session,
-      perUser: config.limits.sessionsPerUser,
-    }),
+    sessions,
+    signIn: createSignIn({ sessions, knownBrowsers, audit }),
     ...createClientAuthentication({
       clients,
       store,

@@ -71,14 +71,14 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     },
     sessionState: browserState.sessionState,
     /**
-     * Signs a user in whose password was verified against `passwordHash`: a new session under a new cookie; the one
-     * before is gone (security R52). False when the user was disabled or the password changed meanwhile.
+     * Signs a user in whose password, if one was shown, was verified against `passwordHash`: a new session under a new cookie;
+     * the one before is gone (security R52). False when the user was disabled or that password changed meanwhile.
      * @param also what is stored with it, or neither is
      */
     async signIn(
       request: FastifyRequest,
       reply: FastifyReply,
-      user: { sub: string; passwordHash: string; amr: string[] },
+      user: { sub: string; passwordHash: string | undefined; amr: string[] },
       previous: Session | undefined,
       also: (repositories: Repositories) => Promise<void> = async () => undefined,
     ): Promise<boolean> {

@@ -19,6 +19,7 @@ import type { PageResponses } from './page-response.ts';
 import type { CheckPassword } from './password-check.ts';
 import type { PasswordPolicy } from './password-policy.ts';
 import type { CheckSector } from './sector-check.ts';
+import type { SignIn } from './sign-in.ts';
 
 export interface ServerOptions {
   config: Config;
@@ -32,6 +33,7 @@ export interface ServerOptions {
   checkPassword: CheckPassword;
   knownBrowsers: KnownBrowsers;
   sessions: BrowserSessions;
+  signIn: SignIn;
   pages: PageResponses;
   authenticateClient: AuthenticateClient;
   authenticateBasic: AuthenticateClient;

@@ -1,21 +1,37 @@
 // Authentication context classes: how well somebody was authenticated, told by the methods that a sign-in has shown.
 
-/** A level of authentication. A further factor is one more entry. */
+/** A level of authentication. */
 interface Level {
-  /** The name that clients ask for and get (RFC 6711: of the service's own). */
+  /** The name that clients ask for and get: of the service's own, or one of OpenID Connect Extended Authentication Profile 1.0. */
   acr: string;
-  /** The methods that a sign-in must have shown for it (RFC 8176). */
-  amr: readonly string[];
+  /** The methods that a sign-in must have shown for it (RFC 8176): all of one of these lists. */
+  amr: readonly (readonly string[])[];
 }
 
-/** From the weakest to the strongest. */
-const levels: readonly Level[] = [{ acr: 'urn:gatehouse:acr:password', amr: ['pwd'] }];
+/** From the weakest to the strongest; each is reached by what reaches a stronger one. */
+const levels: readonly Level[] = [
+  { acr: 'urn:gatehouse:acr:password', amr: [['pwd'], ['mfa']] },
+  { acr: 'urn:gatehouse:acr:mfa', amr: [['mfa']] },
+  // a passkey beside the password, or one that verified its person by itself: no other site can ask for what it answers
+  {
+    acr: 'phr',
+    amr: [
+      ['mfa', 'swk'],
+      ['mfa', 'hwk'],
+    ],
+  },
+  // its key cannot leave the device
+  { acr: 'phrh', amr: [['mfa', 'hwk']] },
+];
+
+/** Two factors, whatever they are: what a demand for a second one means. */
+export const multiFactor = 'urn:gatehouse:acr:mfa';
 
 /** What can be asked for: discovery's acr_values_supported. */
 export const acrValues: readonly string[] = levels.map(({ acr }) => acr);
 
 const reached = (amr: readonly string[]): Level[] =>
-  levels.filter((level) => level.amr.every((method) => amr.includes(method)));
+  levels.filter((level) => level.amr.some((methods) => methods.every((method) => amr.includes(method))));
 
 /** The strongest level that these methods reach; undefined for none. */
 export function acrOf(amr: readonly string[]): string | undefined {

@@ -21,7 +21,8 @@ export interface NewSession {
   tokenHash: Buffer;
   sid: string;
   sub: string;
-  passwordHash: string;
+  /** Of the password that was shown; undefined where none was. */
+  passwordHash: string | undefined;
   amr: string[];
   idleLifetime: number;
   lifetime: number;
@@ -66,7 +67,7 @@ const find = statement(
 const insert = statement(
   'sessions.insert',
   `WITH u AS MATERIALIZED (
-     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND password_hash = $4 FOR NO KEY UPDATE)
+     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)
    INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address)
    SELECT $1, $2, u.sub, clock_timestamp(), $5, now() + make_interval(secs => least($6::float8, $7::float8)), now() + make_interval(secs => $7::float8), $8, $9::inet FROM u
    RETURNING id`,
@@ -76,11 +77,11 @@ const touch = statement(
   `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2))
     WHERE id = $1 AND idle_expires_at > now()`,
 );
-// the same session under a new cookie, for the same user who has just shown the password again
+// the same session under a new cookie, for the same user who has just signed in again
 const renew = statement(
   'sessions.renew',
   `WITH u AS MATERIALIZED (
-     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND password_hash = $4 FOR NO KEY UPDATE)
+     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)
    UPDATE sessions s SET token_hash = $2, auth_time = clock_timestamp(), amr = $5, used_at = now(),
           idle_expires_at = now() + make_interval(secs => least($6::float8, $7::float8)),
           expires_at = now() + make_interval(secs => $7::float8), user_agent = $8, address = $9::inet
@@ -124,8 +125,8 @@ export function sessionsRepository(sql: Sql) {
       return row && toSession(row);
     },
     /**
-     * Makes a session for a user whose password was verified against `passwordHash`; undefined when the user was
-     * disabled or the password changed meanwhile. Lifetimes in seconds.
+     * Makes a session for a user whose password, if one was shown, was verified against `passwordHash`; undefined when the
+     * user was disabled or that password changed meanwhile. Lifetimes in seconds.
      */
     async insert(session: NewSession): Promise<string | undefined> {
       const [row] = await sql.query<{ id: string }>(insert, [

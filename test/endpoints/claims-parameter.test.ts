@@ -231,7 +231,7 @@ describe('authentication context', () => {
 
   test('acr_values are published, and one of them is in the ID Token (OpenID Connect Core 3.1.2.1)', async () => {
     const document = (await (await fetch(`${service.issuer}/.well-known/openid-configuration`)).json()) as JWTPayload;
-    expect(document['acr_values_supported']).toEqual([password]);
+    expect(document['acr_values_supported']).toEqual([password, 'urn:gatehouse:acr:mfa', 'phr', 'phrh']);
     for (const acr_values of [password, `1 2 ${password}`, '1 2'])
       expect((await payload({ acr_values }))['acr']).toBe(password);
   });

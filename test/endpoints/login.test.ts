@@ -304,11 +304,11 @@ test('sign-in and its failures are in the audit trail, without the password (dec
   const agent = new UserAgent(service);
   await agent.signIn({ ...person, password: 'the wrong password' });
   await agent.signIn(person);
-  const rows = await service.database.sql<{ type: string; row: string }>(
-    `SELECT type, row_to_json(a)::text AS row FROM audit_events a WHERE sub = $1 AND type LIKE 'user.sign%' ORDER BY id`,
+  const rows = await service.database.sql<{ type: string; detail: unknown; row: string }>(
+    `SELECT type, detail, row_to_json(a)::text AS row FROM audit_events a WHERE sub = $1 AND type LIKE 'user.sign%' ORDER BY id`,
     [person.sub],
   );
-  expect(rows.map(({ type }) => type)).toEqual(['user.sign_in_failed', 'user.signed_in']);
+  expect(rows).toMatchObject([{ type: 'user.sign_in_failed' }, { type: 'user.signed_in', detail: { amr: ['pwd'] } }]);
   const logged = JSON.stringify(service.logs) + rows.map(({ row }) => row).join();
   expect(logged).not.toContain('the wrong password');
   expect(logged).not.toContain(person.password);

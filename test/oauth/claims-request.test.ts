@@ -1,6 +1,6 @@
 // The parameter `claims` as tables: what is read of it, what is refused, and what a client may get of it.
 import { expect, test } from 'vitest';
-import { acrOf, acrValues, preferredAcr } from '../../src/oauth/acr.ts';
+import { acrOf, acrValues, multiFactor, preferredAcr } from '../../src/oauth/acr.ts';
 import {
   type ClaimsRequest,
   parseClaimsRequest,
@@ -99,10 +99,21 @@ test('what a client session keeps is small, and nothing where nothing was asked 
 });
 
 test('a level is reached by the methods that it needs (OpenID Connect Core 2, RFC 8176)', () => {
-  expect(acrValues).toEqual([password]);
-  expect(acrOf(['pwd'])).toBe(password);
-  expect(acrOf(['otp', 'pwd'])).toBe(password);
-  expect(acrOf(['otp'])).toBeUndefined();
+  expect(acrValues).toEqual([password, multiFactor, 'phr', 'phrh']);
+  const strongest = [
+    [['otp'], undefined],
+    [['pwd'], password],
+    [['otp', 'pwd'], password],
+    [['pwd', 'otp', 'mfa'], multiFactor],
+    [['pwd', 'swk', 'mfa'], 'phr'],
+    [['swk', 'user', 'mfa'], 'phr'],
+    [['hwk', 'user', 'mfa'], 'phrh'],
+    // possession alone: nobody knows who holds it
+    [['hwk'], undefined],
+  ] as const;
+  for (const [amr, acr] of strongest) expect(acrOf(amr), amr.join()).toBe(acr);
+  // a stronger sign-in is good for whoever asks for less
+  for (const acr of acrValues) expect(preferredAcr([acr], ['hwk', 'user', 'mfa'])).toBe(acr);
   expect(preferredAcr(['1', password], ['pwd'])).toBe(password);
   expect(preferredAcr(['1', '2'], ['pwd'])).toBeUndefined();
   expect(preferredAcr([password], [])).toBeUndefined();

@@ -30,7 +30,7 @@ interface Pending {
 }
 
 export async function loginEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store, clients, checkPassword, knownBrowsers, sessions, pages, audit } = options;
+  const { store, clients, checkPassword, signIn, sessions, pages, audit } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -80,20 +80,17 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       return show(request, reply, transaction, pending, session, { problem, wait, username, status });
     }
     const clientId = pending?.client?.clientId;
-    const signIn = ({ sub, passwordHash }: { sub: string; passwordHash: string }) =>
-      // a session without its record, or the other way round, is left by no fault
-      sessions.signIn(request, reply, { sub, passwordHash, amr: ['pwd'] }, session, async (repositories) => {
-        await knownBrowsers.remember(request, reply, sub, repositories);
-        const event = { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId } as const;
-        await audit(request, event, repositories);
-      });
-    if (answer.outcome === 'wrong' || !(await signIn(answer.user))) {
+    const course = { previous: session, transaction, clientId, destination: destinationOf(request) };
+    const next =
+      answer.outcome === 'right'
+        ? await signIn.proceed(request, reply, { ...answer.user, amr: ['pwd'] }, course)
+        : undefined;
+    if (next === undefined) {
       const sub = answer.outcome === 'wrong' ? answer.sub : answer.user.sub;
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub, clientId });
       return show(request, reply, transaction, pending, session, { problem: 'credentials', username, status: 400 });
     }
-    const next = destinationOf(request)?.path ?? '/account';
-    return pages.redirect(reply, transaction === undefined ? next : `/authorize?transaction=${transaction}`);
+    return pages.redirect(reply, next);
   });
 
   async function findPending(request: FastifyRequest, transaction: string): Promise<Pending | undefined> {
