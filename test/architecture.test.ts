@@ -61,6 +61,8 @@ function violations(sources: readonly Source[]): string[] {
     }
     if (/\bprocess\.env\b/.test(text) && file !== 'config.ts')
       found.push(`${file} reads process.env: only config.ts does`);
+    if (/\bprocess\.(argv|std(in|out|err))\b/.test(text) && !['cli.ts', 'server.ts'].includes(file))
+      found.push(`${file} reads or prints by itself: a command gets its terminal`);
     if (/\bdeclare module\b/.test(text)) found.push(`${file} extends somebody else's types`);
     if (!/^(\/\/|#!)/.test(text)) found.push(`${file} does not say in its first line what it is for`);
     if (
@@ -121,6 +123,7 @@ test.each([
   ['endpoints/token/routes.ts', `import pg from 'pg';`, 'another door'],
   ['http/errors.ts', `import { jwtVerify } from 'jose';`, 'another door'],
   ['tokens/key-ring.ts', `const key = process.env['SECRET_KEY'];`, 'process.env'],
+  ['commands/users.ts', `const given = await text(process.stdin);`, 'terminal'],
   ['endpoints/token/routes.ts', 'const text = `SELECT * FROM clients WHERE client_id = 1`;', 'holds SQL'],
 ])('a planted fault in %s is found: %s (architecture, directions)', (file, line, reason) => {
   expect(violations([{ file, text: `// A planted fault.\n${line}\n` }]).join('\n')).toContain(reason);

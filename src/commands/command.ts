@@ -1,4 +1,5 @@
 // What a command is, and what all of them need: their words, the database for as long as it takes, and text that a terminal bears.
+import type { Readable, Writable } from 'node:stream';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import pino from 'pino';
 import type { Config } from '../config.ts';
@@ -19,10 +20,17 @@ export interface Output {
   json: unknown;
 }
 
+/** Where a command reads and prints: the process, or whoever calls it. */
+export interface Terminal {
+  stdin: Readable & { isTTY?: boolean };
+  stdout: Pick<Writable, 'write'>;
+  stderr: Pick<Writable, 'write'>;
+}
+
 export interface Command {
   usage: string;
   summary: string;
-  run(config: Config, args: string[]): Promise<Output>;
+  run(config: Config, args: string[], terminal: Terminal): Promise<Output>;
 }
 
 export interface Context {

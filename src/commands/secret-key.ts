@@ -5,12 +5,11 @@ import { secretKeyId } from '../crypto/data-key.ts';
 import { randomSecret } from '../crypto/secrets.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { addSecretKey, reencrypt, retireSecretKeys, secretKeyStatus } from '../tokens/secret-key-rotation.ts';
-import { by, type Command, parse, table, UsageError, withDatabase } from './command.ts';
+import { by, type Command, parse, table, type Terminal, UsageError, withDatabase } from './command.ts';
 
-async function readSecretKey(): Promise<string> {
-  if (process.stdin.isTTY)
-    throw new UsageError('Pipe the key in: npm run -s idp -- secret-key rotate --key-stdin < FILE');
-  const checked = secretKeyShape.safeParse((await readAll(process.stdin)).trim());
+async function readSecretKey({ stdin }: Terminal): Promise<string> {
+  if (stdin.isTTY) throw new UsageError('Pipe the key in: npm run -s idp -- secret-key rotate --key-stdin < FILE');
+  const checked = secretKeyShape.safeParse((await readAll(stdin)).trim());
   if (!checked.success) throw invalidRequest(`the key ${checked.error.issues[0]!.message}`);
   return checked.data;
 }
@@ -62,9 +61,9 @@ export const secretKeyCommands: Record<string, Command> = {
     usage: '[--key-stdin]',
     summary:
       'Lets instances start with another SECRET_KEY too: one that is made up and printed once, or one by standard input. The one in DATA_DIR is replaced.',
-    async run(config, args) {
+    async run(config, args, terminal) {
       const { values } = parse(args, { 'key-stdin': { type: 'boolean', default: false } });
-      const given = values['key-stdin'] ? await readSecretKey() : undefined;
+      const given = values['key-stdin'] ? await readSecretKey(terminal) : undefined;
       const added = given ?? randomSecret();
       return withDatabase(config, async ({ store, secretKey, keepSecretKey }) => {
         const id = await addSecretKey(store, secretKey, added, by);

@@ -7,21 +7,36 @@ import { createPasswordPolicy, type PasswordPolicy } from '../http/password-poli
 import { firstProblem, isTextClaim, newUserShape, password as passwordShape } from '../oauth/administration.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { createGuardedFetch } from '../outbound/guarded-fetch.ts';
-import { by, type Command, findUser, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
+import {
+  by,
+  type Command,
+  findUser,
+  listLimit,
+  parse,
+  table,
+  type Terminal,
+  UsageError,
+  withDatabase,
+} from './command.ts';
 
-async function readPassword(config: Config): Promise<string> {
-  if (process.stdin.isTTY)
+async function readPassword(config: Config, { stdin }: Terminal): Promise<string> {
+  if (stdin.isTTY)
     throw new UsageError('Pipe the password in: printf %s "$PASSWORD" | npm run -s idp -- … --password-stdin');
-  const given = (await readAll(process.stdin)).replace(/\r?\n$/, '');
+  const given = (await readAll(stdin)).replace(/\r?\n$/, '');
   const checked = passwordShape(config.passwordMinLength).safeParse(given);
   if (!checked.success) throw invalidRequest(`the password ${checked.error.issues[0]!.message}`);
   return given;
 }
 
 /** @throws OAuthError invalid_request for a password that others try, too */
-async function hashPassword(config: Config, password: string, person: Parameters<PasswordPolicy>[1]): Promise<string> {
+async function hashPassword(
+  config: Config,
+  password: string,
+  person: Parameters<PasswordPolicy>[1],
+  { stderr }: Terminal,
+): Promise<string> {
   const fetchDocument = createGuardedFetch(config.outboundAllow);
-  const log = { warn: (_line: object, message: string) => void process.stderr.write(`${message}\n`) };
+  const log = { warn: (_line: object, message: string) => void stderr.write(`${message}\n`) };
   await createPasswordPolicy(config.passwordBreachCheck, fetchDocument, log)(password, person);
   return createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
 }
@@ -53,7 +68,7 @@ export const userCommands: Record<string, Command> = {
   'user create': {
     usage: '--username NAME [--email E] [--claim name=value …] [--group G …] [--admin] --password-stdin',
     summary: 'Makes a user; the password comes by standard input.',
-    async run(config, args) {
+    async run(config, args, terminal) {
       const { values } = parse(args, {
         username: { type: 'string' },
         email: { type: 'string' },
@@ -65,7 +80,7 @@ export const userCommands: Record<string, Command> = {
       if (values.username === undefined) throw new UsageError('The option --username is missing.');
       if (!values['password-stdin'])
         throw new UsageError('Add --password-stdin and pipe the password in: it must not stand on a command line.');
-      const password = await readPassword(config);
+      const password = await readPassword(config, terminal);
       const { email_verified, ...claims } = readPairs(values.claim);
       const shaped = newUserShape(config.passwordMinLength).safeParse({
         username: values.username,
@@ -76,7 +91,7 @@ export const userCommands: Record<string, Command> = {
         claims,
       });
       if (!shaped.success) throw invalidRequest(firstProblem(shaped.error));
-      const passwordHash = await hashPassword(config, password, shaped.data);
+      const passwordHash = await hashPassword(config, password, shaped.data, terminal);
       const user = await withDatabase(config, ({ administration }) =>
         administration.createUser(by, {
           username: shaped.data.username,
@@ -160,14 +175,14 @@ export const userCommands: Record<string, Command> = {
   'user set-password': {
     usage: 'NAME --password-stdin',
     summary: 'Sets a password and ends all sessions of the user.',
-    async run(config, args) {
+    async run(config, args, terminal) {
       const { values, positionals } = parse(args, { 'password-stdin': { type: 'boolean', default: false } }, ['NAME']);
       if (!values['password-stdin'])
         throw new UsageError('Add --password-stdin and pipe the password in: it must not stand on a command line.');
-      const password = await readPassword(config);
+      const password = await readPassword(config, terminal);
       const { user } = await withDatabase(config, async ({ store, administration }) => {
         const person = await findUser(store, positionals[0]!);
-        return administration.changeUser(by, person.sub, {}, await hashPassword(config, password, person));
+        return administration.changeUser(by, person.sub, {}, await hashPassword(config, password, person, terminal));
       });
       return { json: userView(user), text: `The password of ${user.username} is set; all sessions of it have ended.` };
     },

@@ -1,6 +1,6 @@
-// The command line as a process, beside a running service on the same database: each command, its JSON, and its one-line errors.
+// The command line beside a running service on the same database: each command, its JSON, its one-line errors; some of them as processes.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runCommand } from '../helpers/command-line.ts';
+import { runCommand, runCommandProcess } from '../helpers/command-line.ts';
 import { call, eventually, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -310,5 +310,39 @@ describe('an error', () => {
     );
     expect(code).toBe(1);
     expect(stderr).toBe('The user name or the email is taken.\n');
+  });
+});
+
+describe('as a process', () => {
+  test('a command reads standard input, prints one line of JSON and ends by itself (decisions section 8)', async () => {
+    const args = ['user', 'create', '--username', 'process', '--password-stdin', '--json'];
+    const { code, stdout, stderr } = await runCommandProcess(service, args, { stdin: `${password}\n` });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^\{[^\n]+\}\n$/);
+    expect((await new UserAgent(service).signIn({ username: 'process', password })).url).toMatch(/\/account$/);
+    expect((await runCommandProcess(service, ['user', 'list'])).stdout).toMatch(/^process +enabled/m);
+    expect(await runCommandProcess(service, [])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: /) });
+  });
+
+  test.each<[string, string[], string?, Record<string, string>?]>([
+    ['an unknown command', ['user', 'explode']],
+    ['an unknown option', ['user', 'list', '--colour']],
+    ['a short password', ['user', 'create', '--username', 'x', '--password-stdin'], 'short'],
+    ['an unknown client', ['client', 'approve', 'nobody']],
+    ['a wrong setting', ['user', 'list'], undefined, { LOG_LEVEL: 'loud' }],
+    ['a missing key', ['user', 'list'], undefined, { SECRET_KEY: '' }],
+    [
+      'a database that is not there',
+      ['user', 'list'],
+      undefined,
+      { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' },
+    ],
+  ])('%s is one line and exit code 1 (decisions section 8)', async (_what, args, stdin, environment) => {
+    const { code, stdout, stderr } = await runCommandProcess(service, args, {
+      ...(stdin !== undefined && { stdin }),
+      ...(environment && { environment }),
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^[^\n]{10,400}\n$/);
   });
 });

@@ -1,6 +1,8 @@
-// The real command line as a process of its own, on the database of a running test service.
+// The real command line on the database of a running test service: called in this process, or started as one of its own.
 import { spawn } from 'node:child_process';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { runCommandLine } from '../../src/commands/command-line.ts';
 import { observe } from './dump-search.ts';
 import { surroundings } from './server-process.ts';
 import type { TestService } from './service.ts';
@@ -11,20 +13,44 @@ export interface Finished {
   stderr: string;
 }
 
-/** Runs src/cli.ts with these arguments. @param options.stdin what is piped in; undefined closes standard input */
-export async function runCommand(
-  service: Pick<TestService, 'issuer' | 'database' | 'secretKey'>,
+type Place = Pick<TestService, 'issuer' | 'database' | 'secretKey'>;
+
+export interface CommandOptions {
+  /** What is piped in; undefined closes standard input. */
+  stdin?: string;
+  environment?: Record<string, string>;
+}
+
+const settings = (service: Place, { environment }: CommandOptions) => ({
+  BASE_URL: service.issuer,
+  DATABASE_URL: service.database.url,
+  SECRET_KEY: service.secretKey,
+  ...environment,
+});
+
+/** Runs the command line with these arguments; all that a process would add is its start. */
+export async function runCommand(service: Place, args: string[], options: CommandOptions = {}): Promise<Finished> {
+  const printed = { stdout: '', stderr: '' };
+  const into = (name: keyof typeof printed) => ({
+    write: (chunk: unknown) => {
+      printed[name] += String(chunk);
+      return true;
+    },
+  });
+  const terminal = { stdin: Readable.from([options.stdin ?? '']), stdout: into('stdout'), stderr: into('stderr') };
+  const code = await runCommandLine(args, terminal, settings(service, options));
+  observe(printed.stdout);
+  return { code, ...printed };
+}
+
+/** The same by `node src/cli.ts`, which also has to end by itself. */
+export async function runCommandProcess(
+  service: Place,
   args: string[],
-  options: { stdin?: string; environment?: Record<string, string> } = {},
+  options: CommandOptions = {},
 ): Promise<Finished> {
   const child = spawn(process.execPath, ['src/cli.ts', ...args], {
-    env: {
-      ...surroundings,
-      BASE_URL: service.issuer,
-      DATABASE_URL: service.database.url,
-      SECRET_KEY: service.secretKey,
-      ...options.environment,
-    },
+    env: { ...surroundings, ...settings(service, options) },
     stdio: 'pipe',
   });
   // a command that reads no input may be gone before it is sent
