@@ -147,6 +147,8 @@ const events: Record<AuditEventType, string> = {
   'data_key.created': 'A new key for what is encrypted at rest was made',
   'data_key.retired': 'Everything is encrypted with the newest data key; the ones before go',
   'registration_token.created': 'An initial access token was made',
+  'audit_events.expired':
+    'Events older than `AUDIT_RETENTION` were deleted; `rows` says how many, `before` up to which day',
 };
 
 /** The routes that this page describes, as "METHOD path". */

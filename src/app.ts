@@ -39,6 +39,7 @@ import { tokenEndpoint } from './endpoints/token/routes.ts';
 import { userDataEndpoint } from './endpoints/user-data/routes.ts';
 import { userinfoEndpoint } from './endpoints/userinfo/routes.ts';
 import { refuseTwoAuthorizations } from './http/authorization-header.ts';
+import { createActivity } from './http/activity.ts';
 import { createAuthorizationFlow } from './http/authorization/flow.ts';
 import { createAuditTrail } from './http/audit.ts';
 import { createBrowserSessions } from './http/browser-session.ts';
@@ -158,6 +159,9 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     // a public client's name is all that a push needs: nobody can fill its whole room from one network
     pushedPerNetwork: Math.ceil(config.limits.pushedRequests / 10),
   });
+  const activity = createActivity(store, database, (error) => {
+    logger.warn({ err: error }, 'grants could not be counted');
+  });
   const audit = createAuditTrail(store);
   const renderer = createPages(
     config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
@@ -214,6 +218,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     audit,
     limits,
     metrics,
+    activity,
     clientKeys,
     checkSector: createSectorCheck(fetchDocument),
     requestObjects: createRequestObjects({
@@ -356,6 +361,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     logger,
   });
   app.addHook('onClose', () => logoutDelivery.stop());
+  app.addHook('onClose', () => activity.stop());
 
   database.introduce(introduction(dataKeyRing.knows));
   database.listen('gatehouse', (payload) => {

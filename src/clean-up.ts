@@ -1,4 +1,4 @@
-// The background job that deletes what has expired, on one instance at a time.
+// The background job that deletes what has expired and counts what happened, on one instance at a time.
 import type { Logger } from 'pino';
 import type { Store } from './repositories/index.ts';
 
@@ -17,15 +17,49 @@ export async function deleteUncompleted(store: Store, waiting: number): Promise<
   });
 }
 
-/**
- * Starts the job; stop() waits for the batch under way.
- * @param registrationWaiting seconds after which a registration that nobody approved is deleted
- */
-export function cleanUp(store: Store, registrationWaiting: number, logger: Logger): { stop(): Promise<void> } {
+/** Deletes one batch of the audit trail that is older than `kept` seconds, and records it; true when there may be more. */
+export async function deleteOldAuditEvents(store: Store, kept: number): Promise<boolean> {
+  return store.transaction(async ({ expired, auditEvents }) => {
+    if (!(await expired.claim())) return false;
+    const { gone, before } = await expired.deleteAuditEvents(kept);
+    if (before === undefined) return false;
+    const detail = { rows: gone, before: before.toISOString() };
+    await auditEvents.insert({ type: 'audit_events.expired', outcome: 'success', actor: 'service', detail });
+    return gone >= expired.auditBatch;
+  });
+}
+
+/** Counts the next minutes of the audit trail for the console's charts; true when there are more to count at once. */
+export async function countEvents(store: Store): Promise<boolean> {
+  return store.transaction(async ({ expired, hourlyCounts }) =>
+    (await expired.claim()) ? hourlyCounts.countEvents() : false,
+  );
+}
+
+export interface CleanUpOptions {
+  /** Seconds after which a registration that nobody approved is deleted. */
+  registrationWaiting: number;
+  /** Seconds for which the audit trail is kept; 0 is for ever. */
+  auditRetention: number;
+}
+
+/** Starts the job; stop() waits for the batch under way. */
+export function cleanUp(
+  store: Store,
+  { registrationWaiting, auditRetention }: CleanUpOptions,
+  logger: Logger,
+): { stop(): Promise<void> } {
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
 
+  /** Does a batch after another, until there is no more or the job stops. */
+  async function all(batch: () => Promise<boolean>): Promise<void> {
+    while (!stopped && (await batch()));
+  }
+
   async function round(): Promise<void> {
+    // before anything goes that is counted
+    await all(() => countEvents(store));
     for (let kind = 0; kind < store.expired.kinds; kind++) {
       let gone: number;
       do {
@@ -37,6 +71,8 @@ export function cleanUp(store: Store, registrationWaiting: number, logger: Logge
       } while (gone >= store.expired.batch);
     }
     await deleteUncompleted(store, registrationWaiting);
+    if (auditRetention > 0) await all(() => deleteOldAuditEvents(store, auditRetention));
+    if (!stopped) await store.hourlyCounts.finish();
   }
 
   const timer = setInterval(() => {

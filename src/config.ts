@@ -121,6 +121,10 @@ export const settings = {
     'must be 0 or at least 3600 seconds',
   ),
   BACKCHANNEL_LOGOUT_RETENTION: seconds(86_400, 30 * 86_400),
+  AUDIT_RETENTION: count(0, 3660 * 86_400).refine(
+    (kept) => kept === 0 || kept >= 86_400,
+    'must be 0 or at least 86400 seconds',
+  ),
   PASSWORD_MIN_LENGTH: count(12, 128),
   PASSWORD_BREACH_CHECK: z.union([z.enum(['off', 'list']), breachService]).default('list'),
   PASSWORD_HASH_CONCURRENCY: wholeNumber(1, 64).optional(),
@@ -192,6 +196,8 @@ export interface Config {
     /** 0: keys are not rotated by themselves. */
     readonly keyRotationInterval: number;
     readonly backchannelLogoutRetention: number;
+    /** 0: the audit trail is kept for ever. */
+    readonly auditRetention: number;
   };
   readonly passwordMinLength: number;
   /** off, list, or the address of a range service. */
@@ -286,6 +292,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       keyPublicationLead: s.KEY_PUBLICATION_LEAD,
       keyRotationInterval: s.KEY_ROTATION_INTERVAL,
       backchannelLogoutRetention: s.BACKCHANNEL_LOGOUT_RETENTION,
+      auditRetention: s.AUDIT_RETENTION,
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
     passwordBreachCheck: s.PASSWORD_BREACH_CHECK,

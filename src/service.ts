@@ -56,7 +56,11 @@ export async function startService(config: Config, stopped?: AbortSignal): Promi
     letPoolThreadsGiveWay();
     // last, since its password is shown once: a start that fails before has made none
     const firstPassword = await makeFirstAdministrator(config, store);
-    const cleaner = cleanUp(store, config.lifetimes.registrationWaiting, logger);
+    const cleaner = cleanUp(
+      store,
+      { registrationWaiting: config.lifetimes.registrationWaiting, auditRetention: config.lifetimes.auditRetention },
+      logger,
+    );
     const { port } = app.server.address() as AddressInfo;
     logger.info({ issuer: config.issuer, port, database: connection.kind }, 'Gatehouse is ready');
     return {

@@ -9,6 +9,7 @@ import type { ClientKeys } from '../tokens/client-keys.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import type { RequestObjects } from '../tokens/request-object.ts';
 import type { TokenService } from '../tokens/token-service.ts';
+import type { Activity } from './activity.ts';
 import type { AuditTrail } from './audit.ts';
 import type { AuthorizationFlow } from './authorization/flow.ts';
 import type { BrowserSessions } from './browser-session.ts';
@@ -44,5 +45,6 @@ export interface ServerOptions {
   audit: AuditTrail;
   limits: Limits;
   metrics: Metrics;
+  activity: Activity;
   flow: AuthorizationFlow;
 }

@@ -46,6 +46,7 @@ export const auditEventTypes = [
   'data_key.created',
   'data_key.retired',
   'registration_token.created',
+  'audit_events.expired',
 ] as const;
 export type AuditEventType = (typeof auditEventTypes)[number];
 

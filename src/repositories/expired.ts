@@ -1,5 +1,6 @@
 // Deletes what has expired, and what is too much, in batches small enough that no request waits for one.
 import { type Sql, statement } from '../database/database.ts';
+import { limitNames } from './limits.ts';
 
 const batch = 1000;
 const lockKey = 7_106_343;
@@ -15,8 +16,11 @@ const byExpiry = (table: string, column = 'expires_at', now = 'now()') =>
      RETURNING 1 AS gone`,
   );
 
-/** How many rows that anybody can make are kept, but for what came since the last round; the first to expire go (security R105). */
-export const mostKept = { pendingSignIns: 100_000, limits: 1_000_000 };
+/**
+ * How many rows that anybody can make are kept, but for what came since the last round; the first to expire go (security R105).
+ * Of counters so many of each limit: a flood of one kind must not push another kind out.
+ */
+export const mostKept = { pendingSignIns: 100_000, limits: 200_000 };
 
 const beyond = (table: string, column: string, filter: string) =>
   statement(
@@ -29,7 +33,7 @@ const beyond = (table: string, column: string, filter: string) =>
   );
 // pushed requests are the clients' own, and each client has a limit
 const surplusPending = beyond('authorization_requests', 'expires_at', 'browser_hash IS NOT NULL');
-const surplusLimits = beyond('rate_limits', 'expire', 'true');
+const surplusLimits = beyond('rate_limits', 'expire', `split_part(key, ':', 1) = $2`);
 
 // a spent refresh token is kept as long as its family: its return must be known
 const tables = [
@@ -50,13 +54,29 @@ const tables = [
   byExpiry('sign_in_failures'),
   byExpiry('known_browsers'),
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
+  // a chart shows a month, and somebody may look back a year
+  byExpiry('hourly_counts', 'hour', `now() - interval '400 days'`),
 ];
+
+// Whole days go, so that this is not done all day. The trail's own trigger opens its door for the seconds that stand in this setting.
+const auditBatch = 5000;
+const openAuditDoor = statement(
+  'expired.open_audit_door',
+  `SELECT set_config('gatehouse.audit_retention', $1::bigint::text, true)`,
+);
+const auditEvents = statement(
+  'expired.audit_events',
+  `WITH ends AS (SELECT date_trunc('day', now() - make_interval(secs => $1), 'UTC') AS at)
+   DELETE FROM audit_events WHERE id = ANY (ARRAY(
+     SELECT id FROM audit_events WHERE at < (SELECT at FROM ends) ORDER BY at LIMIT ${auditBatch}))
+   RETURNING (SELECT at FROM ends) AS before`,
+);
 
 export function expiredRepository(sql: Sql, most = mostKept) {
   const kinds = [
     ...tables.map((table) => [table, []] as const),
     [surplusPending, [most.pendingSignIns]] as const,
-    [surplusLimits, [most.limits]] as const,
+    ...limitNames.map((name) => [surplusLimits, [most.limits, name]] as const),
   ];
   return {
     /** True when this transaction is the one that cleans up. */
@@ -71,6 +91,16 @@ export function expiredRepository(sql: Sql, most = mostKept) {
       const [deletion, values] = kinds[kind]!;
       return (await sql.query(deletion, [...values])).length;
     },
+    /**
+     * In a transaction: deletes one batch of the audit trail's events of days that are over for so many seconds, a day at least.
+     * @returns how many went, and the beginning of the first day that stays
+     */
+    async deleteAuditEvents(kept: number): Promise<{ gone: number; before: Date | undefined }> {
+      await sql.query(openAuditDoor, [kept]);
+      const rows = await sql.query<{ before: Date }>(auditEvents, [kept]);
+      return { gone: rows.length, before: rows[0]?.before };
+    },
     batch,
+    auditBatch,
   };
 }

@@ -2,6 +2,7 @@
 import type { Database, Sql } from '../database/database.ts';
 import { accessTokensRepository } from './access-tokens.ts';
 import { auditEventsRepository, type EventListener } from './audit-events.ts';
+import { auditSearchRepository } from './audit-search.ts';
 import { auditViewRepository } from './audit-view.ts';
 import { authorizationCodesRepository } from './authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests.ts';
@@ -12,6 +13,7 @@ import { dataKeysRepository } from './data-keys.ts';
 import { deferredRegistrationsRepository } from './deferred-registrations.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
+import { hourlyCountsRepository } from './hourly-counts.ts';
 import { knownBrowsersRepository } from './known-browsers.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries.ts';
 import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
@@ -24,11 +26,13 @@ import { signInFailuresRepository } from './sign-in-failures.ts';
 import { signingKeysRepository } from './signing-keys.ts';
 import { userSettingsRepository } from './user-settings.ts';
 import { usersRepository } from './users.ts';
+import { vitalSignsRepository } from './vital-signs.ts';
 
 function repositories(sql: Sql, onEvent: EventListener) {
   return {
     accessTokens: accessTokensRepository(sql),
     auditEvents: auditEventsRepository(sql, onEvent),
+    auditSearch: auditSearchRepository(sql),
     auditView: auditViewRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
@@ -39,6 +43,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
+    hourlyCounts: hourlyCountsRepository(sql),
     knownBrowsers: knownBrowsersRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
@@ -51,6 +56,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     signingKeys: signingKeysRepository(sql),
     userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),
+    vitalSigns: vitalSignsRepository(sql),
   };
 }
 

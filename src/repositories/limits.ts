@@ -28,6 +28,9 @@ const windows: Readonly<Record<LimitName, number>> = {
   pushedPerNetwork: 60,
 };
 
+/** Every limit by its name, with which its keys begin. */
+export const limitNames = Object.keys(windows) as LimitName[];
+
 const maxKnown = 10_000;
 
 export interface Limits {

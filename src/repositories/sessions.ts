@@ -103,19 +103,28 @@ const endBySid = statement(
 );
 // a statement of its own after that one: it sees what was issued while that one waited for the session's row
 const endFamilies = statement('sessions.end_families', 'DELETE FROM client_sessions WHERE sub = $1 AND sid = $2');
-const list = statement(
-  'sessions.list',
-  `SELECT s.id, s.sid, s.sub, u.username, s.created_at, s.auth_time, s.amr, s.used_at, s.expires_at,
+// Those whose consent was withdrawn take no part any more, though they hear of the session's end. Each filter is a statement of its own, so
+// that it is planned by its own index, however often it is sent.
+const list = (name: string, condition: string) =>
+  statement(
+    `sessions.list${name}`,
+    `SELECT s.id, s.sid, s.sub, u.username, s.created_at, s.auth_time, s.amr, s.used_at, s.expires_at,
           host(s.address) AS address, s.user_agent,
           ARRAY(SELECT jsonb_build_object('clientId', c.client_id,
                          'clientName', coalesce(c.metadata ->> 'client_name', c.client_id))
                   FROM session_clients sc JOIN clients c ON c.client_id = sc.client_id
-                 WHERE sc.session_id = s.id ORDER BY c.client_id) AS clients
+                 WHERE sc.session_id = s.id AND (c.first_party OR EXISTS (
+                         SELECT FROM grants g WHERE g.sub = s.sub AND g.client_id = c.client_id))
+                 ORDER BY c.client_id) AS clients
      FROM sessions s JOIN users u ON u.sub = s.sub
-    WHERE s.idle_expires_at > now() AND ($1::text IS NULL OR s.sub = $1)
-      AND ($2::timestamptz IS NULL OR (s.created_at, s.id) < ($2, $3::bigint))
-    ORDER BY s.created_at DESC, s.id DESC LIMIT $4`,
-);
+    WHERE s.idle_expires_at > now() AND ${condition}
+      AND (s.created_at, s.id) < (coalesce($1::timestamptz, 'infinity'), coalesce($2::bigint, 0))
+    ORDER BY s.created_at DESC, s.id DESC LIMIT $3`,
+  );
+const listAll = list('', 'true');
+const listOfUser = list('_of_user', 's.sub = $4');
+const listAtAddress = list('_at_address', 's.address = $4::inet');
+const listOfUserAtAddress = list('_of_user_at_address', 's.sub = $4 AND s.address = $5::inet');
 
 export function sessionsRepository(sql: Sql) {
   return {
@@ -182,7 +191,25 @@ export function sessionsRepository(sql: Sql) {
     async endOldest(sub: string, newest: string, most: number): Promise<string[]> {
       return (await sql.query<{ sid: string }>(endOldest, [sub, newest, most - 1])).map(({ sid }) => sid);
     },
-    async list(filter: { sub: string | undefined }, page: Page): Promise<SessionSummary[]> {
+    /** Live sessions, the newest first. @param filter.address a whole IP address */
+    async list(
+      { sub, address }: { sub?: string | undefined; address?: string | undefined },
+      page: Page,
+    ): Promise<SessionSummary[]> {
+      const select =
+        sub === undefined
+          ? address === undefined
+            ? listAll
+            : listAtAddress
+          : address === undefined
+            ? listOfUser
+            : listOfUserAtAddress;
+      const values = [
+        page.after?.at,
+        page.after?.id,
+        page.limit,
+        ...[sub, address].filter((value) => value !== undefined),
+      ];
       const rows = await sql.query<{
         id: string;
         sid: string;
@@ -196,7 +223,7 @@ export function sessionsRepository(sql: Sql) {
         address: string | null;
         user_agent: string | null;
         clients: SessionSummary['clients'];
-      }>(list, [filter.sub, page.after?.at, page.after?.id, page.limit]);
+      }>(select, values);
       return rows.map((row) => ({
         id: row.id,
         sid: row.sid,

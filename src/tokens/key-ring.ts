@@ -32,6 +32,7 @@ export interface KeyRing {
     kid: string;
     alg: KeyAlgorithm;
     state: (typeof keyStates)[number];
+    createdAt: Date;
     activeAt: Date;
     expiresAt: Date | undefined;
   }[];
@@ -171,6 +172,7 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRing
             : current(row.alg) === row
               ? ('signing' as const)
               : ('retired' as const),
+        createdAt: row.createdAt,
         activeAt: row.activeAt,
         expiresAt: row.expiresAt,
       }));

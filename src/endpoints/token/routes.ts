@@ -25,7 +25,7 @@ const responseSchema = {
 
 export async function tokenEndpoint(
   app: FastifyInstance,
-  { authenticateClient, grantTypes, metrics }: ServerOptions & { grantTypes: readonly GrantType[] },
+  { authenticateClient, grantTypes, metrics, activity }: ServerOptions & { grantTypes: readonly GrantType[] },
 ): Promise<void> {
   const byName = new Map(grantTypes.map((grantType) => [grantType.name, grantType]));
   await onlyForms(app);
@@ -41,6 +41,7 @@ export async function tokenEndpoint(
     }
     const response = await grantType.handle(request, client);
     metrics.granted(name);
+    activity.granted();
     noStore(reply);
     return response;
   });
