@@ -54,6 +54,8 @@ const addresses: Record<string, string> = {
   'GET /register/:clientId': 'Reads a registration (RFC 7592)',
   'PUT /register/:clientId': 'Replaces its metadata',
   'DELETE /register/:clientId': 'Ends it',
+  'GET /admin': 'The console, for administrators',
+  'GET /admin/callback': "Where the console's own sign-in ends",
   'GET /admin/registration': 'Where an administrator enters a verification code and reviews the registration behind it',
   'POST /admin/registration': 'The decision about it',
   'GET /health/live': 'Whether the process answers',

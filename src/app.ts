@@ -13,6 +13,8 @@ import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
 import { checkSessionEndpoint } from './endpoints/check-session/routes.ts';
+import { consoleEndpoint } from './endpoints/console/routes.ts';
+import { consoleOperationsEndpoint } from './endpoints/console-operations/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
 import {
   type Capabilities,
@@ -45,6 +47,7 @@ import { createAuditTrail } from './http/audit.ts';
 import { createBrowserSessions } from './http/browser-session.ts';
 import { createClientAuthentication } from './http/client-authentication.ts';
 import { boundConnections } from './http/connections.ts';
+import { createConsole } from './http/console.ts';
 import { crossOrigin } from './http/cross-origin.ts';
 import { jsonErrors } from './http/errors.ts';
 import { createKnownBrowsers } from './http/known-browser.ts';
@@ -183,7 +186,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     lifetime: lifetimes.session,
     perUser: config.limits.sessionsPerUser,
   });
-  const parts: Omit<ServerOptions, 'flow'> = {
+  const parts: Omit<ServerOptions, 'flow' | 'console'> = {
     config,
     store,
     clients,
@@ -229,7 +232,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       now: tokens.now,
     }),
   };
-  const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts) };
+  const options: ServerOptions = { ...parts, flow: createAuthorizationFlow(parts), console: createConsole(parts) };
 
   // an answer to what no route gets to see may be one to an admin route's caller
   const unroutedHeaders = { ...headersOfEveryResponse(config.secureCookies), ...adminVersionHeader };
@@ -334,6 +337,8 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(accountEndpoint, options);
       await root.register(accountPasswordEndpoint, options);
       await root.register(adminEndpoint, options);
+      await root.register(consoleEndpoint, options);
+      await root.register(consoleOperationsEndpoint, options);
       await root.register(registrationApprovalEndpoint, options);
       await root.register(healthEndpoint, { ...options, isClosing: () => closing });
       root.get('/', (_request, reply) => pages.redirect(reply, '/account'));

@@ -201,6 +201,15 @@ function readCatalogue(file: string): Record<string, string> {
   return value as Record<string, string>;
 }
 
+/** Units of time and their length in seconds, the longest first. */
+const units: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];
+
 type Params = Record<string, string | Html>;
 
 /** What a template can call, besides the data of its page; templates see all of it under `it`. */
@@ -233,6 +242,8 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
   });
   const bytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'byte', unitDisplay: 'long' });
   const kilobytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 1 });
+  const numbers = new Intl.NumberFormat(locale);
+  const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
   const lists = new Intl.ListFormat(locale, { type: 'conjunction' });
   const minutes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' });
   return {
@@ -251,6 +262,14 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
     time: (value: Date): string => times.format(value),
     /** A day and a time to the minute, which the text around it has to call UTC. */
     moment: (value: Date): string => moments.format(value),
+    /** "2 hours ago", in the largest unit that fits. */
+    ago: (value: Date): string => {
+      const seconds = (value.getTime() - Date.now()) / 1000;
+      const [unit, length] = units.find(([, least]) => Math.abs(seconds) >= least) ?? ['second', 1];
+      return relative.format(Math.round(seconds / length), unit);
+    },
+    /** "12,345". */
+    number: (value: number): string => numbers.format(value),
     /** "12.5 kB". @param count in bytes */
     size: (count: number): string => (count < 1000 ? bytes.format(count) : kilobytes.format(count / 1000)),
     /** "Harbour, Lighthouse, and Pier": each keeps its own writing direction. */

@@ -14,6 +14,7 @@ import type { AuditTrail } from './audit.ts';
 import type { AuthorizationFlow } from './authorization/flow.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { AuthenticateClient, AuthenticateRegistrant } from './client-authentication.ts';
+import type { Console } from './console.ts';
 import type { KnownBrowsers } from './known-browser.ts';
 import type { Metrics } from './metrics.ts';
 import type { PageResponses } from './page-response.ts';
@@ -47,4 +48,5 @@ export interface ServerOptions {
   metrics: Metrics;
   activity: Activity;
   flow: AuthorizationFlow;
+  console: Console;
 }

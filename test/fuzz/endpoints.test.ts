@@ -94,7 +94,10 @@ function fault(route: string, statuses: readonly number[], bytes: string, answer
       return `it leads to ${origin}`;
   }
   for (const [name, value] of answer.headers) {
-    if (name === 'set-cookie' && !/^(JSESSIONOPENID|GATEHOUSE_(BROWSER(_STATE)?|KNOWN_BROWSER))=[\w.-]*; /.test(value))
+    if (
+      name === 'set-cookie' &&
+      !/^(JSESSIONOPENID|GATEHOUSE_(BROWSER(_STATE)?|KNOWN_BROWSER|CONSOLE(_REQUEST)?))=[\w.-]*; /.test(value)
+    )
       return 'a foreign cookie is set';
   }
   return undefined;

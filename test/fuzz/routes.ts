@@ -1,4 +1,5 @@
 // Every route with good values of what it takes, and what it may answer beside refusals of what is malformed.
+import { createPages } from '../../src/http/pages.ts';
 import { adminRoutes } from './admin-routes.ts';
 import { metadata, type Route } from './route.ts';
 
@@ -33,6 +34,8 @@ const clientCredentials = {
   'client_assertion?': ['@assertion'],
   'client_assertion_type?': ['urn:ietf:params:oauth:client-assertion-type:jwt-bearer'],
 };
+/** At the console; somebody who is no administrator at times. */
+const byAdministrator = ['@console', '@console', '@console', '@cookies'];
 const byCookie = ['@cookies', '@cookies', '@newcomer'];
 const asClient = { form: clientCredentials, authorization: ['@basic', '@basic', '@basic', '@machine', '@disabled'] };
 const asUser = { authorization: ['@bearer access_token', '@bearer handle', '@bearer code', '@basic'] };
@@ -40,8 +43,18 @@ const ofUser = { path: { sub: ['me', '@sub'] }, ...asUser };
 
 const readOnly: Route = { statuses: [200] };
 
+/** Stylesheets and scripts, each under its digest. */
+const assetRoutes = Object.fromEntries(
+  [...createPages({ basePath: '' }).assets.values()].flatMap(({ path }) => {
+    const [digest = ''] = /[0-9a-f]{16}/.exec(path) ?? [];
+    const route: Route = { path: { '*': [digest] }, statuses: [200] };
+    return ['GET', 'HEAD'].map((method) => [`${method} ${path.replace(digest, '*')}`, route] as const);
+  }),
+);
+
 export const routes: Record<string, Route> = {
   ...adminRoutes,
+  ...assetRoutes,
   'DELETE /register/:clientId': {
     path: { clientId: ['@victim'] },
     authorization: ['@registration'],
@@ -53,13 +66,17 @@ export const routes: Record<string, Route> = {
   'GET /access-denied': { query: { client_id: ['@client_id', '@disabled_id'] }, cookies: byCookie, statuses: [403] },
   'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/password': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /admin': { query: { 'done?': ['saved'] }, cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin/callback': {
+    query: { code: ['@code'], state: ['abc'], iss: ['https://id.example.com'] },
+    cookies: byAdministrator,
+    statuses: [403],
+  },
   'GET /admin/registration': {
     query: { verification_code: ['@verification_code', 'BCDF-GHJK'] },
     cookies: ['@reviewer', '@reviewer', '@cookies'],
     statuses: [200, 303, 403],
   },
-  'GET /assets/page.*.js': { path: { '*': ['@page'] }, statuses: [200] },
-  'GET /assets/style.*.css': { path: { '*': ['@style'] }, statuses: [200] },
   'GET /authenticate': {
     query: { ...authorizationRequest, 'code_challenge?': ['@challenge'], 'code_challenge_method?': ['S256'] },
     cookies: byCookie,
@@ -111,8 +128,6 @@ export const routes: Record<string, Route> = {
   'GET /user/info': { ...asUser, statuses: [200, 401, 403] },
   'HEAD /.well-known/oauth-authorization-server': readOnly,
   'HEAD /.well-known/openid-configuration': readOnly,
-  'HEAD /assets/page.*.js': { path: { '*': ['@page'] }, statuses: [200] },
-  'HEAD /assets/style.*.css': { path: { '*': ['@style'] }, statuses: [200] },
   'HEAD /health/live': readOnly,
   'HEAD /health/ready': readOnly,
   'HEAD /jwks': readOnly,

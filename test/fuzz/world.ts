@@ -1,5 +1,6 @@
 // What is really there for the requests to name: clients, people, sessions, codes, tokens, forms; made anew when they are used up.
 import { createHmac, randomUUID } from 'node:crypto';
+import { openConsole } from '../helpers/console.ts';
 import { adminToken, call, obtainCode, redeem } from '../helpers/grants.ts';
 import type { TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, pkce, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -50,12 +51,10 @@ export async function foundWorld(service: TestService): Promise<World> {
   world.set('disabled_id', [disabled.clientId]);
   world.set('disabled', [disabled.basic]);
   world.set('admin', [`Bearer ${admin}`]);
-  const page = await new UserAgent(service).get('/login');
-  for (const name of ['page', 'style'])
-    world.set(name, [new RegExp(`/assets/${name}\\.([0-9a-f]{16})\\.`).exec(page.body)![1]!]);
   const administrator = await service.createUser({ admin: true });
   const reviewer = new UserAgent(service);
   await reviewer.signIn(administrator);
+  const { agent: console } = await openConsole(service, administrator);
   renewals.set(world, async () => {
     const user = await service.createUser({
       email: `${randomUUID()}@example.com`,
@@ -127,6 +126,7 @@ export async function foundWorld(service: TestService): Promise<World> {
     const review = await reviewer.get(`/admin/registration?verification_code=${world.get('verification_code')![0]!}`);
     for (const [name, value] of Object.entries(hiddenFields(review.body))) world.set(`review ${name}`, [value]);
     world.set('reviewer', [cookies(reviewer)]);
+    world.set('console', [cookies(console)]);
 
     const push = { response_type: 'code', scope: 'openid', redirect_uri: redirectUri };
     const pushed = await fetch(`${service.issuer}/par`, {

@@ -35,7 +35,7 @@ export function grantedUri({ client: { metadata }, target }: TrustedRequest): st
 
 export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
-export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow'>) {
+export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'console'>) {
   const { config, store, clients, tokens, sessions, pages } = options;
   const rules = requestRules(options);
 

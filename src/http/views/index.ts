@@ -1,14 +1,16 @@
 // The data that each page shows: the contract between the endpoints and the templates, and an example of each.
 import { accountExamples, type AccountPages } from './account.ts';
+import { consoleExamples, type ConsolePages } from './console.ts';
 import type { Examples } from './parts.ts';
 import { registrationExamples, type RegistrationPages } from './registration.ts';
 import { signInExamples, type SignInPages } from './sign-in.ts';
 
+export type { ConsoleFrame, ConsoleSection } from './console.ts';
 export type { AccountView, ClaimText, ClientView, FormView } from './parts.ts';
 export type { RegistrationFacts } from './registration.ts';
 export type { LoginProblem } from './sign-in.ts';
 
-export interface Pages extends SignInPages, AccountPages, RegistrationPages {}
+export interface Pages extends SignInPages, AccountPages, RegistrationPages, ConsolePages {}
 
 export type PageName = keyof Pages;
 
@@ -24,4 +26,9 @@ export interface PageContext {
  * For each page the least and the most that it can be given. The renderer rehearses them when it starts, so that a
  * template which fails does so before anybody meets it.
  */
-export const examples: Examples<Pages> = { ...signInExamples, ...accountExamples, ...registrationExamples };
+export const examples: Examples<Pages> = {
+  ...signInExamples,
+  ...accountExamples,
+  ...registrationExamples,
+  ...consoleExamples,
+};
