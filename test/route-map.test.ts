@@ -84,6 +84,7 @@ const expected = [
   'POST /admin/api/clients/:id/approve',
   'POST /admin/api/clients/:id/disable',
   'POST /admin/api/clients/:id/refuse',
+  'POST /admin/api/clients/:id/secrets',
   'POST /admin/api/keys',
   'POST /admin/api/registration-tokens',
   'POST /admin/api/users',

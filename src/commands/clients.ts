@@ -5,20 +5,25 @@ import { type ClientMetadata, parseClientMetadata } from '../oauth/client-metada
 import { notFound } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients.ts';
 import type { Store } from '../repositories/index.ts';
-import { newCredentials } from '../tokens/client-credentials.ts';
+import { clientSecrets, newCredentials, renewedSecrets, type ShownCredentials } from '../tokens/client-credentials.ts';
 import { by, type Command, harmless, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
 
 export const clientCommands: Record<string, Command> = {
   'client list': {
-    usage: '[--status disabled|enabled]',
-    summary: 'Lists the newest clients.',
+    usage: '[--status disabled|enabled] [--waiting] [--search "WORDS"]',
+    summary:
+      'Lists the newest clients, or of those the ones that wait for a decision, or whose name, id or redirect hosts have words that begin so.',
     async run(config, args) {
-      const { values } = parse(args, { status: { type: 'string' } });
-      const { status } = values;
+      const { values } = parse(args, {
+        status: { type: 'string' },
+        waiting: { type: 'boolean', default: false },
+        search: { type: 'string' },
+      });
+      const { status, waiting, search } = values;
       if (status !== undefined && status !== 'disabled' && status !== 'enabled')
         throw new UsageError('--status takes disabled or enabled.');
       const clients = await withDatabase(config, ({ store }) =>
-        store.clients.list({ status }, { limit: listLimit, after: undefined }),
+        store.clients.list({ status, waiting, search }, { limit: listLimit, after: undefined }),
       );
       return {
         json: clients.map(clientView),
@@ -89,6 +94,29 @@ export const clientCommands: Record<string, Command> = {
       };
     },
   },
+  'client new-secret': {
+    usage: 'ID [--secret client_secret|shared_secret|registration_access_token …]',
+    summary: 'Makes new secrets for a client, all or those named, and prints them; the old ones stop working at once.',
+    async run(config, args) {
+      const { values, positionals } = parse(args, { secret: { type: 'string', multiple: true, default: [] } }, ['ID']);
+      const wanted = clientSecrets.filter((secret) => values.secret.includes(secret));
+      if (values.secret.some((secret) => !(clientSecrets as readonly string[]).includes(secret)))
+        throw new UsageError(`--secret takes ${clientSecrets.join(', ')}.`);
+      return withDatabase(config, async ({ administration, secretBox }) => {
+        let shown: Partial<ShownCredentials> = {};
+        const { clientId } = await administration.renewSecrets(by, positionals[0]!, (client) => {
+          const renewed = renewedSecrets(secretBox, client, wanted.length > 0 ? wanted : undefined);
+          shown = renewed.shown;
+          return renewed.credentials;
+        });
+        const credentials = credentialsOf(clientId, shown);
+        return {
+          json: credentials,
+          text: `The client ${clientId} has new secrets, which are shown once; the old ones work no more:\n${lines(credentials)}`,
+        };
+      });
+    },
+  },
   'client create': {
     usage:
       '--name N [--redirect-uri U …] [--post-logout-redirect-uri U …] [--grant-type G …] [--scope "…"] [--auth-method M] [--first-party]',
@@ -135,23 +163,30 @@ export const clientCommands: Record<string, Command> = {
           firstParty: values['first-party'],
           ...stored,
         });
-        const credentials = {
-          client_id: clientId,
-          client_secret: shown.clientSecret,
-          shared_secret: shown.sharedSecret,
-          registration_access_token: shown.registrationAccessToken,
-        };
-        const lines = Object.entries(credentials).flatMap(([name, value]) =>
-          value === undefined ? [] : [`  ${name.padEnd(26)}${value}`],
-        );
+        const credentials = credentialsOf(clientId, shown);
         return {
           json: { ...clientView(client), ...credentials },
-          text: `The client ${values.name} is made and enabled. Its credentials are shown once:\n${lines.join('\n')}\n\nIssuer: ${config.issuer}`,
+          text: `The client ${values.name} is made and enabled. Its credentials are shown once:\n${lines(credentials)}\n\nIssuer: ${config.issuer}`,
         };
       });
     },
   },
 };
+
+function credentialsOf(clientId: string, shown: Partial<ShownCredentials>) {
+  return {
+    client_id: clientId,
+    client_secret: shown.clientSecret,
+    shared_secret: shown.sharedSecret,
+    registration_access_token: shown.registrationAccessToken,
+  };
+}
+
+function lines(credentials: Record<string, string | undefined>): string {
+  return Object.entries(credentials)
+    .flatMap(([name, value]) => (value === undefined ? [] : [`  ${name.padEnd(26)}${value}`]))
+    .join('\n');
+}
 
 /** What somebody still has to do: the administrator, or the client itself. */
 function waits(client: Client): string {

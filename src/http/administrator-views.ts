@@ -18,6 +18,7 @@ export function clientView(client: Client): Record<string, unknown> {
     pending_changes: client.pendingMetadata,
     first_party: client.firstParty,
     self_managed: client.selfManaged,
+    self_registered: client.selfRegistered,
     introspect: client.introspect,
     approved_by: client.approvedBy,
     awaits_collection: client.uncollected || undefined,

@@ -1,6 +1,6 @@
 // What administrators do to users and clients, each act with its audit row in one transaction: for routes and command line alike.
 // An act that changed nothing is none, and has no row (security R91).
-import { conflict, invalidRequest, notFound } from '../oauth/errors.ts';
+import { conflict, invalidRequest, notFound, OAuthError } from '../oauth/errors.ts';
 import { isUniqueViolation } from '../database/database.ts';
 import type { AuditEvent } from './audit-events.ts';
 import { clientEvent, userEvent } from './changes.ts';
@@ -25,6 +25,12 @@ export interface ClientDecision extends ClientChange {
 function lookedAt(client: Client, version: number | undefined): void {
   if (version !== undefined && version !== client.version)
     throw conflict('the client changed since you looked at it: look again, then decide about its present version');
+}
+
+/** What became of one of several decisions: another has to look again at what changed, and nothing is left of what is gone. */
+export interface DecisionOutcome {
+  clientId: string;
+  outcome: 'decided' | 'changed' | 'gone';
 }
 
 export type Administration = ReturnType<typeof createAdministration>;
@@ -67,6 +73,21 @@ export function createAdministration(store: Store) {
   const taken = (error: unknown): never => {
     throw isUniqueViolation(error) ? conflict('the user name or the email is taken') : error;
   };
+
+  const approveClient = (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
+    act<Client>(by, async (repositories) => {
+      const before = await lockClient(repositories, clientId);
+      lookedAt(before, version);
+      const after = await approve(repositories, clientId);
+      return [after, clientEvent(before, after)];
+    });
+  const refuseClient = (by: Actor, clientId: string, version: number | undefined, reason: string): Promise<Client> =>
+    act<Client>(by, async (repositories) => {
+      lookedAt(await lockClient(repositories, clientId), version);
+      const refused = await repositories.clients.refuse(clientId, reason);
+      if (!refused) throw conflict('nothing of this client waits for a decision');
+      return [refused, { type: 'client.refused', clientId, detail: { version: refused.version, reason } }];
+    });
 
   return {
     /** @throws OAuthError conflict when the user name or the email is taken */
@@ -150,20 +171,48 @@ export function createAdministration(store: Store) {
         return [after, clientEvent(before, after)];
       }),
     /** Approves what was looked at, and what waits with it. @throws OAuthError conflict when it changed since */
-    approveClient: (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
+    approveClient,
+    /** Refuses what waits for a decision, with a reason that the registrant can read. @throws OAuthError conflict */
+    refuseClient,
+    /**
+     * Decides about several clients, each by itself and at the version that was looked at; one that changed keeps none of the others up.
+     * @param reason why they are refused; undefined approves them
+     */
+    async decideClients(
+      by: Actor,
+      looked: readonly { clientId: string; version: number }[],
+      reason: string | undefined,
+    ): Promise<DecisionOutcome[]> {
+      const outcomes: DecisionOutcome[] = [];
+      for (const { clientId, version } of looked) {
+        try {
+          if (reason === undefined) await approveClient(by, clientId, version);
+          else await refuseClient(by, clientId, version, reason);
+          outcomes.push({ clientId, outcome: 'decided' });
+        } catch (error) {
+          if (!(error instanceof OAuthError) || (error.code !== 'conflict' && error.code !== 'not_found')) throw error;
+          outcomes.push({ clientId, outcome: error.code === 'conflict' ? 'changed' : 'gone' });
+        }
+      }
+      return outcomes;
+    },
+    /**
+     * Gives a client new secrets; the old ones stop working.
+     * @param renew makes them for what the client is, which nobody else changes meanwhile; it may run again
+     * @throws OAuthError not_found, and what `renew` throws
+     */
+    renewSecrets: (
+      by: Actor,
+      clientId: string,
+      renew: (current: Client) => NonNullable<ClientChange['credentials']>,
+      version?: number,
+    ): Promise<Client> =>
       act<Client>(by, async (repositories) => {
         const before = await lockClient(repositories, clientId);
         lookedAt(before, version);
-        const after = await approve(repositories, clientId);
-        return [after, clientEvent(before, after)];
-      }),
-    /** Refuses what waits for a decision, with a reason that the registrant can read. @throws OAuthError conflict */
-    refuseClient: (by: Actor, clientId: string, version: number | undefined, reason: string): Promise<Client> =>
-      act<Client>(by, async (repositories) => {
-        lookedAt(await lockClient(repositories, clientId), version);
-        const refused = await repositories.clients.refuse(clientId, reason);
-        if (!refused) throw conflict('nothing of this client waits for a decision');
-        return [refused, { type: 'client.refused', clientId, detail: { version: refused.version, reason } }];
+        const after = found(await repositories.clients.update(clientId, { credentials: renew(before) }), 'client');
+        const event = clientEvent(before, after);
+        return [after, event && { ...event, type: 'client.credentials_renewed' }];
       }),
     /** @returns changed: false when it was disabled before */
     disableClient: (by: Actor, clientId: string): Promise<{ client: Client; changed: boolean }> =>

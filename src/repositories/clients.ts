@@ -1,5 +1,5 @@
 // The table clients: relying parties, their registration, and their approval.
-import { type Sql, statement } from '../database/database.ts';
+import { type Sql, type Statement, statement } from '../database/database.ts';
 import type { ClientMetadata } from '../oauth/client-metadata.ts';
 
 export type ClientStatus = 'disabled' | 'enabled';
@@ -18,6 +18,8 @@ export interface Client {
   registrationTokenHash: Buffer | undefined;
   firstParty: boolean;
   selfManaged: boolean;
+  /** Made by its own registration, and not by an administrator. */
+  selfRegistered: boolean;
   introspect: 'own' | 'any';
   /** Registered in approval mode, and nobody collected its credentials yet: it stays disabled, approved or not. */
   uncollected: boolean;
@@ -48,6 +50,7 @@ export interface NewClient extends ClientCredentials {
   approvedBy: Client['approvedBy'];
   metadata: ClientMetadata;
   firstParty: boolean;
+  selfRegistered?: boolean;
   uncollected?: boolean;
 }
 
@@ -60,6 +63,16 @@ export interface ClientChange {
   introspect?: 'own' | 'any' | undefined;
   lifetimes?: Partial<Record<keyof Client['lifetimes'], number | null | undefined>> | undefined;
   credentials?: Partial<ClientCredentials> | undefined;
+}
+
+/** Which clients a list shows: those for which all of this holds. */
+export interface ClientFilter {
+  status?: ClientStatus | undefined;
+  /** Only registrations and changes that wait for a decision. */
+  waiting?: boolean | undefined;
+  selfRegistered?: boolean | undefined;
+  /** Beginnings of words of the name, of the id, of redirect hosts or of domains above them; each must be found. */
+  search?: string | undefined;
 }
 
 export interface Page {
@@ -81,6 +94,7 @@ interface Row {
   registration_access_token_hash: Buffer | null;
   first_party: boolean;
   self_managed: boolean;
+  self_registered: boolean;
   introspect: 'own' | 'any';
   uncollected: boolean;
   approved_by: NonNullable<Client['approvedBy']> | null;
@@ -104,19 +118,52 @@ const findByResource = statement(
   'clients.find_by_resource',
   `SELECT client_id FROM clients WHERE metadata -> 'resource_uris' ? $1 AND status = 'enabled' ORDER BY created_at, client_id LIMIT 1`,
 );
-const list = statement(
-  'clients.list',
-  `SELECT * FROM clients
-    WHERE ($1::text IS NULL OR status = $1)
-      AND (NOT $5 OR (status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL) OR pending_metadata IS NOT NULL)
-      AND ($2::timestamptz IS NULL OR (created_at, client_id) < ($2, $3))
-    ORDER BY created_at DESC, client_id DESC LIMIT $4`,
-);
+/** The statement for just these filters, so that each combination is planned by the indexes that serve it. */
+function listing(filter: ClientFilter, page: Page): { statement: Statement; values: unknown[] } {
+  const values: unknown[] = [page.limit];
+  const value = (given: unknown) => `$${values.push(given)}`;
+  const { status, waiting, selfRegistered, after } = { ...filter, ...page };
+  const words = searchWords(filter.search ?? '');
+  const conditions: string[] = [];
+  const names: string[] = [];
+  const add = (name: string, condition: string) => {
+    names.push(name);
+    conditions.push(condition);
+  };
+  if (status !== undefined) add('status', `status = ${value(status)}`);
+  if (waiting === true) {
+    const registration = `(status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL)`;
+    add('waiting', `(${registration} OR pending_metadata IS NOT NULL)`);
+  }
+  if (selfRegistered !== undefined) add(`self_registered ${selfRegistered}`, `self_registered = ${selfRegistered}`);
+  if (words.length > 0) {
+    // folded by the database, as what is looked through is
+    const query = `string_agg('''' || replace(replace(left(lower(normalize(word, NFKC)), 200), '\\', '\\\\'), '''', '''''') || ''':*', ' & ')`;
+    add(
+      'search',
+      `client_search_terms(client_id, metadata) @@ (SELECT (${query})::tsquery FROM unnest(${value(words)}::text[]) AS word)`,
+    );
+  }
+  if (after) add('after', `(created_at, client_id) < (${value(after.at)}, ${value(after.id)})`);
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
+  const text = `SELECT * FROM clients ${where} ORDER BY created_at DESC, client_id DESC LIMIT $1`;
+  return { statement: statement(`clients.list ${names.join(',')}`, text), values };
+}
+
+/** What is looked for, word by word; of an address its host. */
+function searchWords(search: string): string[] {
+  return search
+    .split(/\s+/)
+    .map((word) => word.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').split(/[/?#]/)[0]!)
+    .filter((word) => word !== '')
+    .slice(0, 8);
+}
+
 const insert = statement(
   'clients.insert',
   `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
-     shared_secret_encrypted, registration_access_token_hash, uncollected)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING *`,
+     shared_secret_encrypted, registration_access_token_hash, uncollected, self_registered)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING *`,
 );
 const countWaiting = statement(
   'clients.count_waiting',
@@ -202,19 +249,10 @@ export function clientsRepository(sql: Sql) {
     lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
     findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>
       one(sql.query<Row>(findByRegistrationToken, [tokenHash])),
-    /** @param filter.waiting only registrations and changes that wait for a decision */
-    async list(
-      filter: { status: ClientStatus | undefined; waiting?: boolean | undefined },
-      page: Page,
-    ): Promise<Client[]> {
-      const rows = await sql.query<Row>(list, [
-        filter.status,
-        page.after?.at,
-        page.after?.id,
-        page.limit,
-        filter.waiting ?? false,
-      ]);
-      return rows.map(toClient);
+    /** Newest first. */
+    async list(filter: ClientFilter, page: Page): Promise<Client[]> {
+      const { statement, values } = listing(filter, page);
+      return (await sql.query<Row>(statement, values)).map(toClient);
     },
     async insert(client: NewClient): Promise<Client> {
       const [row] = await sql.query<Row>(insert, [
@@ -228,6 +266,7 @@ export function clientsRepository(sql: Sql) {
         client.sharedSecretEncrypted,
         client.registrationTokenHash,
         client.uncollected ?? false,
+        client.selfRegistered ?? false,
       ]);
       return toClient(row!);
     },
@@ -312,6 +351,7 @@ function toClient(row: Row): Client {
     registrationTokenHash: row.registration_access_token_hash ?? undefined,
     firstParty: row.first_party,
     selfManaged: row.self_managed,
+    selfRegistered: row.self_registered,
     introspect: row.introspect,
     uncollected: row.uncollected,
     approvedBy: row.approved_by ?? undefined,

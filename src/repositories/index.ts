@@ -6,6 +6,7 @@ import { auditSearchRepository } from './audit-search.ts';
 import { auditViewRepository } from './audit-view.ts';
 import { authorizationCodesRepository } from './authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests.ts';
+import { clientJudgementRepository } from './client-judgement.ts';
 import { clientSessionsRepository } from './client-sessions.ts';
 import { clientsRepository } from './clients.ts';
 import { clientSessionHandlesRepository } from './client-session-handles.ts';
@@ -37,6 +38,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
     clientSessionHandles: clientSessionHandlesRepository(sql),
+    clientJudgement: clientJudgementRepository(sql),
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
     dataKeys: dataKeysRepository(sql),

@@ -2,7 +2,8 @@
 import type { SecretBox } from '../crypto/secret-box.ts';
 import { digest, randomSecret } from '../crypto/secrets.ts';
 import { type ClientMetadata, needsSecret, needsSecretAsKey } from '../oauth/client-metadata.ts';
-import type { ClientCredentials } from '../repositories/clients.ts';
+import { conflict, invalidRequest } from '../oauth/errors.ts';
+import type { Client, ClientCredentials } from '../repositories/clients.ts';
 import { newOpaqueToken } from './opaque-token.ts';
 import { secretPlace, sharedSecretPlace } from './token-service.ts';
 
@@ -30,6 +31,56 @@ export function newCredentials(
     },
     shown: { clientSecret, sharedSecret, registrationAccessToken: registrationAccessToken.token },
   };
+}
+
+/** The secrets of a client, as they are called on the wire. */
+export const clientSecrets = ['client_secret', 'shared_secret', 'registration_access_token'] as const;
+export type ClientSecret = (typeof clientSecrets)[number];
+
+/** The secrets that a client has; none before it collected its credentials. */
+export function secretsOf(client: Pick<Client, 'metadata' | 'uncollected'>): ClientSecret[] {
+  if (client.uncollected) return [];
+  return clientSecrets.filter((secret) => secret !== 'client_secret' || needsSecret(client.metadata));
+}
+
+/**
+ * New secrets in the place of those that a client has.
+ * @param wanted which; all that it has, if undefined
+ * @throws OAuthError invalid_request for one that it does not have, conflict before it collected its credentials
+ */
+export function renewedSecrets(
+  secretBox: SecretBox,
+  client: Client,
+  wanted?: readonly ClientSecret[],
+): { credentials: Partial<ClientCredentials>; shown: Partial<ShownCredentials> } {
+  const had = secretsOf(client);
+  if (client.uncollected) throw conflict('the client has no secrets until it collects its credentials');
+  const foreign = wanted?.find((secret) => !had.includes(secret));
+  if (foreign !== undefined) throw invalidRequest(`this client has no ${foreign}`);
+  const renewed = wanted ?? had;
+  const demanding = demandingMetadata(client.metadata, client.pendingMetadata);
+  const { stored, shown } = newCredentials(secretBox, client.clientId, demanding);
+  const credentials: Partial<ClientCredentials> = {};
+  const told: Partial<ShownCredentials> = {};
+  if (renewed.includes('client_secret')) {
+    credentials.secretHash = stored.secretHash;
+    credentials.secretEncrypted = stored.secretEncrypted;
+    told.clientSecret = shown.clientSecret;
+  }
+  if (renewed.includes('shared_secret')) {
+    credentials.sharedSecretEncrypted = stored.sharedSecretEncrypted;
+    told.sharedSecret = shown.sharedSecret;
+  }
+  if (renewed.includes('registration_access_token')) {
+    credentials.registrationTokenHash = stored.registrationTokenHash;
+    told.registrationAccessToken = shown.registrationAccessToken;
+  }
+  return { credentials, shown: told };
+}
+
+/** Which metadata a new secret has to serve: what is in force, and what waits, when that is approved. */
+export function demandingMetadata(inForce: ClientMetadata, waiting: ClientMetadata | undefined): ClientMetadata {
+  return waiting && (needsSecretAsKey(waiting) || !needsSecret(inForce)) ? waiting : inForce;
 }
 
 /**

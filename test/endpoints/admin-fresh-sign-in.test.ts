@@ -49,6 +49,7 @@ test('every admin route but reading is dangerous, unless it stands here (securit
     'POST /admin/api/clients/:id/approve',
     'POST /admin/api/clients/:id/disable',
     'POST /admin/api/clients/:id/refuse',
+    'POST /admin/api/clients/:id/secrets',
     'POST /admin/api/keys',
     'POST /admin/api/registration-tokens',
     'POST /admin/api/users',

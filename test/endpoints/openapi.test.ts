@@ -136,6 +136,13 @@ test('it says what the validation says: bounds, lists of words, and the shortest
     { name: 'cursor', in: 'query', required: false, schema: { type: 'string', maxLength: 500 } },
     { name: 'status', in: 'query', required: false, schema: { type: 'string', enum: ['enabled', 'disabled'] } },
     { name: 'waiting', in: 'query', required: false, schema: { type: 'string', enum: ['true', 'false'] } },
+    { name: 'self_registered', in: 'query', required: false, schema: { type: 'string', enum: ['true', 'false'] } },
+    {
+      name: 'q',
+      in: 'query',
+      required: false,
+      schema: { type: 'string', maxLength: 200, description: expect.any(String) },
+    },
   ]);
   expect(body('post', '/users')).toMatchObject({
     required: ['username'],
@@ -224,6 +231,7 @@ describe('the answers of real calls match their schemas', () => {
     await check('POST', `${path}/approve`, '/clients/{id}/approve', { version: refused['version'] });
     const changed = await check('PATCH', path, '/clients/{id}', { token_endpoint_auth_method: 'client_secret_jwt' });
     expect(changed).toHaveProperty('client_secret');
+    await check('POST', `${path}/secrets`, '/clients/{id}/secrets', { secrets: ['shared_secret'] });
     await check('POST', `${path}/disable`, '/clients/{id}/disable');
     await check('GET', '/clients?limit=1', '/clients');
     await check('DELETE', path, '/clients/{id}');

@@ -45,7 +45,15 @@ export const adminRoutes: Record<string, Route> = {
       'until?': ['9999-12-31T23:59:59+14:00'],
     },
   }),
-  'GET /admin/api/clients': admin(200, { query: { ...page, status: ['enabled'], waiting: ['true'] } }),
+  'GET /admin/api/clients': admin(200, {
+    query: {
+      ...page,
+      'status?': ['enabled'],
+      'waiting?': ['true'],
+      'self_registered?': ['false'],
+      'q?': ['harb', "o'h\\ & :* !("],
+    },
+  }),
   'GET /admin/api/clients/:id': admin(200, victim),
   'GET /admin/api/keys': admin(200),
   'GET /admin/api/logout-deliveries': admin(200, {
@@ -65,6 +73,10 @@ export const adminRoutes: Record<string, Route> = {
   'POST /admin/api/clients/:id/approve': admin(200, { ...victim, json: { version: [1, 2] } }),
   'POST /admin/api/clients/:id/disable': admin(200, victim),
   'POST /admin/api/clients/:id/refuse': admin(200, { ...victim, json: { version: [1, 2], reason: ['not now'] } }),
+  'POST /admin/api/clients/:id/secrets': admin(200, {
+    ...victim,
+    json: { 'secrets?': [['client_secret'], ['shared_secret']] },
+  }),
   'POST /admin/api/keys': admin(201, {
     json: { immediate: [true, false], algorithms: [['ES256'], ['EdDSA', 'EdDSA']] },
   }),

@@ -19,6 +19,7 @@ const client = clientMetadataShape.extend({
   pending_changes: clientMetadataShape.optional().describe('What waits for approval, the whole metadata.'),
   first_party: z.boolean(),
   self_managed: z.boolean(),
+  self_registered: z.boolean().describe('Made by its own registration, and not by an administrator.'),
   introspect: z.enum(['own', 'any']),
   approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
   awaits_collection: z
@@ -118,6 +119,13 @@ export const answers = {
   }),
   ChangedClient: client.extend({
     client_secret: z.string().optional().describe('There when the change made a new secret necessary.'),
+  }),
+  NewSecrets: z.object({
+    client_id: z.string(),
+    version: z.int(),
+    client_secret: z.string().optional(),
+    shared_secret: z.string().optional(),
+    registration_access_token: z.string().optional(),
   }),
   ClientPage: page('clients', client),
   User: user,

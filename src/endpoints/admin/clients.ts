@@ -1,4 +1,4 @@
-// The admin routes of clients: made, shown, changed, approved, refused, disabled, deleted.
+// The admin routes of clients: made, found, shown, changed, approved, refused, given new secrets, disabled, deleted.
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
 import { clientView } from '../../http/administrator-views.ts';
@@ -15,12 +15,30 @@ import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { ClientDecision } from '../../repositories/administration.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
-import { newCredentials, secretFor } from '../../tokens/client-credentials.ts';
+import {
+  clientSecrets,
+  newCredentials,
+  renewedSecrets,
+  secretFor,
+  type ShownCredentials,
+} from '../../tokens/client-credentials.ts';
 import { adminRoute, byId } from './route.ts';
 
 const filter = pageShape.extend({
   status: z.enum(['enabled', 'disabled'], { error: 'must be enabled or disabled' }).optional(),
   waiting: z.enum(['true', 'false'], { error: 'must be true or false' }).optional(),
+  self_registered: z.enum(['true', 'false'], { error: 'must be true or false' }).optional(),
+  q: text(200)
+    .optional()
+    .describe('Beginnings of words of the name, of the client_id, or of redirect hosts and the domains above them.'),
+});
+const renewal = z.strictObject({
+  secrets: z
+    .array(z.enum(clientSecrets, { error: `must hold ${clientSecrets.join(', ')} only` }))
+    .min(1)
+    .max(clientSecrets.length)
+    .optional()
+    .describe('All that the client has, if none is named.'),
 });
 const approval = z.strictObject({
   version: z
@@ -46,12 +64,13 @@ export const clientRoutes = [
     method: 'GET',
     path,
     tag,
-    summary: 'Lists clients, newest first; with waiting=true those that wait for a decision',
+    summary: 'Lists clients, newest first; with waiting=true those that wait for a decision, with q what is found',
     query: filter,
     answer: 'ClientPage',
-    async handle({ store }, { query: { limit, cursor, status, waiting } }) {
+    async handle({ store }, { query: { limit, cursor, status, waiting, self_registered: itself, q: search } }) {
+      const selfRegistered = itself === undefined ? undefined : itself === 'true';
       const found = await store.clients.list(
-        { status, waiting: waiting === 'true' },
+        { status, waiting: waiting === 'true', selfRegistered, search },
         { limit, after: readCursor(cursor) },
       );
       return pageOf('clients', found, limit, clientView, (client) => ({ at: client.createdAt, id: client.clientId }));
@@ -189,6 +208,31 @@ export const clientRoutes = [
       const client = await administration.refuseClient(by, id, version, reason);
       clients.forget(id);
       return clientView(client);
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path: `${path}/:id/secrets`,
+    tag,
+    summary: 'Makes new secrets for a client and shows them once; the old ones stop working at once',
+    params: byId,
+    body: () => renewal,
+    answer: 'NewSecrets',
+    async handle({ administration, clients, secretBox }, { params: { id }, body: { secrets }, by }) {
+      let shown: Partial<ShownCredentials> = {};
+      const client = await administration.renewSecrets(by, id, (current) => {
+        const renewed = renewedSecrets(secretBox, current, secrets);
+        shown = renewed.shown;
+        return renewed.credentials;
+      });
+      clients.forget(id);
+      return {
+        client_id: client.clientId,
+        version: client.version,
+        client_secret: shown.clientSecret,
+        shared_secret: shown.sharedSecret,
+        registration_access_token: shown.registrationAccessToken,
+      };
     },
   }),
   adminRoute({

@@ -1,11 +1,16 @@
 // What an update or a repeat changes of a registration: in force at once, or waiting for an administrator (decisions section 2).
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import { type ClientMetadata, needsSecret, needsSecretAsKey, widens } from '../../oauth/client-metadata.ts';
+import { type ClientMetadata, needsSecret, widens } from '../../oauth/client-metadata.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { isAdministratorScope } from '../../oauth/scope.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
-import { newCredentials, secretFor, type ShownCredentials } from '../../tokens/client-credentials.ts';
+import {
+  demandingMetadata,
+  newCredentials,
+  secretFor,
+  type ShownCredentials,
+} from '../../tokens/client-credentials.ts';
 
 /** What an update changes: in force at once, or waiting where it widens what an administrator approved (security R45). */
 function metadataChange(config: Config, current: Client, sent: ClientMetadata): ClientChange {
@@ -53,9 +58,7 @@ export function renewalOf(
 ): { change: ClientChange; shown: ShownCredentials } {
   const change = metadataChange(config, current, sent);
   const inForce = change.metadata ?? current.metadata;
-  // the new secret serves what is in force and what waits, when that is approved
-  const waiting = change.pendingMetadata ?? undefined;
-  const demanding = waiting && (needsSecretAsKey(waiting) || !needsSecret(inForce)) ? waiting : inForce;
+  const demanding = demandingMetadata(inForce, change.pendingMetadata ?? undefined);
   const credentials = newCredentials(secretBox, current.clientId, demanding);
   return { change: { ...change, credentials: credentials.stored }, shown: credentials.shown };
 }

@@ -158,6 +158,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
         status: approvedBy ? 'enabled' : 'disabled',
         approvedBy,
         firstParty: false,
+        selfRegistered: true,
         uncollected,
         ...credentials.stored,
         // these are for nobody: an approved registrant gets others

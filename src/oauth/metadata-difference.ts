@@ -1,0 +1,43 @@
+// What an update of a registration would change, member by member, for whoever decides about it.
+import { isDeepStrictEqual } from 'node:util';
+import type { ClientMetadata } from './client-metadata.ts';
+
+/** One member that differs. Lists, and scope, are compared by what they hold; others as a whole. */
+export interface MemberChange {
+  member: string;
+  added: string[];
+  removed: string[];
+  kept: string[];
+}
+
+/** The members that differ, by name. Values are untrusted text. */
+export function metadataDifference(current: ClientMetadata, next: ClientMetadata): MemberChange[] {
+  const [before, after] = [current, next] as unknown as Record<string, unknown>[];
+  return [...new Set([...Object.keys(before!), ...Object.keys(after!)])]
+    .filter((member) => !isDeepStrictEqual(before![member], after![member]))
+    .sort()
+    .map((member) => {
+      const [old, fresh] = [entries(member, before![member]), entries(member, after![member])];
+      return {
+        member,
+        added: fresh.filter((entry) => !old.includes(entry)),
+        removed: old.filter((entry) => !fresh.includes(entry)),
+        kept: fresh.filter((entry) => old.includes(entry)),
+      };
+    })
+    .filter(({ added, removed }) => added.length + removed.length > 0);
+}
+
+/** What a member holds, as text. */
+export function entries(member: string, value: unknown): string[] {
+  if (value === undefined) return [];
+  if (member === 'scope' && typeof value === 'string') return value.split(' ').filter((scope) => scope !== '');
+  if (Array.isArray(value)) return value.map(asText);
+  if (member === 'jwks' && typeof value === 'object' && value !== null && 'keys' in value && Array.isArray(value.keys))
+    return value.keys.map(asText);
+  return [asText(value)];
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
