@@ -8,6 +8,7 @@ import type { Database } from './database/database.ts';
 import { newPatience, type Patience, withPatience } from './database/patience.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
 import { accountPasswordEndpoint } from './endpoints/account-password/routes.ts';
+import { accountSecondFactorsEndpoint } from './endpoints/account-second-factors/routes.ts';
 import { adminEndpoint, adminVersionHeader, isAdminAddress, nameAdminVersion } from './endpoints/admin/routes.ts';
 import { promptValues } from './http/authorization/request.ts';
 import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
@@ -25,6 +26,7 @@ import {
 import { endSessionEndpoint } from './endpoints/end-session/routes.ts';
 import { healthEndpoint } from './endpoints/health/routes.ts';
 import { jwksEndpoint } from './endpoints/jwks/routes.ts';
+import { loginSecondFactorEndpoint } from './endpoints/login-second-factor/routes.ts';
 import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
@@ -56,6 +58,8 @@ import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { createPasswordCheck } from './http/password-check.ts';
 import { createPasswordPolicy } from './http/password-policy.ts';
+import { createSecondFactors } from './http/second-factors.ts';
+import { createSecondStep } from './http/second-step.ts';
 import { headersOfEveryResponse, securityHeaders } from './http/security-headers.ts';
 import { createSectorCheck } from './http/sector-check.ts';
 import type { ServerOptions } from './http/server-options.ts';
@@ -186,6 +190,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     lifetime: lifetimes.session,
     perUser: config.limits.sessionsPerUser,
   });
+  const secondStep = createSecondStep({ store, secretBox, sessions, basePath, secure: config.secureCookies });
   const parts: Omit<ServerOptions, 'flow' | 'console'> = {
     config,
     store,
@@ -206,7 +211,15 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       freeFailures: config.limits.signInPerAccount,
     }),
     sessions,
-    signIn: createSignIn({ sessions, knownBrowsers, audit }),
+    secondFactors: createSecondFactors({
+      store,
+      secretBox,
+      audit,
+      issuer,
+      freeFailures: config.limits.signInPerAccount,
+    }),
+    secondStep,
+    signIn: createSignIn({ store, sessions, knownBrowsers, audit, secondStep }),
     ...createClientAuthentication({
       clients,
       store,
@@ -324,6 +337,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(authenticationEndpoint, options);
       await root.register(pushedAuthorizationRequestEndpoint, options);
       await root.register(loginEndpoint, options);
+      await root.register(loginSecondFactorEndpoint, options);
       await root.register(consentEndpoint, options);
       await root.register(pagesEndpoint, { ...options, renderer });
       await root.register(tokenEndpoint, { ...options, grantTypes });
@@ -336,6 +350,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(checkSessionEndpoint);
       await root.register(accountEndpoint, options);
       await root.register(accountPasswordEndpoint, options);
+      await root.register(accountSecondFactorsEndpoint, options);
       await root.register(adminEndpoint, options);
       await root.register(consoleEndpoint, options);
       await root.register(consoleOperationsEndpoint, options);

@@ -32,6 +32,8 @@ const doors: Record<string, (file: string) => boolean> = {
   jose: (file) => file.startsWith('tokens/'),
   argon2: (file) => file === 'crypto/password-hashing.ts',
   eta: (file) => file === 'http/pages.ts',
+  otpauth: (file) => file === 'crypto/one-time-codes.ts',
+  uqr: (file) => file === 'http/qr-code.ts',
   'prom-client': (file) => file === 'http/metrics.ts',
   'rate-limiter-flexible': (file) => file === 'repositories/limits.ts',
   'request-filtering-agent': (file) => file === 'outbound/guarded-fetch.ts',

@@ -4,6 +4,7 @@ import type { ViewedEvent } from '../repositories/audit-view.ts';
 import type { Client } from '../repositories/clients.ts';
 import type { Grant } from '../repositories/grants.ts';
 import type { LogoutDeliverySummary } from '../repositories/logout-deliveries.ts';
+import type { SecondFactor } from '../repositories/second-factors.ts';
 import type { SessionSummary } from '../repositories/sessions.ts';
 import type { User } from '../repositories/users.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
@@ -88,6 +89,16 @@ export function grantView(grant: Grant): Record<string, unknown> {
     scope: grant.scope.join(' '),
     claims: grant.claims,
     created_at: grant.createdAt.toISOString(),
+  };
+}
+
+export function secondFactorView(factor: SecondFactor): Record<string, unknown> {
+  return {
+    id: factor.id,
+    kind: factor.kind,
+    name: factor.name,
+    created_at: factor.createdAt.toISOString(),
+    used_at: factor.usedAt?.toISOString(),
   };
 }
 

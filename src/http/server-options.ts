@@ -21,6 +21,8 @@ import type { PageResponses } from './page-response.ts';
 import type { CheckPassword } from './password-check.ts';
 import type { PasswordPolicy } from './password-policy.ts';
 import type { CheckSector } from './sector-check.ts';
+import type { SecondFactors } from './second-factors.ts';
+import type { SecondStep } from './second-step.ts';
 import type { SignIn } from './sign-in.ts';
 
 export interface ServerOptions {
@@ -35,6 +37,8 @@ export interface ServerOptions {
   checkPassword: CheckPassword;
   knownBrowsers: KnownBrowsers;
   sessions: BrowserSessions;
+  secondFactors: SecondFactors;
+  secondStep: SecondStep;
   signIn: SignIn;
   pages: PageResponses;
   authenticateClient: AuthenticateClient;

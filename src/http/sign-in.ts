@@ -1,17 +1,19 @@
 // The one way that a sign-in ends: every page that verified who somebody is comes here, and learns where the person goes on.
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Repositories } from '../repositories/index.ts';
 import type { Session } from '../repositories/sessions.ts';
 import type { AuditTrail } from './audit.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Destination } from './destination.ts';
 import type { KnownBrowsers } from './known-browser.ts';
+import type { SecondStep } from './second-step.ts';
 
 /** Somebody who has shown a factor that is enough to sign in with. */
 export interface VerifiedPerson {
   sub: string;
   /** The hash that the password was checked against; undefined where none was shown. */
   passwordHash: string | undefined;
-  /** The methods by which the person was verified (RFC 8176). */
+  /** The methods by which the person was verified (RFC 8176): `mfa` is among them where no second factor is asked for any more. */
   amr: string[];
 }
 
@@ -26,11 +28,17 @@ export interface SignInCourse {
   destination?: Destination | undefined;
 }
 
+export interface SignInOptions {
+  store: Pick<Repositories, 'secondFactors'>;
+  sessions: BrowserSessions;
+  knownBrowsers: KnownBrowsers;
+  audit: AuditTrail;
+  secondStep: SecondStep;
+}
+
 export type SignIn = ReturnType<typeof createSignIn>;
 
-export function createSignIn(options: { sessions: BrowserSessions; knownBrowsers: KnownBrowsers; audit: AuditTrail }) {
-  const { sessions, knownBrowsers, audit } = options;
-
+export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep }: SignInOptions) {
   /** Makes the session, remembers the browser and records the sign-in, all or nothing. Parameters and result as for proceed(). */
   async function complete(
     request: FastifyRequest,
@@ -40,6 +48,7 @@ export function createSignIn(options: { sessions: BrowserSessions; knownBrowsers
   ): Promise<string | undefined> {
     const { sub, amr } = person;
     const { clientId } = course;
+    secondStep.close(request, reply);
     const made = await sessions.signIn(request, reply, person, course.previous, async (repositories) => {
       await knownBrowsers.remember(request, reply, sub, repositories);
       const event = { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, detail: { amr } } as const;
@@ -48,12 +57,28 @@ export function createSignIn(options: { sessions: BrowserSessions; knownBrowsers
     return made ? wayOn(course) : undefined;
   }
 
+  /** Whether somebody has to show a second factor whatever an application demands. */
+  async function needsSecondFactor(sub: string): Promise<boolean> {
+    const standing = await store.secondFactors.standing(sub);
+    return standing?.enrolled ?? false;
+  }
+
   return {
     /**
-     * After a first factor was verified: goes on to whatever is asked for beside it, else completes the sign-in.
+     * After a first factor was verified: goes on to the second step where the person needs one, else completes the sign-in.
      * @returns the path to go on to, by a 303; undefined when the account was disabled or its password changed meanwhile
      */
-    proceed: complete,
+    async proceed(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      person: VerifiedPerson,
+      course: SignInCourse,
+    ): Promise<string | undefined> {
+      if (person.amr.includes('mfa') || !(await needsSecondFactor(person.sub)))
+        return complete(request, reply, person, course);
+      secondStep.open(request, reply, person);
+      return signInPath('/login/second-factor', course);
+    },
     complete,
   };
 }
@@ -61,4 +86,18 @@ export function createSignIn(options: { sessions: BrowserSessions; knownBrowsers
 /** Where somebody goes on who has signed in. */
 export function wayOn({ transaction, destination }: SignInCourse): string {
   return transaction === undefined ? (destination?.path ?? '/account') : `/authorize?transaction=${transaction}`;
+}
+
+/** A page of the sign-in, for the same course. */
+export function signInPath(
+  path: '/login' | '/login/second-factor' | '/login/authenticator',
+  { transaction, destination }: Pick<SignInCourse, 'transaction' | 'destination'>,
+): string {
+  if (transaction !== undefined) return `${path}?transaction=${encodeURIComponent(transaction)}`;
+  return destination === undefined ? path : `${path}?destination=${encodeURIComponent(destination.value)}`;
+}
+
+/** What was shown before and now, each method once. */
+export function withMethods(amr: readonly string[], ...shown: string[]): string[] {
+  return [...new Set([...amr, ...shown])];
 }

@@ -6,6 +6,7 @@ import type { AuditEvent } from './audit-events.ts';
 import { clientEvent, userEvent } from './changes.ts';
 import type { Client, ClientChange, ClientStatus, NewClient } from './clients.ts';
 import type { Repositories, Store } from './index.ts';
+import type { SecondFactor } from './second-factors.ts';
 import type { NewUser, User, UserChange } from './users.ts';
 
 /** Who acts, and from where. */
@@ -137,6 +138,19 @@ export function createAdministration(store: Store) {
         const user = found(await users.find(sub), 'user');
         const changed = await signInFailures.forgetUser(sub);
         return [{ user, changed }, changed ? { type: 'user.failures_forgotten', sub } : undefined];
+      }),
+    /**
+     * Takes second factors of a user away; with the last one the recovery codes go.
+     * @param id of one of them; without it all
+     * @throws OAuthError not_found when there is no such user or factor
+     */
+    removeSecondFactor: (by: Actor, sub: string, id?: string): Promise<SecondFactor[]> =>
+      act<SecondFactor[]>(by, async ({ users, secondFactors }) => {
+        found(await users.lock(sub), 'user');
+        const removed = await secondFactors.remove(sub, id);
+        if (id !== undefined && removed.length === 0) throw notFound('there is no such second factor');
+        const detail = { kinds: [...new Set(removed.map(({ kind }) => kind))], names: removed.map(({ name }) => name) };
+        return [removed, removed.length > 0 ? { type: 'user.second_factor_removed', sub, detail } : undefined];
       }),
     /** Withdraws what a user granted to a client, and ends all that was issued for it. @throws OAuthError not_found */
     withdrawGrant: (by: Actor, sub: string, clientId: string): Promise<void> =>

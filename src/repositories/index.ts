@@ -4,6 +4,7 @@ import { accessTokensRepository } from './access-tokens.ts';
 import { auditEventsRepository, type EventListener } from './audit-events.ts';
 import { auditSearchRepository } from './audit-search.ts';
 import { auditViewRepository } from './audit-view.ts';
+import { authenticatorsRepository } from './authenticators.ts';
 import { authorizationCodesRepository } from './authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests.ts';
 import { clientJudgementRepository } from './client-judgement.ts';
@@ -18,10 +19,12 @@ import { hourlyCountsRepository } from './hourly-counts.ts';
 import { knownBrowsersRepository } from './known-browsers.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries.ts';
 import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
+import { recoveryCodesRepository } from './recovery-codes.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
 import { registrationTokensRepository } from './registration-tokens.ts';
 import { revocationRepository } from './revocation.ts';
 import { sealedValuesRepository } from './sealed-values.ts';
+import { secondFactorsRepository } from './second-factors.ts';
 import { sessionsRepository } from './sessions.ts';
 import { signInFailuresRepository } from './sign-in-failures.ts';
 import { signingKeysRepository } from './signing-keys.ts';
@@ -35,6 +38,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     auditEvents: auditEventsRepository(sql, onEvent),
     auditSearch: auditSearchRepository(sql),
     auditView: auditViewRepository(sql),
+    authenticators: authenticatorsRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
     clientSessionHandles: clientSessionHandlesRepository(sql),
@@ -49,10 +53,12 @@ function repositories(sql: Sql, onEvent: EventListener) {
     knownBrowsers: knownBrowsersRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
+    recoveryCodes: recoveryCodesRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
     revocation: revocationRepository(sql),
     sealedValues: sealedValuesRepository(sql),
+    secondFactors: secondFactorsRepository(sql),
     sessions: sessionsRepository(sql),
     signInFailures: signInFailuresRepository(sql),
     signingKeys: signingKeysRepository(sql),

@@ -5,6 +5,7 @@ const columns = [
   { table: 'signing_keys', column: 'private_key_encrypted', key: 'kid' },
   { table: 'clients', column: 'shared_secret_encrypted', key: 'client_id' },
   { table: 'clients', column: 'client_secret_encrypted', key: 'client_id' },
+  { table: 'authenticators', column: 'secret_encrypted', key: 'id' },
 ] as const;
 
 export interface SealedValue {

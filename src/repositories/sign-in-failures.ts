@@ -10,8 +10,8 @@ export const pauses = 5;
 // the row's lock makes parallel tries come one after another, on all instances
 const reserve = statement(
   'sign_in_failures.reserve',
-  `INSERT INTO sign_in_failures AS f (account, sub, failures, held_until, expires_at)
-   VALUES ($1, $2, 1, sign_in_held_until(1, $3), CASE WHEN $2::text IS NULL THEN now() + interval '1 hour' ELSE 'infinity' END)
+  `INSERT INTO sign_in_failures AS f (account, sub, failures, held_until, expires_at, second_factor)
+   VALUES ($1, $2, 1, sign_in_held_until(1, $3), CASE WHEN $2::text IS NULL THEN now() + interval '1 hour' ELSE 'infinity' END, $4)
    ON CONFLICT (account) DO UPDATE SET
      failures = f.failures + 1, held_until = sign_in_held_until(f.failures + 1, $3), expires_at = EXCLUDED.expires_at
      WHERE f.held_until <= now() AND f.failures < ${mostFailures}
@@ -33,10 +33,14 @@ const forgetUser = statement(
 export interface Account {
   sub: string | undefined;
   name: string;
+  /** True for what is asked for after the password, which is counted apart. */
+  secondFactor?: true;
 }
 
-const keyOf = ({ sub, name }: Account) =>
-  sub === undefined ? digest('sign-in name', name) : digest('sign-in account', sub);
+const keyOf = ({ sub, name, secondFactor }: Account) => {
+  if (sub === undefined) return digest('sign-in name', name);
+  return digest(secondFactor ? 'second factor of account' : 'sign-in account', sub);
+};
 
 export function signInFailuresRepository(sql: Sql) {
   return {
@@ -45,7 +49,7 @@ export function signInFailuresRepository(sql: Sql) {
      * @param free failures in a row before the first pause
      */
     async reserve(account: Account, free: number): Promise<boolean> {
-      return (await sql.query(reserve, [keyOf(account), account.sub, free])).length > 0;
+      return (await sql.query(reserve, [keyOf(account), account.sub, free, account.secondFactor ?? false])).length > 0;
     },
     /** The person has signed in. */
     async forget(account: Account): Promise<void> {

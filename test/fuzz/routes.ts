@@ -41,6 +41,8 @@ const asClient = { form: clientCredentials, authorization: ['@basic', '@basic', 
 const asUser = { authorization: ['@bearer access_token', '@bearer handle', '@bearer code', '@basic'] };
 const ofUser = { path: { sub: ['me', '@sub'] }, ...asUser };
 
+const secondStep = { 'transaction?': ['@transaction /login'], 'destination?': ['data'] };
+
 const readOnly: Route = { statuses: [200] };
 
 /** Stylesheets and scripts, each under its digest. */
@@ -65,6 +67,12 @@ export const routes: Record<string, Route> = {
   'GET /.well-known/openid-configuration': readOnly,
   'GET /access-denied': { query: { client_id: ['@client_id', '@disabled_id'] }, cookies: byCookie, statuses: [403] },
   'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/authenticator': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/second-factors': {
+    query: { 'done?': ['added', 'removed'] },
+    cookies: byCookie,
+    statuses: [200, 303, 403],
+  },
   'GET /account/password': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /admin': { query: { 'done?': ['saved'] }, cookies: byAdministrator, statuses: [200, 303, 403] },
   'GET /admin/callback': {
@@ -103,6 +111,8 @@ export const routes: Record<string, Route> = {
     cookies: ['@newcomer', '@newcomer', '@cookies'],
     statuses: [200, 403],
   },
+  'GET /login/authenticator': { query: secondStep, cookies: ['@newcomer', '@cookies'], statuses: [200, 303, 403] },
+  'GET /login/second-factor': { query: secondStep, cookies: ['@newcomer', '@cookies'], statuses: [200, 303, 403] },
   'GET /logout': {
     query: {
       id_token_hint: ['@id_token'],
@@ -134,6 +144,18 @@ export const routes: Record<string, Route> = {
   'OPTIONS *': { path: { '*': ['token', 'login', 'user/info', 'nowhere'] }, statuses: [204] },
   'POST /account': {
     form: { csrf: ['@csrf /account'], withdraw: ['@client_id'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  // the tokens are of another form: no round may change how the account that all share signs in
+  'POST /account/authenticator': {
+    form: { csrf: ['@csrf /account'], set_up: ['A'.repeat(200)], code: ['123456'], name: ['telephone'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /account/recovery-codes': { form: { csrf: ['@csrf /account'] }, cookies: byCookie, statuses: [303, 403] },
+  'POST /account/second-factors': {
+    form: { csrf: ['@csrf /account'], remove: ['none'] },
     cookies: byCookie,
     statuses: [303, 403],
   },
@@ -202,6 +224,16 @@ export const routes: Record<string, Route> = {
     },
     cookies: ['@newcomer', '@newcomer', '@cookies'],
     statuses: [303, 403],
+  },
+  'POST /login/authenticator': {
+    form: { csrf: ['@csrf /login'], ...secondStep, set_up: ['A'.repeat(200)], code: ['123456'], name: ['telephone'] },
+    cookies: ['@newcomer', '@cookies'],
+    statuses: [200, 303, 403],
+  },
+  'POST /login/second-factor': {
+    form: { csrf: ['@csrf /login'], ...secondStep, 'code?': ['123456'], 'recovery_code?': ['ABCD-EFGH-JKLM-NPQR'] },
+    cookies: ['@newcomer', '@cookies'],
+    statuses: [200, 303, 403],
   },
   'POST /logout': {
     form: {

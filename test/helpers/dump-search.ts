@@ -1,10 +1,13 @@
 // Every secret that the tests of this worker received, and the search of a whole database for each of them in every usual encoding (security R26).
+import { Secret } from 'otpauth';
 import type pg from 'pg';
 
 /** What is recognised wherever it stands: opaque tokens by their form, the others by the name before them. */
 const tokens = /gh(?:ac|at|ch|rt|ra|ia|rc|se|pr|kb)_[A-Za-z0-9_-]{49}/g;
 const named =
   /"(client_secret|shared_secret|secret_key|verification_code)": ?"([^"]+)"|(GATEHOUSE_BROWSER|transaction)=([A-Za-z0-9_-]{43})|name="(csrf)"[^>]* value="([^"]+)"/g;
+/** The key of an authenticator in its link, and recovery codes. */
+const factors = /[?&;]secret=([A-Z2-7]{32})|\b((?:[A-HJ-NP-Z2-9]{4}-){3}[A-HJ-NP-Z2-9]{4})\b/g;
 const kinds: Record<string, string> = {
   ...{ ghac_: 'authorization code', ghat_: 'access token', ghch_: 'client session handle', ghrt_: 'refresh token' },
   ...{ ghra_: 'registration access token', ghia_: 'initial access token', ghrc_: 'registration code' },
@@ -31,6 +34,8 @@ export function remember(kind: string, secret: string | undefined): void {
 /** Keeps the secrets that stand in a text: an answer's body, its cookies or where it leads, or what a command printed. */
 export function observe(text: string): void {
   for (const [token] of text.matchAll(tokens)) remember(kinds[token.slice(0, 5)]!, token);
+  for (const [, key, code] of text.matchAll(factors))
+    remember(key === undefined ? 'recovery code' : 'key of an authenticator', key ?? code);
   for (const match of text.matchAll(named)) {
     const [name, value] = match.slice(1).filter((part) => part !== undefined);
     remember(name!, value);
@@ -46,8 +51,10 @@ export function encodings(secret: string): Set<string> {
   // prefix and checksum of an opaque token, the hyphen of a verification code
   if (kinds[secret.slice(0, 5)]) texts.push(secret.slice(5, 48));
   if (/^[A-Z]{4}-[A-Z]{4}$/.test(secret)) texts.push(secret.replace('-', ''));
+  if (/^(?:[A-Z2-9]{4}-){3}[A-Z2-9]{4}$/.test(secret)) texts.push(secret.replaceAll('-', ''));
   const bytes = texts.map((text) => Buffer.from(text));
   for (const text of texts) if (/^[A-Za-z0-9_-]{43}$/.test(text)) bytes.push(Buffer.from(text, 'base64url'));
+  if (/^[A-Z2-7]{32}$/.test(secret)) bytes.push(Buffer.from(Secret.fromBase32(secret).bytes));
   const found = new Set<string>();
   for (const each of bytes) {
     found.add(each.toString('latin1'));

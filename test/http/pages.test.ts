@@ -192,6 +192,26 @@ describe('text from elsewhere', () => {
         client: evil,
       },
     },
+    {
+      name: 'login-second-factor',
+      data: { ...examples['login-second-factor'][1], client: evil, account, form },
+    },
+    {
+      name: 'account-second-factors',
+      data: {
+        ...examples['account-second-factors'][1],
+        account,
+        factors: [{ id: hostile, kind: 'authenticator', name: hostile, createdAt: new Date(0) }],
+      },
+    },
+    {
+      name: 'account-authenticator',
+      data: { ...examples['account-authenticator'][1], account, form, name: hostile, signIn: { client: evil } },
+    },
+    {
+      name: 'account-recovery-codes',
+      data: { account, codes: [hostile], issuer: hostile, continueUri: '/account' },
+    },
     { name: 'registration-code', data: { account, action: '/admin/registration', typed: hostile, problem: 'unknown' } },
     {
       name: 'registration-review',
@@ -243,6 +263,7 @@ describe('text from elsewhere', () => {
             current: false,
           },
         ],
+        secondFactors: { enrolled: true, recoveryCodes: 1, uri: '/account/second-factors' },
         passwordUri: '/account/password',
         logoutUri: '/logout',
         form,
@@ -256,7 +277,7 @@ describe('text from elsewhere', () => {
   it.each(attacks)('is inert on the page $name (R93, A16, A17)', (view) => {
     const html = render(view);
     expect(html).toContain('&lt;script&gt;');
-    expect(html).not.toMatch(/<script>alert|<img src=x|"javascript:|"data:text/i);
+    expect(html).not.toMatch(/<script>alert|<img src=x|"javascript:|"data:text\/html/i);
     expect(html).not.toContain('user:password');
     // Nothing that was handed in has ended an attribute early.
     expect(html.replace(/="[^"]*"/g, '')).not.toContain('onerror=alert(1)"');

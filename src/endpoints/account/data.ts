@@ -1,11 +1,11 @@
 // All that is stored about a person as one JSON document, read and written piece by piece: a trail can be long.
-import { auditEventView, grantView, sessionView, userView } from '../../http/administrator-views.ts';
+import { auditEventView, grantView, secondFactorView, sessionView, userView } from '../../http/administrator-views.ts';
 import type { ViewedEvent } from '../../repositories/audit-view.ts';
 import type { Repositories } from '../../repositories/index.ts';
 import type { ClientSettings } from '../../repositories/user-settings.ts';
 import type { User } from '../../repositories/users.ts';
 
-type Readable = Pick<Repositories, 'sessions' | 'grants' | 'userSettings' | 'auditView'>;
+type Readable = Pick<Repositories, 'sessions' | 'grants' | 'secondFactors' | 'userSettings' | 'auditView'>;
 
 const limit = 200;
 const settingsLimit = 10; // each up to 64 KiB
@@ -21,6 +21,7 @@ export async function* ownData(store: Readable, issuer: string, user: User): Asy
   yield* list('grants', grantView, limit, (last) =>
     store.grants.list(sub, { limit, after: last && { at: last.createdAt, id: last.clientId } }),
   );
+  yield `,\n"second_factors":${JSON.stringify((await store.secondFactors.list(sub)).map(secondFactorView))}`;
   yield* list('settings', settingsView, settingsLimit, (last) =>
     store.userSettings.list(sub, { limit: settingsLimit, after: last?.clientId }),
   );

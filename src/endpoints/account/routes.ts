@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../http/browser-session.ts';
-import { ownData as ownDataPage } from '../../http/destination.ts';
+import { ownData as ownDataPage, secondFactors as secondFactorsPage } from '../../http/destination.ts';
 import { noStore } from '../../http/errors.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { isFresh } from '../../http/fresh-sign-in.ts';
@@ -39,10 +39,12 @@ export async function accountEndpoint(app: FastifyInstance, options: ServerOptio
     const session = await sessions.find(request, reply);
     if (!session) return pages.redirect(reply, '/login');
     const { user, sid } = session;
-    const [grants, settings, live] = await Promise.all([
+    const [grants, settings, live, factors, recoveryCodes] = await Promise.all([
       store.grants.list(user.sub, most),
       store.userSettings.outline(user.sub, longestValue, mostSettings),
       store.sessions.list({ sub: user.sub }, most),
+      store.secondFactors.list(user.sub),
+      store.recoveryCodes.count(user.sub),
     ]);
     const form = (action: string): FormView => ({
       action,
@@ -53,6 +55,7 @@ export async function accountEndpoint(app: FastifyInstance, options: ServerOptio
       profile: profileView(user, grants),
       grants: grantsView(grants, settings),
       sessions: sessionsView(live, sid),
+      secondFactors: { enrolled: factors.length > 0, recoveryCodes, uri: secondFactorsPage.path },
       passwordUri: '/account/password',
       logoutUri: `/logout`,
       form: form('/account'),

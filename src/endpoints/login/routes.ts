@@ -1,12 +1,12 @@
 // GET|POST /login: the sign-in page and its form; with a pending request it goes on there, else to the account page.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { digest } from '../../crypto/secrets.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
-import { type Destination, readDestination } from '../../http/destination.ts';
+import { destinationOf } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
-import { accountView, clientView } from '../../http/page-response.ts';
+import { accountView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
+import { findPendingRequest, type PendingRequest } from '../../http/pending-request.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { LoginProblem, Pages } from '../../http/views/index.ts';
 import { OAuthError } from '../../oauth/errors.ts';
@@ -22,15 +22,8 @@ const form = z.object({
 /** What is wrong before any form: a key of the page's catalogue. */
 const standing: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
 
-interface Pending {
-  client: Pages['login']['client'];
-  redirectUri: string | undefined;
-  loginHint: string | undefined;
-  uiLocales: string | undefined;
-}
-
 export async function loginEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store, clients, checkPassword, signIn, sessions, pages, audit } = options;
+  const { checkPassword, signIn, sessions, pages, audit } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -41,7 +34,7 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       return pages.send(request, reply, 'login', { problem: problem as LoginProblem }, { status: 400 });
     }
     const session = await sessions.find(request, reply);
-    const pending = transaction === undefined ? undefined : await findPending(request, transaction);
+    const pending = await findPendingRequest(options, request, transaction);
     if (transaction !== undefined && !pending) {
       // the form is too old, but whoever wants to sign in still can
       return show(request, reply, undefined, undefined, session, { problem: 'expired', status: 400 });
@@ -54,7 +47,7 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
     const { csrf, transaction, username, password } = parsed.data;
     const session = await sessions.find(request, reply);
-    const pending = transaction === undefined ? undefined : await findPending(request, transaction);
+    const pending = await findPendingRequest(options, request, transaction);
     const shown = destinationOf(request)?.value;
     if (!sessions.isOwnForm(request, csrf, { action: '/login', transaction, session, shown })) {
       const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
@@ -79,7 +72,7 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       const status = problem === 'busy' ? 503 : 429;
       return show(request, reply, transaction, pending, session, { problem, wait, username, status });
     }
-    const clientId = pending?.client?.clientId;
+    const clientId = pending?.clientId;
     const course = { previous: session, transaction, clientId, destination: destinationOf(request) };
     const next =
       answer.outcome === 'right'
@@ -93,26 +86,11 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     return pages.redirect(reply, next);
   });
 
-  async function findPending(request: FastifyRequest, transaction: string): Promise<Pending | undefined> {
-    const browserHash = sessions.browserHash(request);
-    const stored =
-      browserHash && (await store.authorizationRequests.find(digest('transaction', transaction), browserHash));
-    if (!stored) return undefined;
-    const client = await clients.find(stored.clientId);
-    const redirectUri = stored.parameters['redirect_uri'];
-    return {
-      client: client && clientView(client, redirectUri),
-      redirectUri,
-      loginHint: stored.parameters['login_hint']?.slice(0, 255),
-      uiLocales: stored.parameters['ui_locales']?.slice(0, 200),
-    };
-  }
-
   function show(
     request: FastifyRequest,
     reply: FastifyReply,
     transaction: string | undefined,
-    pending: Pending | undefined,
+    pending: PendingRequest | undefined,
     session: Session | undefined,
     state: {
       problem?: LoginProblem;
@@ -145,9 +123,4 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       uiLocales: pending?.uiLocales,
     });
   }
-}
-
-/** The page of ours that a sign-in without a pending request leads to, if the page or its form names one. */
-function destinationOf(request: FastifyRequest): Destination | undefined {
-  return readDestination(singleValued(request.method === 'POST' ? request.body : request.query)['destination']);
 }

@@ -27,6 +27,7 @@ export interface AccountPages {
       applications: string[];
       current: boolean;
     }[];
+    secondFactors: { enrolled: boolean; recoveryCodes: number; uri: string };
     /** Where the password is changed. */
     passwordUri: string;
     logoutUri: string;
@@ -67,6 +68,7 @@ export const accountExamples: Examples<AccountPages> = {
       profile: [],
       grants: [],
       sessions: [],
+      secondFactors: { enrolled: false, recoveryCodes: 0, uri: '/account/second-factors' },
       passwordUri: '/account/password',
       logoutUri: '/logout',
       form: form('/account'),
@@ -130,6 +132,7 @@ export const accountExamples: Examples<AccountPages> = {
           current: false,
         },
       ],
+      secondFactors: { enrolled: true, recoveryCodes: 9, uri: '/account/second-factors' },
       passwordUri: '/account/password',
       logoutUri: '/logout',
       form: form('/account'),

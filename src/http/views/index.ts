@@ -3,6 +3,7 @@ import { accountExamples, type AccountPages } from './account.ts';
 import { consoleExamples, type ConsolePages } from './console.ts';
 import type { Examples } from './parts.ts';
 import { registrationExamples, type RegistrationPages } from './registration.ts';
+import { secondFactorExamples, type SecondFactorPages } from './second-factors.ts';
 import { signInExamples, type SignInPages } from './sign-in.ts';
 
 export type { ConsoleFrame, ConsoleSection } from './console.ts';
@@ -10,7 +11,7 @@ export type { AccountView, ClaimText, ClientView, FormView } from './parts.ts';
 export type { RegistrationFacts } from './registration.ts';
 export type { LoginProblem } from './sign-in.ts';
 
-export interface Pages extends SignInPages, AccountPages, RegistrationPages, ConsolePages {}
+export interface Pages extends SignInPages, AccountPages, RegistrationPages, SecondFactorPages, ConsolePages {}
 
 export type PageName = keyof Pages;
 
@@ -30,5 +31,6 @@ export const examples: Examples<Pages> = {
   ...signInExamples,
   ...accountExamples,
   ...registrationExamples,
+  ...secondFactorExamples,
   ...consoleExamples,
 };

@@ -1,4 +1,5 @@
 // The pages on the way into and out of applications: what each shows, and examples.
+import type { Destination } from '../destination.ts';
 import {
   type AccountView,
   type ClaimText,
@@ -38,7 +39,7 @@ export interface SignInPages {
     /** Set when a person is signed in already and is asked again (prompt=login, max_age). */
     reauthentication?: AccountView;
     /** Without a client: the page that the person goes on to, if it is not the account page. */
-    destination?: 'registration' | 'data';
+    destination?: Destination['name'];
     /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
     forgottenPasswordUri?: string;
     /** A short reference for the operator's log. */

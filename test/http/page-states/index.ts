@@ -1,6 +1,7 @@
 // Every state that a page can be in: each area of pages has a file of its own.
 import { examples, type PageName } from '../../../src/http/views/index.ts';
 import { commonStates } from './common.ts';
+import { secondFactorStates } from './second-factors.ts';
 import { consoleStates } from './console.ts';
 import type { View } from './state.ts';
 
@@ -10,5 +11,6 @@ export { translation, type View } from './state.ts';
 export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
   ...commonStates,
+  ...secondFactorStates,
   ...consoleStates,
 ];

@@ -1,0 +1,35 @@
+// The authorization request that a page of the sign-in is shown for: what the page says of it.
+import type { FastifyRequest } from 'fastify';
+import { digest } from '../crypto/secrets.ts';
+import { clientView } from './page-response.ts';
+import type { ServerOptions } from './server-options.ts';
+import type { ClientView } from './views/index.ts';
+
+export interface PendingRequest {
+  clientId: string;
+  client: ClientView | undefined;
+  redirectUri: string | undefined;
+  loginHint: string | undefined;
+  uiLocales: string | undefined;
+}
+
+/** The pending request, if it is this browser's and lives. */
+export async function findPendingRequest(
+  { store, clients, sessions }: Pick<ServerOptions, 'store' | 'clients' | 'sessions'>,
+  request: FastifyRequest,
+  transaction: string | undefined,
+): Promise<PendingRequest | undefined> {
+  const browserHash = transaction === undefined ? undefined : sessions.browserHash(request);
+  if (transaction === undefined || !browserHash) return undefined;
+  const stored = await store.authorizationRequests.find(digest('transaction', transaction), browserHash);
+  if (!stored) return undefined;
+  const client = await clients.find(stored.clientId);
+  const redirectUri = stored.parameters['redirect_uri'];
+  return {
+    clientId: stored.clientId,
+    client: client && clientView(client, redirectUri),
+    redirectUri,
+    loginHint: stored.parameters['login_hint']?.slice(0, 255),
+    uiLocales: stored.parameters['ui_locales']?.slice(0, 200),
+  };
+}

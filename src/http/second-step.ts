@@ -1,0 +1,99 @@
+// What a browser holds between the two steps of a sign-in: a sealed cookie that says who has shown the first factor, and opens nothing.
+import type { CookieSerializeOptions } from '@fastify/cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { digest } from '../crypto/secrets.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
+import type { Repositories } from '../repositories/index.ts';
+import type { Session } from '../repositories/sessions.ts';
+import type { User } from '../repositories/users.ts';
+import type { BrowserSessions } from './browser-session.ts';
+import { single } from './cookies.ts';
+import { isFresh } from './fresh-sign-in.ts';
+
+export const secondStepCookie = 'GATEHOUSE_SECOND_STEP';
+
+/** How long the first factor is good for the second step, in seconds. */
+const lifetime = 300;
+
+/** Who is in the middle of a sign-in, and what was shown. */
+export interface FirstStep {
+  user: User;
+  passwordHash: string | undefined;
+  amr: string[];
+}
+
+interface Content {
+  sub: string;
+  amr: string[];
+  /** Of the password's hash, or null where no password was shown: another password ends the step. */
+  password: string | null;
+  until: number;
+}
+
+export type SecondStep = ReturnType<typeof createSecondStep>;
+
+export function createSecondStep(options: {
+  store: Pick<Repositories, 'users'>;
+  secretBox: SecretBox;
+  sessions: BrowserSessions;
+  basePath: string;
+  secure: boolean;
+}) {
+  const { store, secretBox, sessions } = options;
+  const cookie: CookieSerializeOptions = {
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: options.secure,
+    path: `${options.basePath}/login`,
+  };
+  const placeOf = (browserHash: Buffer) => `second step of ${browserHash.toString('base64url')}`;
+  const digestOf = (passwordHash: string | undefined) =>
+    passwordHash === undefined ? null : digest('password hash', passwordHash).toString('base64url');
+
+  return {
+    /** The first factor was right: the browser may go on to the second one. */
+    open(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      person: { sub: string; passwordHash: string | undefined; amr: string[] },
+    ): void {
+      const { sub, amr, passwordHash } = person;
+      const content: Content = { sub, amr, password: digestOf(passwordHash), until: Date.now() + lifetime * 1000 };
+      const sealed = secretBox.seal(JSON.stringify(content), placeOf(sessions.ensureBrowserHash(request, reply)));
+      reply.setCookie(secondStepCookie, sealed.toString('base64url'), { ...cookie, maxAge: lifetime });
+    },
+    /** The step is over, or another one begins. */
+    close(request: FastifyRequest, reply: FastifyReply): void {
+      if (request.cookies[secondStepCookie] !== undefined) reply.clearCookie(secondStepCookie, cookie);
+    },
+    /**
+     * Who may show a second factor now: whoever has shown the first one in this browser a moment ago, or signed in lately.
+     * Undefined when the first step has to be done again.
+     */
+    async find(request: FastifyRequest, session: Session | undefined): Promise<FirstStep | undefined> {
+      const begun = await read(request);
+      if (begun) return begun;
+      if (!session || !isFresh(session) || !['pwd', 'mfa'].some((method) => session.amr.includes(method)))
+        return undefined;
+      return { user: session.user, passwordHash: session.user.passwordHash, amr: session.amr };
+    },
+  };
+
+  async function read(request: FastifyRequest): Promise<FirstStep | undefined> {
+    const value = single(request, secondStepCookie);
+    const browserHash = sessions.browserHash(request);
+    if (value === undefined || !browserHash || !/^[A-Za-z0-9_-]{1,2000}$/.test(value)) return undefined;
+    let content: Content;
+    try {
+      const opened = await secretBox.open(Buffer.from(value, 'base64url'), placeOf(browserHash));
+      content = JSON.parse(opened.toString()) as Content;
+    } catch {
+      return undefined;
+    }
+    if (content.until < Date.now()) return undefined;
+    const user = await store.users.find(content.sub);
+    if (user?.status !== 'enabled') return undefined;
+    const passwordHash = content.password === null ? undefined : user.passwordHash;
+    return digestOf(passwordHash) === content.password ? { user, passwordHash, amr: content.amr } : undefined;
+  }
+}

@@ -1,0 +1,70 @@
+// All second factors of a person, whatever their kind, over the tables of each kind.
+import { type Sql, statement } from '../database/database.ts';
+
+export interface SecondFactor {
+  id: string;
+  kind: 'authenticator';
+  /** As its person calls it; may be empty. */
+  name: string;
+  createdAt: Date;
+  usedAt: Date | undefined;
+}
+
+/** What decides whether somebody has to show a second factor. */
+export interface Standing {
+  enrolled: boolean;
+  admin: boolean;
+  groups: string[];
+}
+
+// every kind is one more SELECT here and one more in `remaining`
+const kinds = `SELECT id, 'authenticator' AS kind, name, created_at, used_at FROM authenticators WHERE sub = $1`;
+const remaining = 'SELECT FROM authenticators a WHERE a.sub = u.sub';
+
+const list = statement('second_factors.list', `SELECT * FROM (${kinds}) AS factors ORDER BY created_at, id`);
+const standing = statement(
+  'second_factors.standing',
+  `SELECT u.admin, u.groups, EXISTS (${remaining}) AS enrolled FROM users u WHERE u.sub = $1`,
+);
+const removeAuthenticators = statement(
+  'second_factors.remove_authenticators',
+  `DELETE FROM authenticators WHERE sub = $1 AND ($2::text IS NULL OR id = $2)
+   RETURNING id, 'authenticator' AS kind, name, created_at, used_at`,
+);
+// recovery codes stand for a second factor, and are none by themselves
+const dropCodes = statement(
+  'second_factors.drop_codes',
+  `DELETE FROM recovery_codes c USING users u WHERE u.sub = $1 AND c.sub = u.sub AND NOT EXISTS (${remaining})`,
+);
+
+interface Row {
+  id: string;
+  kind: SecondFactor['kind'];
+  name: string;
+  created_at: Date;
+  used_at: Date | null;
+}
+
+export function secondFactorsRepository(sql: Sql) {
+  return {
+    /** The oldest first. */
+    async list(sub: string): Promise<SecondFactor[]> {
+      return (await sql.query<Row>(list, [sub])).map(toSecondFactor);
+    },
+    /** Undefined for nobody. */
+    async standing(sub: string): Promise<Standing | undefined> {
+      const [row] = await sql.query<Standing>(standing, [sub]);
+      return row;
+    },
+    /** In a transaction that holds the user's row: takes one away, or all; with the last one the recovery codes go. */
+    async remove(sub: string, id?: string): Promise<SecondFactor[]> {
+      const removed = await sql.query<Row>(removeAuthenticators, [sub, id]);
+      await sql.query(dropCodes, [sub]);
+      return removed.map(toSecondFactor);
+    },
+  };
+}
+
+function toSecondFactor(row: Row): SecondFactor {
+  return { id: row.id, kind: row.kind, name: row.name, createdAt: row.created_at, usedAt: row.used_at ?? undefined };
+}

@@ -1,0 +1,288 @@
+// Second factors: setting one up, the second step of a sign-in, recovery codes, and what guessing meets.
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { recoveryCodesOf, setUpAuthenticator } from '../helpers/authenticator.ts';
+import { secretsIn } from '../helpers/dump-search.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2, environment: { LIMIT_SIGN_IN_PER_ACCOUNT: '3' } });
+  client = await service.createClient({ client_name: 'Harbour' });
+});
+afterAll(() => service?.stop());
+
+const isSecondStep = (page: Page) => page.body.includes('id="code"') && page.url.includes('/login/second-factor');
+const isSignedIn = async (agent: UserAgent) => (await agent.get('/account')).status === 200;
+
+/** Somebody with an authenticator whose code of the present half minute is used up. */
+async function enrolled() {
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  await agent.signIn(user);
+  return { user, agent, ...(await setUpAuthenticator(agent)) };
+}
+
+/** So many half minutes pass for all authenticators of somebody. */
+const later = (sub: string, steps = 3) =>
+  service.database.sql('UPDATE authenticators SET last_step = last_step - $2 WHERE sub = $1', [sub, steps]);
+
+const eventsOf = async (sub: string, type: string) =>
+  (
+    await service.database.sql<{ detail: Record<string, unknown> }>(
+      'SELECT detail FROM audit_events WHERE sub = $1 AND type = $2 ORDER BY id',
+      [sub, type],
+    )
+  ).map(({ detail }) => detail);
+
+describe('an authenticator', () => {
+  test('counts only once its code was typed, and the recovery codes are shown with the first one (RFC 6238 5.1)', async () => {
+    const user = await service.createUser();
+    const agent = new UserAgent(service);
+    await agent.signIn(user);
+    const start = await agent.get('/account/authenticator');
+    expect(start.body).toMatch(/<svg id="qr" role="img"/);
+    expect(await service.store.secondFactors.list(user.sub)).toEqual([]);
+    const wrong = await agent.submit(start, { code: '12345', name: 'Telephone' });
+    expect([wrong.status, wrong.body.includes('value="Telephone"')]).toEqual([400, true]);
+    // the key stays: nothing has to be scanned again
+    expect(wrong.body).toContain(/id="open-app" href="([^"]*)"/.exec(start.body)![1]);
+    expect(await service.store.secondFactors.list(user.sub)).toEqual([]);
+
+    const { page, recoveryCodes } = await setUpAuthenticator(agent, ' My  telephone ');
+    expect(page.status).toBe(200);
+    expect(new Set(recoveryCodes).size).toBe(10);
+    expect(page.body).toContain('download="recovery-codes.txt"');
+    expect(await service.store.secondFactors.list(user.sub)).toMatchObject([
+      { kind: 'authenticator', name: 'My telephone', usedAt: undefined },
+    ]);
+    const second = await setUpAuthenticator(agent);
+    expect([second.page.url.endsWith('?done=added'), second.recoveryCodes]).toEqual([true, []]);
+    expect(await eventsOf(user.sub, 'user.second_factor_added')).toEqual([
+      { kind: 'authenticator', name: 'My telephone' },
+      { kind: 'authenticator', name: '' },
+    ]);
+    expect((await agent.get('/account')).body).toContain('Recovery codes left: 10');
+  });
+
+  test('is set up, and taken away, only after a sign-in of the last 15 minutes (security R91)', async () => {
+    const { user, agent } = await enrolled();
+    const list = await agent.get('/account/second-factors');
+    const fields = hiddenFields(list.body);
+    const id = (await service.store.secondFactors.list(user.sub))[0]!.id;
+    const page = await agent.get('/account/authenticator');
+    await service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [
+      user.sub,
+    ]);
+    const answers = [
+      await agent.get('/account/authenticator'),
+      await agent.post('/account/second-factors', { csrf: await csrfOf('/account/second-factors'), remove: id }),
+      await agent.post('/account/recovery-codes', { csrf: await csrfOf('/account/recovery-codes') }),
+    ];
+    for (const answer of answers) expect(answer.location).toContain('/login?destination=');
+    // a form from before
+    expect((await agent.post('/account/authenticator', hiddenFields(page.body))).status).toBe(400);
+    expect(await service.store.secondFactors.list(user.sub)).toHaveLength(1);
+    expect(fields['csrf']).toBeDefined();
+
+    async function csrfOf(action: string): Promise<string> {
+      const { body } = await agent.get('/account/second-factors');
+      return hiddenFields(body.slice(body.indexOf(`action="${action}"`)))['csrf']!;
+    }
+  });
+
+  test('that goes leaves the password alone, and takes the recovery codes with it', async () => {
+    const { user, agent } = await enrolled();
+    const list = await agent.get('/account/second-factors');
+    const id = (await service.store.secondFactors.list(user.sub))[0]!.id;
+    const stranger = new UserAgent(service);
+    const other = await service.createUser();
+    await stranger.signIn(other);
+    await setUpAuthenticator(stranger);
+    // somebody else's stays
+    await stranger.submit(await stranger.get('/account/second-factors'), { remove: id });
+    expect(await service.store.secondFactors.list(user.sub)).toHaveLength(1);
+    expect((await agent.submit(list, { remove: id })).body).toContain('role="status"');
+    expect(await service.store.secondFactors.list(user.sub)).toEqual([]);
+    expect(await service.store.recoveryCodes.count(user.sub)).toBe(0);
+    expect(await eventsOf(user.sub, 'user.second_factor_removed')).toEqual([{ kinds: ['authenticator'], names: [''] }]);
+    const anew = new UserAgent(service);
+    await anew.signIn(user);
+    expect(await isSignedIn(anew)).toBe(true);
+  });
+});
+
+describe('the second step', () => {
+  test('comes after the right password alone, and nothing before tells that there is one (security R60)', async () => {
+    const { user, app } = await enrolled();
+    const agent = new UserAgent(service);
+    const wrong = await agent.signIn({ ...user, password: 'not the password' });
+    const plain = await new UserAgent(service).signIn({
+      ...(await service.createUser()),
+      password: 'not the password',
+    });
+    const blank = (page: Page) => page.body.replace(/value="[^"]*"/g, '').replaceAll(/user-[\w-]{8}/g, '');
+    expect([wrong.status, blank(wrong)]).toEqual([plain.status, blank(plain)]);
+
+    const step = await agent.signIn(user);
+    expect(isSecondStep(step)).toBe(true);
+    expect(await isSignedIn(agent)).toBe(false);
+    expect(agent.cookies.has('GATEHOUSE_KNOWN_BROWSER')).toBe(false);
+    expect(step.body).toMatch(/<input id="code"[^>]*inputmode="numeric" autocomplete="one-time-code"/);
+    const end = await agent.submit(step, { code: ` ${app.code(1).slice(0, 3)} ${app.code(1).slice(3)}` });
+    expect(end.url).toBe(`${service.issuer}/account`);
+    expect(agent.cookies.has('GATEHOUSE_KNOWN_BROWSER')).toBe(true);
+    expect(agent.cookies.has('GATEHOUSE_SECOND_STEP')).toBe(false);
+    expect((await eventsOf(user.sub, 'user.signed_in')).at(-1)).toEqual({ amr: ['pwd', 'otp', 'mfa'] });
+  });
+
+  test('goes on to the client that asked, with amr and acr in its tokens (RFC 8176, OpenID Connect Core 2)', async () => {
+    const { user, app } = await enrolled();
+    const agent = new UserAgent(service);
+    const step = await agent.authorize(client, user, { scope: 'openid' });
+    expect(step.body).toContain('Harbour');
+    let page = await agent.submit(step, { code: app.code(1) });
+    page = await agent.submit(page, { decision: 'allow' });
+    const code = new URL(page.location!).searchParams.get('code')!;
+    const tokens = await agentTokens(code);
+    expect(decodeJwt(tokens['id_token'] as string)).toMatchObject({
+      amr: ['pwd', 'otp', 'mfa'],
+      acr: 'urn:gatehouse:acr:mfa',
+    });
+    const response = await fetch(`${service.issuer}/introspect`, {
+      method: 'POST',
+      headers: { authorization: client.basic },
+      body: new URLSearchParams({ token: tokens['access_token'] as string }),
+    });
+    expect(await response.json()).toMatchObject({
+      extended_claims: { amr: ['pwd', 'otp', 'mfa'], acr: 'urn:gatehouse:acr:mfa' },
+    });
+
+    async function agentTokens(value: string) {
+      const answer = await fetch(`${service.issuer}/token`, {
+        method: 'POST',
+        headers: { authorization: client.basic },
+        body: new URLSearchParams({ grant_type: 'authorization_code', code: value, redirect_uri: client.redirectUri }),
+      });
+      return (await answer.json()) as Record<string, unknown>;
+    }
+  });
+
+  test('belongs to the browser that showed the password, for five minutes, and to that password (security R4)', async () => {
+    const { user, app } = await enrolled();
+    const agent = new UserAgent(service);
+    const step = await agent.signIn(user);
+    const thief = new UserAgent(service);
+    await thief.get('/login');
+    const cookie = agent.cookies.get('GATEHOUSE_SECOND_STEP')!;
+    thief.cookies.set('GATEHOUSE_SECOND_STEP', cookie);
+    expect((await thief.get('/login/second-factor')).location).toBe(`${service.issuer}/login`);
+    expect((await new UserAgent(service).get('/login/second-factor')).location).toBe(`${service.issuer}/login`);
+    // another person's form
+    const other = new UserAgent(service);
+    expect((await other.post('/login/second-factor', { ...hiddenFields(step.body), code: app.code(1) })).status).toBe(
+      303,
+    );
+
+    await service.store.users.rehash(user.sub, user.passwordHash!, 'other');
+    expect((await agent.get('/login/second-factor')).location).toBe(`${service.issuer}/login`);
+    expect((await agent.submit(step, { code: app.code(1) })).body).toContain('id="password"');
+    await service.store.users.rehash(user.sub, 'other', user.passwordHash!);
+    expect(isSecondStep(await agent.get('/login/second-factor'))).toBe(true);
+    await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [user.sub]);
+    expect((await agent.get('/login/second-factor')).location).toBe(`${service.issuer}/login`);
+  });
+
+  test('takes a code once, and of two at once on two instances exactly one (RFC 6238 5.2)', async () => {
+    const { user, app } = await enrolled();
+    const agents = [new UserAgent(service), new UserAgent(service)] as const;
+    const steps = [await agents[0].signIn(user), await agents[1].signIn(user)];
+    const code = app.code(1);
+    const ends = await Promise.all(
+      agents.map((agent, index) =>
+        agent.post(`${service.instances[index]}/login/second-factor`, { ...hiddenFields(steps[index]!.body), code }),
+      ),
+    );
+    expect(ends.map(({ status }) => status).sort()).toEqual([303, 400]);
+    const late = new UserAgent(service);
+    expect((await late.submit(await late.signIn(user), { code })).status).toBe(400);
+    // nor one from before
+    await late.submit(await late.get('/login/second-factor'), { code: app.code() });
+    expect(await isSignedIn(late)).toBe(false);
+  });
+
+  test('counts wrong codes against the account, whatever is done with the password in between (security R62, R63)', async () => {
+    const { user, app } = await enrolled();
+    const agent = new UserAgent(service);
+    for (let n = 0; n < 3; n++) {
+      const step = await agent.signIn(user);
+      expect((await agent.submit(step, { code: app.wrong() })).status).toBe(400);
+    }
+    await later(user.sub);
+    // the right one now has to wait, and reads as a wrong one
+    const held = await agent.submit(await agent.signIn(user), { code: app.code() });
+    expect([held.status, await isSignedIn(agent)]).toEqual([400, false]);
+    expect(await eventsOf(user.sub, 'user.locked_out')).toEqual([{ second_factor: true }]);
+    await service.database.sql(`UPDATE sign_in_failures SET held_until = now() WHERE sub = $1`, [user.sub]);
+    await agent.submit(held, { code: app.code() });
+    expect(await isSignedIn(agent)).toBe(true);
+    expect(await service.database.sql('SELECT FROM sign_in_failures WHERE sub = $1', [user.sub])).toEqual([]);
+  });
+});
+
+describe('a recovery code', () => {
+  test('lets in once, however it is typed, and is recorded', async () => {
+    const { user, recoveryCodes } = await enrolled();
+    const [code] = recoveryCodes as [string];
+    const agents = [new UserAgent(service), new UserAgent(service)] as const;
+    const steps = [await agents[0].signIn(user), await agents[1].signIn(user)];
+    const typed = code.toLowerCase().replaceAll('-', ' ');
+    const ends = await Promise.all(
+      agents.map((agent, index) =>
+        agent.post(`${service.instances[index]}/login/second-factor`, {
+          ...hiddenFields(steps[index]!.body),
+          recovery_code: typed,
+        }),
+      ),
+    );
+    expect(ends.map(({ status }) => status).sort()).toEqual([303, 400]);
+    expect(await eventsOf(user.sub, 'user.recovery_code_used')).toEqual([{ left: 9 }]);
+    expect((await eventsOf(user.sub, 'user.signed_in')).at(-1)).toEqual({ amr: ['pwd', 'otp', 'mfa'] });
+  });
+
+  test('is no longer good after new ones were made, and another person’s is good for nobody else', async () => {
+    const { user, agent, recoveryCodes } = await enrolled();
+    const list = await agent.get('/account/second-factors');
+    const form = list.body.slice(list.body.indexOf('action="/account/recovery-codes"'));
+    const renewed = recoveryCodesOf(await agent.post('/account/recovery-codes', { csrf: hiddenFields(form)['csrf']! }));
+    expect(renewed).toHaveLength(10);
+    expect(await eventsOf(user.sub, 'user.recovery_codes_renewed')).toHaveLength(1);
+    const { recoveryCodes: others } = await enrolled();
+    const anew = new UserAgent(service);
+    let step = await anew.signIn(user);
+    for (const code of [recoveryCodes[0]!, others[0]!]) {
+      step = await anew.submit(step, { recovery_code: code });
+      expect(step.status).toBe(400);
+    }
+    await anew.submit(step, { recovery_code: renewed[0]! });
+    expect(await isSignedIn(anew)).toBe(true);
+  });
+});
+
+test('neither the key of an authenticator nor a recovery code stands in the database or the log (security R26)', async () => {
+  const { app, recoveryCodes, user } = await enrolled();
+  const found = () =>
+    secretsIn({ query: async (text: string) => ({ rows: await service.database.sql(text) }) } as never);
+  expect(await found()).toEqual([]);
+  const logged = JSON.stringify(service.logs);
+  for (const secret of [...recoveryCodes, app.key]) expect(logged).not.toContain(secret);
+  // the search would find them
+  await service.database.sql('UPDATE users SET claims = $2 WHERE sub = $1', [
+    user.sub,
+    { nickname: app.key, name: recoveryCodes[0] },
+  ]);
+  expect(await found()).toEqual(['public.users.claims: key of an authenticator', 'public.users.claims: recovery code']);
+  await service.database.sql(`UPDATE users SET claims = '{}' WHERE sub = $1`, [user.sub]);
+});
