@@ -109,12 +109,20 @@ const shots: Shot[] = [
   { name: 'form-post-noscript', page: 'form-post', data: most('form-post'), script: false },
   { name: 'account', page: 'account', data: most('account') },
   { name: 'account-empty', page: 'account', data: { ...least('account'), account: { username: 'ada' } } },
-  {
-    name: 'account-german',
-    page: 'account',
-    data: { ...most('account'), account: longAccount, done: undefined },
-    locale: 'de',
-  },
+  ...(Object.keys(examples) as PageName[])
+    .filter((page) => page.startsWith('account-') && page !== 'account-password')
+    .flatMap((page) => [
+      { name: page, page, data: most(page) } as Shot,
+      { name: `${page}-empty`, page, data: { ...least(page), account: { username: 'ada' } } } as Shot,
+      {
+        name: `${page}-german`,
+        page,
+        data: { ...most(page), account: longAccount, done: undefined },
+        locale: 'de',
+      } as Shot,
+      { name: `${page}-arabic`, page, data: most(page), locale: 'ar' } as Shot,
+    ]),
+  { name: 'account-german', page: 'account', data: { ...most('account'), account: longAccount }, locale: 'de' },
   { name: 'password', page: 'account-password', data: { ...most('account-password'), faults: undefined } },
   { name: 'password-wrong', page: 'account-password', data: most('account-password') },
   {

@@ -64,6 +64,42 @@ const breachService = z
     'must be off, list, or the address of a range service, with a slash at the end, such as https://api.pwnedpasswords.com/range/',
   );
 
+/** Those that oauth/own-profile.ts knows how to read. */
+const editableClaims = [
+  'name',
+  'given_name',
+  'family_name',
+  'middle_name',
+  'nickname',
+  'gender',
+  'birthdate',
+  'phone_number',
+  'website',
+  'profile',
+  'picture',
+  'address',
+  'locale',
+  'zoneinfo',
+] as const;
+
+/** Claims that people may change themselves, or none. */
+const claimList = z
+  .string()
+  .default(
+    'name,given_name,family_name,middle_name,nickname,gender,birthdate,phone_number,website,address,locale,zoneinfo',
+  )
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '' && text.trim() !== 'none'),
+  )
+  .pipe(
+    z.array(z.enum(editableClaims), {
+      error: `must be none, or a comma-separated list of: ${editableClaims.join(', ')}`,
+    }),
+  );
+
 /** The form of SECRET_KEY. */
 export const secretKey = z
   .string()
@@ -127,6 +163,8 @@ export const settings = {
   ),
   PASSWORD_MIN_LENGTH: count(12, 128),
   PASSWORD_BREACH_CHECK: z.union([z.enum(['off', 'list']), breachService]).default('list'),
+  PROFILE_EDITABLE: claimList,
+  ACCOUNT_DELETION: z.enum(['on', 'off']).default('off'),
   PASSWORD_HASH_CONCURRENCY: wholeNumber(1, 64).optional(),
   PASSWORD_HASH_QUEUE: count(64),
   LIMIT_SIGN_IN_PER_ACCOUNT: count(10, 90),
@@ -202,6 +240,10 @@ export interface Config {
   readonly passwordMinLength: number;
   /** off, list, or the address of a range service. */
   readonly passwordBreachCheck: string;
+  /** What people may change of their own claims. */
+  readonly profileEditable: readonly (typeof editableClaims)[number][];
+  /** Whether people may delete their own account. */
+  readonly accountDeletion: boolean;
   readonly passwordHashConcurrency: number;
   readonly passwordHashQueue: number;
   readonly limits: {
@@ -296,6 +338,8 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
     passwordBreachCheck: s.PASSWORD_BREACH_CHECK,
+    profileEditable: Object.freeze(s.PROFILE_EDITABLE),
+    accountDeletion: s.ACCOUNT_DELETION === 'on',
     // half of the processors for passwords leaves the other half, and a thread, to everything else (security R102)
     passwordHashConcurrency:
       s.PASSWORD_HASH_CONCURRENCY ?? Math.min(threads - 1, Math.max(1, availableParallelism() >> 1)),

@@ -20,7 +20,7 @@ export function readDestination(value: string | undefined): Destination | undefi
 }
 
 /** Where the download of one's data is: it wants a recent sign-in. */
-export const ownData: Destination = { name: 'data', value: 'data', path: '/account#data' };
+export const ownData: Destination = { name: 'data', value: 'data', path: '/account/data' };
 
 /** Where one's second factors are changed: that wants a recent sign-in. */
 export const secondFactors: Destination = {

@@ -182,7 +182,7 @@ attack(
       form(`${service.issuer}/revoke`, fields, { authorization: stranger.basic });
     for (const value of [bob.tokens.access_token, bob.tokens.refresh_token, bob.code]) await revoke({ token: value });
     expect((await ask(second(service), '/user/me/info', bearer(bob.tokens.access_token))).status).toBe(200);
-    const account = await alice.agent.get('/account');
+    const account = await alice.agent.get('/account/applications');
     expect(account.body).toContain('Harbour');
     expect(account.body).not.toContain(bob.user.username);
     expect(await storedSettings()).toEqual(before);

@@ -43,7 +43,10 @@ test('with the change all other sessions end with what came of them, on all inst
   const kept = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
   const before = new Map(here.cookies);
   const page = await change(here, user.password, fresh, service.instances[1]);
-  expect([page.status, page.location]).toEqual([303, `${service.instances[1]!}/account`]);
+  expect([page.status, page.location]).toEqual([
+    303,
+    `${service.instances[1]!}/account/security?done=password-changed`,
+  ]);
 
   expect([await isSignedIn(here), await isSignedIn(there)]).toEqual([true, false]);
   const stolen = new UserAgent(service);
@@ -70,7 +73,7 @@ test('with the change all other sessions end with what came of them, on all inst
 test('the page says the rule and what follows, and tells a password manager which password is which (issue 6)', async () => {
   const user = await service.createUser({ username: 'ada & co' });
   const agent = await signedIn(user);
-  expect((await agent.get('/account')).body).toContain(`href="${path}"`);
+  expect((await agent.get('/account/security')).body).toContain(`href="${path}"`);
   const { status, body, headers } = await agent.get(path);
   expect([status, headers.get('cache-control')]).toEqual([200, expect.stringContaining('no-store')]);
   expect(body).toMatch(/This signs you out everywhere else[^]*12 to 128 characters/);

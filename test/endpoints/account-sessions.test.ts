@@ -1,4 +1,4 @@
-// The account page: sessions by device, what is stored and who sees it, and the download of all of it.
+// The account's pages: sessions by device, what is stored and who sees it, and the download of all of it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -32,7 +32,9 @@ function tokenOf({ body }: Page, action: string): string {
   if (token === undefined) throw new Error(`no form for ${action}`);
   return token;
 }
-const token = async (agent: UserAgent, action: string) => tokenOf(await agent.get('/account'), action);
+/** The page on which a form is. */
+const pageOf: Record<string, string> = { [endOne]: endOne, [endOthers]: endOne, [download]: download };
+const token = async (agent: UserAgent, action: string) => tokenOf(await agent.get(pageOf[action]!), action);
 const isSignedIn = async (agent: UserAgent, base = service.instances[1]!) =>
   (await agent.get(`${base}/account`)).status === 200;
 const sidsOf = async ({ sub }: User) =>
@@ -62,7 +64,7 @@ describe('sessions', () => {
   test('each is shown with its browser, its times and its applications, this one first (security R54)', async () => {
     const harbour = await service.createClient({ client_name: 'Harbour & Sons' });
     await there.authorize(harbour, undefined);
-    const list = (await there.get('/account')).body.split('id="sessions"')[1]!.split('</ul>')[0]!;
+    const list = (await there.get(endOne)).body.split('id="sessions"')[1]!.split('</ul>')[0]!;
     const [, own, other] = list.split('<li>');
     expect(own).toMatch(/Safari[^]*iPhone[^]*This browser[^]*Signed in [^]*Last used [^]*Harbour &amp; Sons/);
     expect(other).toMatch(/Firefox[^]*Linux[^]*Signed in[^]*Last used/);
@@ -75,7 +77,7 @@ describe('sessions', () => {
     const held = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, there);
     const [, sid] = await sidsOf(user);
     const page = await here.post(endOne, { csrf: await token(here, endOne), end: sid! });
-    expect([page.status, page.location]).toEqual([303, `${service.issuer}/account`]);
+    expect([page.status, page.location]).toEqual([303, `${service.issuer}/account/sessions?done=session-ended`]);
     expect([await isSignedIn(there), await isSignedIn(here)]).toEqual([false, true]);
     expect((await userinfo(service.instances[1]!, held.access_token)).status).toBe(401);
     expect((await refresh(service.issuer, client, held.refresh_token)).status).toBe(400);
@@ -83,8 +85,9 @@ describe('sessions', () => {
       { actor: user.sub, located: true, detail: { session: sid } },
     ]);
     // a second press finds nothing left to end
-    expect((await here.post(endOne, { csrf: await token(here, endOne), end: sid! })).status).toBe(303);
-    expect((await here.get('/account')).body).not.toContain('id="end-others"');
+    const again = await here.post(endOne, { csrf: await token(here, endOne), end: sid! });
+    expect([again.status, again.location]).toEqual([303, `${service.issuer}/account/sessions`]);
+    expect((await here.get(endOne)).body).not.toContain('id="end-others"');
   });
 
   test('all others end at once, and what outlived earlier ones; this one stays (security R54)', async () => {
@@ -93,7 +96,8 @@ describe('sessions', () => {
     const held = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, others[0]);
     const kept = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
     const page = await here.post(endOthers, { csrf: await token(here, endOthers) });
-    expect([page.status, page.location]).toEqual([303, `${service.issuer}/account`]);
+    expect([page.status, page.location]).toEqual([303, `${service.issuer}/account/sessions?done=others-ended`]);
+    expect((await here.follow(page)).body).toMatch(/role="status"[^]*Signed out everywhere else/);
     expect(await Promise.all([here, ...others].map((agent) => isSignedIn(agent)))).toEqual([true, false, false]);
     expect((await refresh(service.issuer, client, held.refresh_token)).status).toBe(400);
     expect((await userinfo(service.instances[1]!, kept.access_token)).status).toBe(200);
@@ -192,7 +196,7 @@ describe('a form', () => {
     async (action) => {
       const page = await new UserAgent(service).post(action, { csrf: 'A'.repeat(43), end: 'x' });
       expect([page.status, page.location]).toEqual([303, `${service.issuer}/login`]);
-      expect((await agent.get(action)).status).toBe(405);
+      expect((await new UserAgent(service).get(pageOf[action]!)).location).toBe(`${service.issuer}/login`);
     },
   );
 });
@@ -217,7 +221,7 @@ describe('what is stored', () => {
   });
 
   test('is shown claim by claim, with the applications whose grant covers it (issue 6)', async () => {
-    const profile = (await agent.get('/account')).body.split('id="profile"')[1]!.split('</dl>')[0]!;
+    const profile = (await agent.get('/account/profile')).body.split('id="profile"')[1]!.split('</dl>')[0]!;
     const row = (label: string) => profile.split('<dt>').find((part) => part.startsWith(`${label}<`)) ?? '';
     expect(row('Full name')).toMatch(/Grace &lt;i&gt;[^]*Visible to <bdi>Light &amp; House<\/bdi>/);
     expect(row('Email address')).toMatch(/grace@example\.org[^]*Visible to <bdi>Harbour<\/bdi>/);
@@ -226,7 +230,7 @@ describe('what is stored', () => {
   });
 
   test('by an application is shown key by key, short values as they are and long ones by size (issue 6)', async () => {
-    const { body } = await agent.get('/account');
+    const { body } = await agent.get('/account/applications');
     expect(body).toMatch(/theme[^]*&quot;dark &lt;b&gt;&quot;/);
     expect(body).toMatch(/layout[^]*2 kB/);
     expect(body).not.toContain('xxxx');
@@ -298,7 +302,7 @@ describe('what is stored', () => {
     const login = await agent.follow(refused);
     expect(login.body).toContain('to download your data');
     const page = await agent.signIn(user, login);
-    expect(page.url).toBe(`${service.issuer}/account#data`);
+    expect(page.url).toBe(`${service.issuer}/account/data`);
     expect((await agent.post(download, { csrf: tokenOf(page, download) })).status).toBe(200);
   });
 });

@@ -43,9 +43,10 @@ test('it shows who one is and which applications were let in, as text (security 
   const agent = await signedIn();
   const client = await service.createClient({ client_name: 'Harbour <script>' });
   await agent.authorize(client, undefined, { scope: 'openid email' });
-  const { body } = await agent.get('/account');
-  for (const shown of ['alice', '&lt;i&gt;Alice&lt;/i&gt;', 'Harbour &lt;script&gt;', 'See your email address'])
-    expect(body).toContain(shown);
+  for (const shown of ['alice', '&lt;i&gt;Alice&lt;/i&gt;', 'Harbour &lt;script&gt;'])
+    expect((await agent.get('/account')).body).toContain(shown);
+  for (const shown of ['Harbour &lt;script&gt;', 'See your email address'])
+    expect((await agent.get('/account/applications')).body).toContain(shown);
 });
 
 test('a withdrawn grant ends what came of it everywhere, and is asked for again (decisions section 3)', async () => {
@@ -53,8 +54,9 @@ test('a withdrawn grant ends what came of it everywhere, and is asked for again 
   const [client, other] = [await service.createClient(), await service.createClient()];
   const [token, kept] = [await accessToken(agent, client), await accessToken(agent, other)];
   expect(await userinfo(service.instances[1]!, token)).toBe(200);
-  const page = await agent.submit(await agent.get('/account'), { withdraw: client.clientId });
-  expect(page.status).toBe(200);
+  const page = await agent.submit(await agent.get('/account/applications'), { withdraw: client.clientId });
+  expect([page.status, page.url]).toEqual([200, `${service.issuer}/account/applications?done=withdrawn`]);
+  expect(page.body).toMatch(/role="status"[^]*Access withdrawn/);
   expect(page.body).not.toContain(`value="${client.clientId}"`);
   for (const base of service.instances) {
     expect(await userinfo(base, token)).toBe(401);
@@ -73,7 +75,7 @@ test.each<[string, (csrf: string) => Record<string, string>, Record<string, stri
   const agent = await signedIn();
   const client = await service.createClient();
   const token = await accessToken(agent, client);
-  const csrf = hiddenFields((await agent.get('/account')).body)['csrf']!;
+  const csrf = hiddenFields((await agent.get('/account/applications')).body)['csrf']!;
   const answer = await agent.post('/account', { ...fields(csrf), withdraw: client.clientId }, headers);
   expect(answer.status).toBe(Object.keys(headers).length > 0 ? 403 : 400);
   expect(await userinfo(service.issuer, token)).toBe(200);
@@ -87,22 +89,25 @@ test('the token of another page, another person or an earlier session withdraws 
   await accessToken(bob, client);
   const tokens = [
     hiddenFields((await agent.get('/logout')).body)['csrf']!,
-    hiddenFields((await bob.get('/account')).body)['csrf']!,
+    hiddenFields((await bob.get('/account/applications')).body)['csrf']!,
   ];
   for (const csrf of tokens)
     expect((await agent.post('/account', { csrf, withdraw: client.clientId })).status).toBe(400);
   expect(await userinfo(service.issuer, token)).toBe(200);
   // bob's form ends bob's grant alone
-  await bob.submit(await bob.get('/account'), { withdraw: client.clientId });
+  await bob.submit(await bob.get('/account/applications'), { withdraw: client.clientId });
   expect(await userinfo(service.issuer, token)).toBe(200);
 });
 
 test('a withdrawal of what is not there, in any shape, is no error of the server (security R107)', async () => {
   const agent = await signedIn();
   await agent.authorize(await service.createClient(), undefined);
-  const page = await agent.get('/account');
-  for (const withdraw of ['unknown', 'a\0b', '__proto__', 'x'.repeat(5000), "' OR 1=1"])
-    expect((await agent.submit(page, { withdraw })).status).toBeLessThan(500);
+  const page = await agent.get('/account/applications');
+  for (const withdraw of ['unknown', 'a\0b', '__proto__', 'x'.repeat(5000), "' OR 1=1"]) {
+    const answer = await agent.submit(page, { withdraw });
+    expect(answer.status).toBeLessThan(500);
+    expect(answer.body).not.toContain('Access withdrawn');
+  }
 });
 
 test('sub-resource loads and HEAD get nothing of the page (security R8)', async () => {
@@ -127,6 +132,12 @@ test('every page, errors and 404 included, forbids framing, sniffing, caching an
       `/authenticate?${new URLSearchParams({ client_id: granted.clientId, redirect_uri: granted.redirectUri }).toString()}`,
     ),
     account: await agent.get('/account'),
+    profile: await agent.get('/account/profile'),
+    'edit of the profile': await agent.get('/account/profile/edit'),
+    security: await agent.get('/account/security'),
+    sessions: await agent.get('/account/sessions'),
+    applications: await agent.get('/account/applications'),
+    data: await agent.get('/account/data'),
     logout: await agent.get('/logout'),
     'signed out': await visitor.get('/logout'),
     'a logout problem': await visitor.get('/logout?post_logout_redirect_uri=https://evil.example/'),

@@ -135,7 +135,7 @@ describe('what the End-User is asked', () => {
     expect(page.body).not.toContain('See your name and profile');
     await agent.submit(page, { decision: 'allow' });
     expect(responseParameters(await ask({ ...nicknames, prompt: 'none' }))['code']).toBeDefined();
-    expect((await agent.get('/account')).body).toContain('See these details: Nickname, Telephone number');
+    expect((await agent.get('/account/applications')).body).toContain('See these details: Nickname, Telephone number');
     const rows = await service.database.sql<{ detail: object }>(
       `SELECT detail FROM audit_events WHERE sub = $1 AND type = 'consent.granted'`,
       [user.sub],

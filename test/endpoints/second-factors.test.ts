@@ -64,7 +64,7 @@ describe('an authenticator', () => {
       { kind: 'authenticator', name: 'My telephone' },
       { kind: 'authenticator', name: '' },
     ]);
-    expect((await agent.get('/account')).body).toContain('Recovery codes left: 10');
+    expect((await agent.get('/account/security')).body).toContain('Recovery codes left: 10');
   });
 
   test('is set up, and taken away, only after a sign-in of the last 15 minutes (security R91)', async () => {

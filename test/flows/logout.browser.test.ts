@@ -140,11 +140,12 @@ describe('signing out in a browser', () => {
     const page = await open(undefined, false);
     await signIn(page, two, person);
     const told = two.told.length;
-    await page.goto(`${service.issuer}/account`);
+    await page.goto(`${service.issuer}/account/data`);
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download my data' }).click();
     expect((await download).suggestedFilename()).toBe('account.json');
 
+    await page.goto(`${service.issuer}/account/sessions`);
     await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
     await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'detached' });
     expect((await elsewhere.get('/account')).location).toBe(`${service.issuer}/login`);

@@ -67,6 +67,12 @@ export const routes: Record<string, Route> = {
   'GET /.well-known/openid-configuration': readOnly,
   'GET /access-denied': { query: { client_id: ['@client_id', '@disabled_id'] }, cookies: byCookie, statuses: [403] },
   'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/applications': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/data': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/profile': { query: { 'done?': ['profile-saved'] }, cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/profile/edit': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/security': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/sessions': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/authenticator': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/second-factors': {
     query: { 'done?': ['added', 'removed'] },
@@ -170,6 +176,22 @@ export const routes: Record<string, Route> = {
     form: { csrf: ['@csrf /account/sessions'], end: ['none'] },
     cookies: byCookie,
     statuses: [303, 403],
+  },
+  'POST /account/profile/edit': {
+    form: {
+      csrf: ['@csrf /account/profile/edit'],
+      version: ['1'],
+      'name?': ['Ada'],
+      'birthdate?': ['1815-12-10', '1815', 'never'],
+      'phone_number?': ['+44 20 7946 0958'],
+      'website?': ['https://ada.example/'],
+      'street_address?': ['1 Pier\r\nHarbour'],
+      'country?': ['UK'],
+      'locale?': ['en-GB', '--'],
+      'zoneinfo?': ['Europe/London', 'Mars/Olympus'],
+    },
+    cookies: byCookie,
+    statuses: [303, 400, 403],
   },
   'POST /account/password': {
     // the token is of another form: no round may change the password of the account that all share

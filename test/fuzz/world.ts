@@ -110,12 +110,8 @@ export async function foundWorld(service: TestService): Promise<World> {
       world.set(`csrf ${form}`, [fields['csrf'] ?? '']);
       if (fields['transaction'] !== undefined) world.set(`transaction ${form}`, [fields['transaction']]);
     };
-    await forms('/account', '/account', agent);
-    const account = (await agent.get('/account')).body;
-    for (const [, action, csrf] of account.matchAll(
-      /<form[^>]* action="(\/account\/[^"]*)"[^]*?name="csrf" value="([^"]*)"/g,
-    ))
-      world.set(`csrf ${action!}`, [csrf!]);
+    await forms('/account', '/account/applications', agent);
+    for (const page of ['/account/sessions', '/account/data', '/account/profile/edit']) await forms(page, page, agent);
     await forms('/logout', '/logout', agent);
     await forms('/consent', authorizationUrl(service.issuer, client, ask), agent);
     await forms('/authenticate', `/authenticate?client_id=${client.clientId}&redirect_uri=${redirectUri}`, agent);

@@ -240,8 +240,37 @@ describe('text from elsewhere', () => {
     {
       name: 'account',
       data: {
+        ...examples.account[1],
         account,
-        profile: [{ claim: hostile, value: hostile, seenBy: [hostile] }],
+        email: hostile,
+        devices: [{ browser: hostile, system: hostile }, { browser: hostile }],
+        applications: [hostile],
+      },
+    },
+    {
+      name: 'account-profile',
+      data: { account, accountUri: '/account', profile: [{ claim: hostile, value: hostile, seenBy: [hostile] }] },
+    },
+    {
+      name: 'account-profile-edit',
+      data: {
+        ...examples['account-profile-edit'][1],
+        account,
+        form,
+        fields: examples['account-profile-edit'][1].fields.map((field) => ({
+          ...field,
+          value: hostile,
+          seenBy: [hostile],
+          ...(field.choices && { choices: [{ value: hostile, label: hostile }] }),
+        })),
+      },
+    },
+    {
+      name: 'account-applications',
+      data: {
+        account,
+        accountUri: '/account',
+        form,
         grants: [
           {
             clientId: hostile,
@@ -252,6 +281,13 @@ describe('text from elsewhere', () => {
             settings: [{ key: hostile, value: hostile, size: 1 }],
           },
         ],
+      },
+    },
+    {
+      name: 'account-sessions',
+      data: {
+        account,
+        accountUri: '/account',
         sessions: [
           {
             sid: hostile,
@@ -263,13 +299,8 @@ describe('text from elsewhere', () => {
             current: false,
           },
         ],
-        secondFactors: { enrolled: true, recoveryCodes: 1, uri: '/account/second-factors' },
-        passwordUri: '/account/password',
-        logoutUri: '/logout',
         form,
-        sessionForm: form,
-        otherSessionsForm: form,
-        dataForm: form,
+        othersForm: form,
       },
     },
   ];

@@ -70,7 +70,7 @@ test('6 events of an End-User: sign-in, failure, lockout, consent, logout, chang
   const { clientId: client_id } = client;
   const agent = new UserAgent(service());
   await agent.authorize(client, { username, password }, { scope: 'openid profile' });
-  await agent.submit(await agent.get('/account'), { withdraw: client_id });
+  await agent.submit(await agent.get('/account/applications'), { withdraw: client_id });
   const denied = await agent.follow(await agent.get(authorizationUrl(service().issuer, client, { scope: 'openid' })));
   await agent.submit(denied, { decision: 'deny' });
   await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });

@@ -236,7 +236,7 @@ test('dead at once: a changed password ends every session of the user, their cod
 
 test('dead at once: withdrawing the grant ends what came of it in every browser, not the session, not other clients (decisions 3)', async () => {
   const out = await takeOut();
-  await out.agent.submit(await out.agent.get('/account'), { withdraw: out.client.clientId });
+  await out.agent.submit(await out.agent.get('/account/applications'), { withdraw: out.client.clientId });
   expect(await alive(out)).toEqual(without(...ofClient));
 });
 

@@ -78,7 +78,7 @@ export async function accountPasswordEndpoint(app: FastifyInstance, options: Ser
     if (!renewed || !(await administration.changeUser(by, user.sub, {}, passwordHash, own).catch(unlessOvertaken)))
       return pages.redirect(reply, '/login');
     await knownBrowsers.remember(request, reply, user.sub);
-    return pages.redirect(reply, '/account');
+    return pages.redirect(reply, '/account/security?done=password-changed');
   });
 
   /** Why a password may not be chosen (security R59). */
@@ -117,7 +117,7 @@ export async function accountPasswordEndpoint(app: FastifyInstance, options: Ser
       form: { action: path, hidden: { csrf: sessions.formToken(request, reply, { action: path, session }) } },
       least: config.passwordMinLength,
       most: longestPassword,
-      accountUri: '/account',
+      accountUri: '/account/security',
       ...trouble,
     };
     return pages.send(request, reply, 'account-password', data, { status });

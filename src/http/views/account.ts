@@ -1,12 +1,101 @@
 // The pages of a person's own account: what each shows, and examples.
+import type { ProfileFault, ProfileField } from '../../oauth/own-profile.ts';
 import { type AccountView, type ClaimText, type FormView, type Examples, account, form } from './parts.ts';
 
+/** What a page of the account says that was just done: keys of the catalogue under `account.done.`. */
+export const accountNotices = [
+  'withdrawn',
+  'session-ended',
+  'others-ended',
+  'profile-saved',
+  'password-changed',
+] as const;
+export type AccountNotice = (typeof accountNotices)[number];
+
+/** What every page of the account shows besides its own. */
+export interface AccountFrame {
+  account: AccountView;
+  accountUri: string;
+  done?: AccountNotice;
+}
+
+/** A way to sign in: keys of the catalogue under `account.method.`, which says `.set` or `.unset` of each. */
+export interface SignInMethod {
+  method: 'password' | 'second-factors';
+  /** The page on which it is set up. */
+  uri: string;
+  set: boolean;
+  /** Of a second factor: how many are left. */
+  recoveryCodes?: number;
+}
+
+/** A browser by what it calls itself: untrusted text. */
+interface Device {
+  browser?: string;
+  system?: string;
+}
+
 export interface AccountPages {
-  account: {
-    account: AccountView;
-    /** What is stored about the person, and the names of the applications with a grant that covers it. */
+  /** The page from which the others hang. */
+  account: AccountFrame & {
+    email: string | undefined;
+    /** Those that are set up. */
+    methods: SignInMethod['method'][];
+    /** Where one is signed in: the last used, and how many more. */
+    devices: Device[];
+    moreDevices: number;
+    /** Names of those with access, and how many more. */
+    applications: string[];
+    moreApplications: number;
+    profileUri: string;
+    securityUri: string;
+    sessionsUri: string;
+    applicationsUri: string;
+    dataUri: string;
+    logoutUri: string;
+  };
+  /** What is stored about the person, and the names of the applications with a grant that covers it. */
+  'account-profile': AccountFrame & {
     profile: (ClaimText & { seenBy: string[] })[];
-    /** Applications with a remembered grant, and what they keep about the person. */
+    /** Absent: people change nothing themselves. */
+    editUri?: string;
+  };
+  /** Posts each field under its name. */
+  'account-profile-edit': AccountFrame & {
+    fields: {
+      field: ProfileField;
+      value: string;
+      /** Those that may see it. */
+      seenBy: string[];
+      choices?: { value: string; label: string }[];
+      fault?: ProfileFault;
+    }[];
+    /** In characters. */
+    longest: number;
+    form: FormView;
+    profileUri: string;
+    /** Somebody else changed the profile meanwhile. */
+    problem?: 'changed';
+  };
+  /** The ways to sign in, each with its page. */
+  'account-security': AccountFrame & { methods: SignInMethod[] };
+  /** Where one is signed in, this browser first. */
+  'account-sessions': AccountFrame & {
+    sessions: (Device & {
+      sid: string;
+      signedInAt: Date;
+      usedAt: Date;
+      /** Names of those that take part. */
+      applications: string[];
+      current: boolean;
+    })[];
+    /** Posts `end` with the sid of the session to end. */
+    form: FormView;
+    /** Ends all sessions but this one. Absent: there is no other. */
+    othersForm?: FormView;
+  };
+  /** Applications with a remembered grant, and what they keep about the person. */
+  'account-applications': AccountFrame & {
     grants: {
       clientId: string;
       name: string;
@@ -16,33 +105,11 @@ export interface AccountPages {
       /** Each value as JSON, or for a long one its size in bytes. */
       settings: { key: string; value?: string; size: number }[];
     }[];
-    /** Where one is signed in, this browser first. */
-    sessions: {
-      sid: string;
-      browser?: string;
-      system?: string;
-      signedInAt: Date;
-      usedAt: Date;
-      /** Names of those that take part. */
-      applications: string[];
-      current: boolean;
-    }[];
-    secondFactors: { enrolled: boolean; recoveryCodes: number; uri: string };
-    /** Where the password is changed. */
-    passwordUri: string;
-    logoutUri: string;
     /** Posts `withdraw` with the client_id of the grant to end. */
     form: FormView;
-    /** Posts `end` with the sid of the session to end. */
-    sessionForm: FormView;
-    /** Ends all sessions but this one. Absent: there is no other. */
-    otherSessionsForm?: FormView;
-    /** Answers with a file; after a sign-in, if the last one is not recent. */
-    dataForm: FormView;
-    problem?: 'expired' | 'tampered';
-    /** What the person has just done here. */
-    done?: 'withdrawn';
   };
+  /** The form answers with a file; after a sign-in, if the last one is not recent. */
+  'account-data': AccountFrame & { form: FormView };
   /** A person changes the own password: posts `current_password` and `new_password`. */
   'account-password': {
     account: AccountView;
@@ -61,22 +128,49 @@ export interface AccountPages {
   };
 }
 
+const nobody = { account: { username: '' }, accountUri: '/account' };
+const ada = { account, accountUri: '/account' };
+const uris = {
+  profileUri: '/account/profile',
+  securityUri: '/account/security',
+  sessionsUri: '/account/sessions',
+  applicationsUri: '/account/applications',
+  dataUri: '/account/data',
+  logoutUri: '/logout',
+};
+const choices = [
+  { value: 'de', label: 'Deutsch' },
+  { value: 'en-GB', label: 'British English' },
+  { value: 'ar', label: 'العربية' },
+];
+
 export const accountExamples: Examples<AccountPages> = {
   account: [
     {
-      account: { username: '' },
-      profile: [],
-      grants: [],
-      sessions: [],
-      secondFactors: { enrolled: false, recoveryCodes: 0, uri: '/account/second-factors' },
-      passwordUri: '/account/password',
-      logoutUri: '/logout',
-      form: form('/account'),
-      sessionForm: form('/account/sessions'),
-      dataForm: form('/account/data'),
+      ...nobody,
+      ...uris,
+      email: undefined,
+      methods: [],
+      devices: [],
+      moreDevices: 0,
+      applications: [],
+      moreApplications: 0,
     },
     {
-      account,
+      ...ada,
+      ...uris,
+      email: 'ada@example.org',
+      methods: ['password', 'second-factors'],
+      devices: [{ browser: 'Firefox', system: 'Linux' }, { system: 'iPhone' }, {}],
+      moreDevices: 2,
+      applications: ['Harbour', 'Lighthouse', 'Pier'],
+      moreApplications: 4,
+    },
+  ],
+  'account-profile': [
+    { ...nobody, profile: [] },
+    {
+      ...ada,
       profile: [
         { claim: 'name', value: 'Ada Lovelace', seenBy: ['Harbour', 'Lighthouse'] },
         { claim: 'email', value: 'ada@example.org', seenBy: ['Harbour'] },
@@ -86,26 +180,61 @@ export const accountExamples: Examples<AccountPages> = {
         { claim: 'phone_number_verified', value: 'false', seenBy: [] },
         { claim: 'updated_at', value: '2026-03-14', day: new Date('2026-03-14T09:26:53Z'), seenBy: ['Harbour'] },
       ],
-      grants: [
-        {
-          clientId: 'harbour',
-          name: 'Harbour',
-          scopes: ['openid', 'profile', 'email'],
-          claims: ['phone_number'],
-          since: new Date('2026-03-14T09:26:53Z'),
-          settings: [
-            { key: 'theme', value: '"dark"', size: 6 },
-            { key: 'layout', size: 20_480 },
-          ],
-        },
-        {
-          clientId: 'lighthouse',
-          name: 'Lighthouse',
-          scopes: ['openid', 'offline_access'],
-          since: new Date('2026-02-01T18:00:00Z'),
-          settings: [],
-        },
+      editUri: '/account/profile/edit',
+      done: 'profile-saved',
+    },
+  ],
+  'account-profile-edit': [
+    { ...nobody, fields: [], longest: 255, form: form('/account/profile/edit'), profileUri: '/account/profile' },
+    {
+      ...ada,
+      fields: [
+        { field: 'name', value: 'Ada Lovelace', seenBy: ['Harbour', 'Lighthouse'] },
+        { field: 'given_name', value: 'Ada', seenBy: [] },
+        { field: 'family_name', value: 'Lovelace', seenBy: [] },
+        { field: 'middle_name', value: '', seenBy: [] },
+        { field: 'nickname', value: '', seenBy: [] },
+        { field: 'gender', value: '', seenBy: [] },
+        { field: 'birthdate', value: '10 December', seenBy: [], fault: 'date' },
+        { field: 'phone_number', value: '+44 20 7946 0958', seenBy: ['Harbour'] },
+        { field: 'website', value: 'https://ada.example/', seenBy: [] },
+        { field: 'profile', value: '', seenBy: [] },
+        { field: 'picture', value: 'ada.png', seenBy: [], fault: 'url' },
+        { field: 'street_address', value: '12 St James’s Square', seenBy: ['Harbour'] },
+        { field: 'postal_code', value: 'SW1Y 4JH', seenBy: ['Harbour'] },
+        { field: 'locality', value: 'London', seenBy: ['Harbour'] },
+        { field: 'region', value: '', seenBy: ['Harbour'] },
+        { field: 'country', value: 'United Kingdom', seenBy: ['Harbour'] },
+        { field: 'locale', value: 'en-GB', seenBy: [], choices },
+        { field: 'zoneinfo', value: 'Europe/London', seenBy: [] },
       ],
+      longest: 255,
+      form: form('/account/profile/edit'),
+      profileUri: '/account/profile',
+      problem: 'changed',
+    },
+  ],
+  'account-security': [
+    {
+      ...nobody,
+      methods: [
+        { method: 'password', uri: '/account/password', set: false },
+        { method: 'second-factors', uri: '/account/second-factors', set: false },
+      ],
+    },
+    {
+      ...ada,
+      methods: [
+        { method: 'password', uri: '/account/password', set: true },
+        { method: 'second-factors', uri: '/account/second-factors', set: true, recoveryCodes: 9 },
+      ],
+      done: 'password-changed',
+    },
+  ],
+  'account-sessions': [
+    { ...nobody, sessions: [], form: form('/account/sessions') },
+    {
+      ...ada,
       sessions: [
         {
           sid: 'session-1',
@@ -132,15 +261,42 @@ export const accountExamples: Examples<AccountPages> = {
           current: false,
         },
       ],
-      secondFactors: { enrolled: true, recoveryCodes: 9, uri: '/account/second-factors' },
-      passwordUri: '/account/password',
-      logoutUri: '/logout',
+      form: form('/account/sessions'),
+      othersForm: form('/account/other-sessions'),
+      done: 'session-ended',
+    },
+  ],
+  'account-applications': [
+    { ...nobody, grants: [], form: form('/account') },
+    {
+      ...ada,
+      grants: [
+        {
+          clientId: 'harbour',
+          name: 'Harbour',
+          scopes: ['openid', 'profile', 'email'],
+          claims: ['phone_number'],
+          since: new Date('2026-03-14T09:26:53Z'),
+          settings: [
+            { key: 'theme', value: '"dark"', size: 6 },
+            { key: 'layout', size: 20_480 },
+          ],
+        },
+        {
+          clientId: 'lighthouse',
+          name: 'Lighthouse',
+          scopes: ['openid', 'offline_access'],
+          since: new Date('2026-02-01T18:00:00Z'),
+          settings: [],
+        },
+      ],
       form: form('/account'),
-      sessionForm: form('/account/sessions'),
-      otherSessionsForm: form('/account/other-sessions'),
-      dataForm: form('/account/data'),
       done: 'withdrawn',
     },
+  ],
+  'account-data': [
+    { ...nobody, form: form('/account/data') },
+    { ...ada, form: form('/account/data') },
   ],
   'account-password': [
     {
@@ -149,7 +305,7 @@ export const accountExamples: Examples<AccountPages> = {
       form: form('/account/password'),
       least: 12,
       most: 128,
-      accountUri: '/account',
+      accountUri: '/account/security',
     },
     {
       account,
@@ -157,7 +313,7 @@ export const accountExamples: Examples<AccountPages> = {
       form: form('/account/password'),
       least: 12,
       most: 128,
-      accountUri: '/account',
+      accountUri: '/account/security',
       faults: { current: 'wrong', password: 'common' },
     },
   ],

@@ -55,7 +55,6 @@ export const commonStates: View[] = [
   ...(['expired', 'tampered'] as const).flatMap((problem): View[] => [
     { name: 'consent', data: { ...examples.consent[1], problem } },
     { name: 'logout', data: { ...examples.logout[1], problem } },
-    { name: 'account', data: { ...examples.account[1], problem } },
   ]),
   {
     name: 'consent',

@@ -1,5 +1,6 @@
 // Every state that a page can be in: each area of pages has a file of its own.
 import { examples, type PageName } from '../../../src/http/views/index.ts';
+import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
 import { secondFactorStates } from './second-factors.ts';
 import { consoleStates } from './console.ts';
@@ -11,6 +12,7 @@ export { translation, type View } from './state.ts';
 export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
   ...commonStates,
+  ...accountStates,
   ...secondFactorStates,
   ...consoleStates,
 ];

@@ -1,0 +1,57 @@
+// The applications that a person let in: what each may see and keeps, and the form that withdraws its access.
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { createAccountDoor, ownAct } from '../../http/account-door.ts';
+import { onlyForms } from '../../http/form-body.ts';
+import { readParameters, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import { OAuthError } from '../../oauth/errors.ts';
+import { createAdministration } from '../../repositories/administration.ts';
+import { grantsView } from './view.ts';
+
+const path = '/account/applications';
+// the form's address is older than the page
+const withdrawPath = '/account';
+
+const withdrawal = z.object({ csrf: text(100), withdraw: text(255) });
+
+const most = { limit: 200, after: undefined };
+// of settings: the download has all of them, whole
+const longestValue = 100; // bytes
+const mostSettings = 1000;
+
+export async function accountApplicationsEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { store, pages } = options;
+  const administration = createAdministration(store);
+  const door = createAccountDoor(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    const session = await door.enter(request, reply);
+    if (!session) return reply;
+    const { sub } = session.user;
+    const [grants, settings] = await Promise.all([
+      store.grants.list(sub, most),
+      store.userSettings.outline(sub, longestValue, mostSettings),
+    ]);
+    return door.send(request, reply, session, 'account-applications', {
+      grants: grantsView(grants, settings),
+      form: door.form(request, reply, session, withdrawPath),
+    });
+  });
+
+  app.post(withdrawPath, async (request, reply) => {
+    const { csrf, withdraw } = readParameters(withdrawal, request.body);
+    const session = await door.submitted(request, reply, { csrf, action: withdrawPath });
+    if (!session) return reply;
+    try {
+      await administration.withdrawGrant(ownAct(request, session), session.user.sub, withdraw);
+    } catch (error) {
+      if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error;
+      // withdrawn before, or never granted: the page shows those that are
+      return pages.redirect(reply, path);
+    }
+    return door.done(reply, path, 'withdrawn');
+  });
+}

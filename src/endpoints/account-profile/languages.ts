@@ -1,0 +1,22 @@
+// The languages that a person may choose from, each by its own name.
+
+const tags = (
+  'ar bg bn ca cs da de de-AT de-CH el en en-GB en-US es es-MX et eu fa fi fr fr-CA fr-CH ga gl he hi hr hu hy id is it ja ka ko lt lv ' +
+  'mk ms mt nb nl nn pl pt pt-BR ro ru sk sl sq sr sv sw ta th tr uk ur vi zh-Hans zh-Hant'
+).split(' ');
+
+const named = tags.map((value) => ({ value, label: nameOf(value) }));
+
+/** @param present what is stored, which may be another one */
+export function languages(present: string): { value: string; label: string }[] {
+  const known = named.some(({ value }) => value === present) || present === '';
+  return known ? named : [{ value: present, label: nameOf(present) }, ...named];
+}
+
+function nameOf(tag: string): string {
+  try {
+    return new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
+}

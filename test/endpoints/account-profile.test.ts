@@ -1,0 +1,207 @@
+// GET /account/profile and its form: people change what the setting lets them, and nothing else.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { obtainTokens, userinfo } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
+
+type User = Awaited<ReturnType<TestService['createUser']>>;
+
+const path = '/account/profile';
+const editPath = '/account/profile/edit';
+const claims = {
+  name: 'Grace Hopper',
+  preferred_username: 'amazing',
+  phone_number: '+1 555 0100',
+  phone_number_verified: true,
+  address: { formatted: '1 Pier\nArlington' },
+  picture: 'https://grace.example/face.png',
+};
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ instances: 2 });
+});
+afterAll(() => service?.stop());
+
+async function signedIn(user: User): Promise<UserAgent> {
+  const agent = new UserAgent(service);
+  await agent.signIn(user);
+  return agent;
+}
+/** The values of the form's fields, as a browser sends them back. */
+function fieldsOf({ body }: Page): Record<string, string> {
+  const fields = hiddenFields(body);
+  for (const [, name, value] of body.matchAll(/<input id="\w+" name="(\w+)" type="\w+" value="([^"]*)"/g))
+    fields[name!] = value!;
+  fields['street_address'] = /<textarea[^>]*>([^<]*)</.exec(body)?.[1] ?? '';
+  fields['locale'] = /<option value="([^"]*)"[^>]* selected/.exec(body)?.[1] ?? '';
+  return fields;
+}
+async function edit(agent: UserAgent, change: Record<string, string>, base = service.issuer): Promise<Page> {
+  return agent.post(base + editPath, { ...fieldsOf(await agent.get(base + editPath)), ...change });
+}
+const claimsOf = async ({ sub }: User) => (await service.store.users.find(sub))!.claims;
+const eventsOf = ({ sub }: User) =>
+  service.database.sql(
+    `SELECT actor, address IS NOT NULL AS located, detail FROM audit_events WHERE sub = $1 AND type = 'user.changed'`,
+    [sub],
+  );
+
+test('what is typed is stored, seen by the applications that may, and told to the trail without the values (issue 6, security R101)', async () => {
+  const user = await service.createUser({ claims });
+  const agent = await signedIn(user);
+  const client = await service.createClient({ client_name: 'Harbour', scope: 'openid profile phone' });
+  const tokens = await obtainTokens(service, client, undefined, { scope: 'openid profile phone' }, agent);
+  expect((await agent.get(editPath)).body).toMatch(/id="name-seen">Visible to <bdi>Harbour<\/bdi>/);
+  const page = await edit(agent, {
+    name: '  Grace "Amazing" Hopper ',
+    birthdate: '1906-12-09',
+    phone_number: '+1 555 0199',
+    street_address: '2 Pier\r\nFloor 3',
+    locality: 'New York',
+    locale: 'en-us',
+    zoneinfo: 'America/New_York',
+  });
+  expect([page.status, page.location]).toEqual([303, `${service.issuer}${path}?done=profile-saved`]);
+  const shown = await agent.follow(page);
+  expect(shown.body).toMatch(/role="status"[^]*Profile saved/);
+  expect(shown.body).toContain('Grace &quot;Amazing&quot; Hopper');
+  expect(await claimsOf(user)).toEqual({
+    name: 'Grace "Amazing" Hopper',
+    preferred_username: 'amazing',
+    picture: claims.picture,
+    birthdate: '1906-12-09',
+    phone_number: '+1 555 0199',
+    address: { street_address: '2 Pier\nFloor 3', locality: 'New York' },
+    locale: 'en-US',
+    zoneinfo: 'America/New_York',
+  });
+  expect((await userinfo(service.instances[1]!, tokens.access_token)).body).toMatchObject({
+    name: 'Grace "Amazing" Hopper',
+    phone_number: '+1 555 0199',
+    phone_number_verified: false,
+  });
+  const members = ['address', 'birthdate', 'locale', 'name', 'phone_number', 'phone_number_verified', 'zoneinfo'];
+  expect(await eventsOf(user)).toEqual([{ actor: user.sub, located: true, detail: { members } }]);
+});
+
+test('a form that was not touched changes nothing, and an emptied field takes the claim away (issue 6)', async () => {
+  const user = await service.createUser({ claims });
+  const agent = await signedIn(user);
+  const untouched = await edit(agent, {});
+  expect([untouched.status, untouched.location]).toEqual([303, service.issuer + path]);
+  expect(await claimsOf(user)).toEqual(claims);
+  await edit(agent, { name: '', street_address: '', phone_number: '' });
+  expect(await claimsOf(user)).toEqual({ preferred_username: 'amazing', picture: claims.picture });
+});
+
+test('no form changes what the setting does not name, nor who one is (security R88)', async () => {
+  const user = await service.createUser({ claims, email: 'grace@example.org', groups: ['navy'] });
+  const agent = await signedIn(user);
+  await edit(agent, {
+    nickname: 'Amazing',
+    picture: 'https://evil.example/x.png',
+    preferred_username: 'admin',
+    phone_number_verified: 'true',
+    email: 'evil@example.org',
+    email_verified: 'true',
+    username: 'admin',
+    admin: 'true',
+    groups: 'admins',
+    sub: 'someone',
+    __proto__: 'x',
+  });
+  expect(await service.store.users.find(user.sub)).toMatchObject({
+    username: user.username,
+    email: 'grace@example.org',
+    emailVerified: false,
+    admin: false,
+    groups: ['navy'],
+    claims: { ...claims, nickname: 'Amazing' },
+  });
+});
+
+describe('what cannot be', () => {
+  let user: User;
+  let agent: UserAgent;
+  beforeAll(async () => {
+    user = await service.createUser({ claims });
+    agent = await signedIn(user);
+  });
+
+  test.each([
+    ['birthdate', '2001-02-29', 'a day in the past'],
+    ['birthdate', '2999-01-01', 'a day in the past'],
+    ['birthdate', '9 December', 'a day in the past'],
+    ['website', 'javascript:alert(1)', 'a whole address'],
+    ['website', 'ada.example', 'a whole address'],
+    ['phone_number', 'call me', 'digits and spaces'],
+    ['zoneinfo', 'Mars/Olympus', 'a region and a city'],
+    ['zoneinfo', '+01:00', 'a region and a city'],
+    ['locale', '--', 'choose one of the list'],
+    ['name', 'x'.repeat(256), 'at most 255 characters'],
+    ['name', 'a\u0007b', 'cannot be seen'],
+    ['name', 'a\nb', 'cannot be seen'],
+  ])('%s is not stored as %j: the page says so, and what was typed stays (issue 6)', async (field, value, sentence) => {
+    const page = await edit(agent, { [field]: value, nickname: 'Typed <b>' });
+    expect(page.status).toBe(400);
+    expect(page.body).toContain(sentence);
+    expect(page.body).toContain(`<a href="#${field}">`);
+    expect(page.body).toContain('Typed &lt;b&gt;');
+    expect(await claimsOf(user)).toEqual(claims);
+  });
+});
+
+test('what an administrator changed meanwhile is not written over unseen (issue 6)', async () => {
+  const user = await service.createUser({ claims });
+  const agent = await signedIn(user);
+  const fields = fieldsOf(await agent.get(editPath));
+  await service.store.users.update(user.sub, { claims: { ...claims, name: 'Rear Admiral Hopper' } });
+  const page = await agent.post(editPath, { ...fields, nickname: 'Amazing' });
+  expect(page.status).toBe(400);
+  expect(page.body).toContain('Your profile was changed meanwhile');
+  expect((await claimsOf(user))['name']).toBe('Rear Admiral Hopper');
+  // once more, having been told
+  expect((await agent.post(editPath, fieldsOf(page))).status).toBe(303);
+  expect(await claimsOf(user)).toMatchObject({ name: 'Grace Hopper', nickname: 'Amazing' });
+});
+
+test('a form of another page, person or site changes nothing, nor one from before the last sign-in (security R55)', async () => {
+  const user = await service.createUser({ claims });
+  const agent = await signedIn(user);
+  const fields = fieldsOf(await agent.get(editPath));
+  const other = fieldsOf(await (await signedIn(await service.createUser())).get(editPath));
+  const foreign = hiddenFields((await agent.get('/account/data')).body);
+  for (const csrf of [other['csrf']!, foreign['csrf']!, 'A'.repeat(43), ''])
+    expect((await agent.post(editPath, { ...fields, csrf, name: 'Mallory' })).status).toBe(400);
+  const headers: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'same-site' }];
+  for (const sent of headers)
+    expect((await agent.post(editPath, { ...fields, name: 'Mallory' }, sent)).status).toBe(403);
+  await agent.signIn(user);
+  expect((await agent.post(editPath, { ...fields, name: 'Mallory' })).status).toBe(400);
+  expect((await new UserAgent(service).post(editPath, fields)).location).toBe(`${service.issuer}/login`);
+  expect(await claimsOf(user)).toEqual(claims);
+  expect(await eventsOf(user)).toEqual([]);
+});
+
+test('where the setting says none, there is no form, and none is taken (issue 6)', async () => {
+  const closed = await startTestService({ environment: { PROFILE_EDITABLE: 'none' } });
+  try {
+    const user = await closed.createUser({ claims });
+    const agent = new UserAgent(closed);
+    await agent.signIn(user);
+    expect((await agent.get(path)).body).not.toContain(editPath);
+    expect((await agent.get(editPath)).status).toBe(404);
+    const { csrf = '' } = hiddenFields((await agent.get('/account/data')).body);
+    expect((await agent.post(editPath, { csrf, version: '1', name: 'Mallory' })).status).toBe(400);
+    expect((await closed.store.users.find(user.sub))!.claims).toEqual(claims);
+  } finally {
+    await closed.stop();
+  }
+});
+
+test('the word after an act is one of ours (security R93)', async () => {
+  const agent = await signedIn(await service.createUser());
+  for (const done of ['<b>', 'unknown', '__proto__', 'constructor'])
+    expect((await agent.get(`/account/security?done=${encodeURIComponent(done)}`)).body).not.toContain('role="status"');
+});

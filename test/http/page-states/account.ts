@@ -1,0 +1,28 @@
+// States that the account's pages can be in, beside the examples.
+import { accountNotices, type AccountPages } from '../../../src/http/views/account.ts';
+import { examples } from '../../../src/http/views/index.ts';
+import type { ProfileFault } from '../../../src/oauth/own-profile.ts';
+import type { View } from './state.ts';
+
+const edit = examples['account-profile-edit'][1];
+const faults: Record<ProfileFault, true> = {
+  text: true,
+  long: true,
+  url: true,
+  date: true,
+  phone: true,
+  language: true,
+  zone: true,
+};
+
+export const accountStates: View[] = [
+  ...accountNotices.map((done): View => ({
+    name: 'account-security',
+    data: { ...examples['account-security'][1], done },
+  })),
+  ...(Object.keys(faults) as ProfileFault[]).map((fault): View => {
+    const fields: AccountPages['account-profile-edit']['fields'] = edit.fields.map((field) => ({ ...field, fault }));
+    const data = { ...edit, problem: undefined };
+    return { name: 'account-profile-edit', data: { ...data, fields } };
+  }),
+];
