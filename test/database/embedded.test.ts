@@ -19,9 +19,10 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, inject, test, vi } from 'vitest';
 import { packageFor } from '../../src/database/embedded/binaries.ts';
 import { EmbeddedPostgresError, startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/database/embedded.ts';
+import { copyCluster } from '../helpers/global-setup.ts';
 
 const NOBODY = 65534;
 const SECONDS = 1000;
@@ -63,6 +64,13 @@ function temporaryFolder(owner?: number): string {
 function newDataDir(owner?: number): string {
   const dataDir = path.join(temporaryFolder(owner), 'data');
   dataDirs.push(dataDir);
+  return dataDir;
+}
+
+/** A DATA_DIR with a cluster as initdb makes it; only the first start, which makes it, has been already. */
+function madeDataDir(): string {
+  const dataDir = newDataDir();
+  copyCluster(inject('cluster')!, dataDir);
   return dataDir;
 }
 
@@ -209,7 +217,7 @@ describe('a fresh start', () => {
   });
 
   test('lets the role gatehouse make tables and databases without being a superuser', async () => {
-    const server = await start(newDataDir());
+    const server = await start(madeDataDir());
     const client = await connect(server.connection);
     await client.query('CREATE TABLE t (x int)');
     await client.query('CREATE DATABASE clone TEMPLATE gatehouse');
@@ -218,7 +226,7 @@ describe('a fresh start', () => {
   });
 
   test('keeps data over a stop and a start', async () => {
-    const dataDir = newDataDir();
+    const dataDir = madeDataDir();
     const first = await start(dataDir);
     await ask(first.connection, 'CREATE TABLE kept AS SELECT 42 AS x');
     const pid = serverPid(dataDir)!;
@@ -248,8 +256,7 @@ describe('a fresh start', () => {
   });
 
   test('begins the log anew when it has grown too long', async () => {
-    const dataDir = newDataDir();
-    await (await start(dataDir)).stop();
+    const dataDir = madeDataDir();
     const file = path.join(dataDir, 'postgres.log');
     writeFileSync(file, 'x'.repeat(5 * 1024 * 1024));
     await start(dataDir);
@@ -268,7 +275,7 @@ describe('a fresh start', () => {
 
 describe('several processes on one DATA_DIR', () => {
   test('share one server, which stops with the last of them, whoever started it', async () => {
-    const dataDir = newDataDir();
+    const dataDir = madeDataDir();
     const first = new User(dataDir);
     expect(await first.line()).toBe('started');
     const pid = serverPid(dataDir)!;
@@ -295,8 +302,7 @@ describe('several processes on one DATA_DIR', () => {
   });
 
   test('never fail when one comes while another one goes', async () => {
-    const dataDir = newDataDir();
-    await (await start(dataDir)).stop();
+    const dataDir = madeDataDir();
     for (let round = 0; round < 10; round++) {
       const leaving = await start(dataDir);
       const [, coming] = await Promise.all([leaving.stop(), start(dataDir)]);
@@ -309,7 +315,7 @@ describe('several processes on one DATA_DIR', () => {
 
 describe('after a kill', () => {
   test('of the process, the next start adopts its server', async () => {
-    const dataDir = newDataDir();
+    const dataDir = madeDataDir();
     const first = new User(dataDir);
     expect(await first.line()).toBe('started');
     const pid = serverPid(dataDir)!;
@@ -329,7 +335,7 @@ describe('after a kill', () => {
   });
 
   test('of the server, the listener is called and ensureRunning brings it back with all that was committed', async () => {
-    const dataDir = newDataDir();
+    const dataDir = madeDataDir();
     const server = await start(dataDir);
     await ask(server.connection, 'CREATE TABLE kept AS SELECT 42 AS x');
     const exit = new Promise<void>((resolve) => server.onExit(resolve));
@@ -345,7 +351,7 @@ describe('after a kill', () => {
   });
 
   test('of the server, all its users bring back one and can still stop it', async () => {
-    const dataDir = newDataDir();
+    const dataDir = madeDataDir();
     const users = [new User(dataDir), new User(dataDir), new User(dataDir)];
     await Promise.all(users.map((user) => user.line()));
     process.kill(serverPid(dataDir)!, 'SIGKILL');
@@ -356,7 +362,7 @@ describe('after a kill', () => {
   });
 
   test('of one of its processes, the server recovers by itself and is still marked as in use', async () => {
-    const dataDir = newDataDir();
+    const dataDir = madeDataDir();
     const server = await start(dataDir);
     const onExit = vi.fn();
     server.onExit(onExit);
@@ -382,7 +388,7 @@ describe('after a kill', () => {
   });
 
   test('of one of its processes, a stop at that moment still stops the server', async () => {
-    const dataDir = newDataDir();
+    const dataDir = madeDataDir();
     const server = await start(dataDir);
     const client = await connect(server.connection);
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
@@ -392,7 +398,7 @@ describe('after a kill', () => {
   });
 
   test('of both, the next start comes up by itself', async () => {
-    const dataDir = newDataDir();
+    const dataDir = madeDataDir();
     const first = new User(dataDir);
     expect(await first.line()).toBe('started');
     await ask(socketOf(dataDir), 'CREATE TABLE kept AS SELECT 42 AS x');
@@ -405,7 +411,7 @@ describe('after a kill', () => {
   });
 
   test('of the server, orphans that go on working are ended', async () => {
-    const dataDir = newDataDir();
+    const dataDir = madeDataDir();
     const server = await start(dataDir);
     const busy = await connect(server.connection);
     const { rows } = await busy.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
@@ -437,8 +443,7 @@ describe('after a kill', () => {
   });
 
   test('of everything, a lock file whose process id now belongs to a stranger does not prevent the start', async () => {
-    const dataDir = newDataDir();
-    await (await start(dataDir)).stop();
+    const dataDir = madeDataDir();
     const directory = path.join(dataDir, 'postgres');
     const { uid, gid } = statSync(directory);
     const stranger = spawn('sleep', ['600'], asRoot ? { uid, gid } : {});
@@ -456,8 +461,7 @@ describe('after a kill', () => {
   });
 
   test('of everything, an empty lock file does not prevent the start', async () => {
-    const dataDir = newDataDir();
-    await (await start(dataDir)).stop();
+    const dataDir = madeDataDir();
     const directory = path.join(dataDir, 'postgres');
     const { uid, gid } = statSync(directory);
     writeFileSync(path.join(directory, 'postmaster.pid'), '', { mode: 0o600 });
@@ -490,8 +494,7 @@ describe('a start that cannot succeed says what to do', () => {
   });
 
   test('when postgresql.conf is wrong, with PostgreSQL’s own reason', async () => {
-    const dataDir = newDataDir();
-    await (await start(dataDir)).stop();
+    const dataDir = madeDataDir();
     writeFileSync(path.join(dataDir, 'postgres/postgresql.auto.conf'), "shared_buffers = 'much'\n");
     expect(await refusal(dataDir)).toMatch(/did not start: .*configuration.*postgres\.log.*DATABASE_URL/);
   });
@@ -585,8 +588,7 @@ describe('as an unprivileged user', () => {
   });
 
   test.runIf(asRoot)('a folder of another user is refused with a sentence', async () => {
-    const dataDir = newDataDir();
-    await (await start(dataDir)).stop();
+    const dataDir = madeDataDir();
     chmodSync(path.dirname(dataDir), 0o755);
     expect(await new User(dataDir, { uid }).line()).toMatch(
       /EmbeddedPostgresError: .*this user may not use it.*DATABASE_URL/,

@@ -1,12 +1,14 @@
 // Runs once before all test files: one PostgreSQL server, with a migrated template database that each file clones.
 import { execFileSync, spawn } from 'node:child_process';
-import { appendFileSync, chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/database/embedded.ts';
+import { serverAccount } from '../../src/database/embedded/account.ts';
+import { findBinaries } from '../../src/database/embedded/binaries.ts';
 import { migrate } from '../../src/database/migrations.ts';
 
 export interface ServerAddress {
@@ -18,10 +20,13 @@ export interface ServerAddress {
 declare module 'vitest' {
   interface ProvidedContext {
     postgres: ServerAddress;
+    /** A DATA_DIR with a cluster that was made and stopped, to be copied; undefined where no embedded server runs. */
+    cluster: string | undefined;
   }
 }
 
 export const templateDatabase = 'gatehouse_template';
+const user = 'gatehouse';
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
@@ -33,6 +38,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   );
   await migrate({ ...server.address, database: templateDatabase });
   project.provide('postgres', server.address);
+  project.provide('cluster', server.cluster);
   return async () => {
     await server.stop();
     // the server's last processes may still write while they end
@@ -40,34 +46,57 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
 }
 
-async function startEmbedded(folder: string): Promise<{ address: ServerAddress; stop(): Promise<void> }> {
-  const options = { dataDir: folder, log: () => undefined };
-  await (await startEmbeddedPostgres(options)).stop();
-  // its default is for one service; here are dozens
-  appendFileSync(join(folder, 'postgres', 'postgresql.conf'), 'max_connections = 300\n');
-  const server = await startEmbeddedPostgres(options);
-  const { host, port, user } = server.connection;
-  return { address: { host, port, user }, stop: () => server.stop() };
+interface Owner {
+  uid: number;
+  gid: number;
+}
+
+interface TestServer {
+  address: ServerAddress;
+  cluster?: string;
+  stop(): Promise<void>;
+}
+
+/** The cluster as the service makes it, and its own server, but not as durable. */
+async function startEmbedded(folder: string): Promise<TestServer> {
+  const log = () => undefined;
+  const [cluster, data] = [join(folder, 'cluster'), join(folder, 'data')];
+  await (await startEmbeddedPostgres({ dataDir: cluster, log })).stop();
+  copyCluster(join(cluster, 'postgres'), data);
+  const account = await serverAccount(folder, data);
+  const { postgres } = await findBinaries(account, log);
+  if (account) giveAway(folder, account);
+  return { ...(await start(postgres, data, folder, account)), cluster };
+}
+
+/** Copies a stopped cluster, or a DATA_DIR with one, owners included, to a folder that does not exist. */
+export function copyCluster(from: string, to: string): void {
+  execFileSync('cp', ['-Rp', from, to]);
 }
 
 /** An installed server's programs, as an unprivileged user, on a socket in a folder of its own. */
-async function startInstalled(bin: string, folder: string): Promise<{ address: ServerAddress; stop(): Promise<void> }> {
+async function startInstalled(bin: string, folder: string): Promise<TestServer> {
   const owner = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : undefined;
-  if (owner) {
-    chmodSync(folder, 0o755);
-    chownSync(folder, owner.uid, owner.gid);
-  }
+  if (owner) giveAway(folder, owner);
   const data = join(folder, 'data');
-  const user = 'gatehouse';
   execFileSync(join(bin, 'initdb'), ['-D', data, '-U', user, '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8'], {
     ...owner,
     cwd: folder,
   });
-  const child = spawn(
-    join(bin, 'postgres'),
-    ['-D', data, '-k', folder, '-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=300'],
-    { ...owner, cwd: folder, stdio: 'ignore' },
-  );
+  return start(join(bin, 'postgres'), data, folder, owner);
+}
+
+/** What is lost with the machine is not tested here, so that nothing waits for the disk; test/faults/ has servers that do. */
+async function start(program: string, data: string, folder: string, owner: Owner | undefined): Promise<TestServer> {
+  const settings = [
+    ...['listen_addresses=', 'max_connections=300'],
+    ...['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'],
+  ];
+  const child = spawn(program, ['-D', data, '-k', folder, ...settings.flatMap((setting) => ['-c', setting])], {
+    ...owner,
+    cwd: folder,
+    stdio: 'ignore',
+  });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const address = { host: folder, port: 5432, user };
   for (let attempt = 0; ; attempt++) {
@@ -86,6 +115,11 @@ async function startInstalled(bin: string, folder: string): Promise<{ address: S
       await exited;
     },
   };
+}
+
+function giveAway(folder: string, { uid, gid }: Owner): void {
+  chmodSync(folder, 0o755);
+  chownSync(folder, uid, gid);
 }
 
 function idOf(flag: '-u' | '-g'): number {

@@ -7,9 +7,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Load } from '../helpers/load.ts';
 import { freePort, postmasterOf, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
 
-const kills = 20;
+/** Rounds of each test: more find what is rarer, and six are what every run has time for; KILL_ROUNDS=20 asks for more. */
+const kills = Number(process.env['KILL_ROUNDS'] ?? 6);
 const loadTime = [200, 600] as const; // milliseconds before a kill, at least and at most
-const limit = 240_000; // milliseconds
+const limit = 60_000 + kills * 15_000; // milliseconds
 
 let folder: string;
 beforeEach(() => {
