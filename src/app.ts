@@ -223,7 +223,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       freeFailures: config.limits.signInPerAccount,
     }),
     secondStep,
-    signIn: createSignIn({ store, sessions, knownBrowsers, audit, secondStep }),
+    signIn: createSignIn({ store, sessions, knownBrowsers, audit, secondStep, policy: config.secondFactor }),
     ...createClientAuthentication({
       clients,
       store,

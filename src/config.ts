@@ -43,6 +43,16 @@ const cidrList = z
   )
   .refine((list) => list.every(isCidr), 'must be a comma-separated list of IP addresses or CIDR ranges');
 
+const nameList = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  );
+
 const hostPortList = z
   .string()
   .default('')
@@ -163,6 +173,8 @@ export const settings = {
   ),
   PASSWORD_MIN_LENGTH: count(12, 128),
   PASSWORD_BREACH_CHECK: z.union([z.enum(['off', 'list']), breachService]).default('list'),
+  REQUIRE_SECOND_FACTOR: z.enum(['off', 'administrators', 'everyone']).default('off'),
+  REQUIRE_SECOND_FACTOR_GROUPS: nameList,
   PROFILE_EDITABLE: claimList,
   ACCOUNT_DELETION: z.enum(['on', 'off']).default('off'),
   PASSWORD_HASH_CONCURRENCY: wholeNumber(1, 64).optional(),
@@ -240,6 +252,8 @@ export interface Config {
   readonly passwordMinLength: number;
   /** off, list, or the address of a range service. */
   readonly passwordBreachCheck: string;
+  /** Who has to show a second factor: these, and the members of these groups. */
+  readonly secondFactor: { readonly of: Settings['REQUIRE_SECOND_FACTOR']; readonly groups: readonly string[] };
   /** What people may change of their own claims. */
   readonly profileEditable: readonly (typeof editableClaims)[number][];
   /** Whether people may delete their own account. */
@@ -338,6 +352,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     }),
     passwordMinLength: s.PASSWORD_MIN_LENGTH,
     passwordBreachCheck: s.PASSWORD_BREACH_CHECK,
+    secondFactor: Object.freeze({ of: s.REQUIRE_SECOND_FACTOR, groups: s.REQUIRE_SECOND_FACTOR_GROUPS }),
     profileEditable: Object.freeze(s.PROFILE_EDITABLE),
     accountDeletion: s.ACCOUNT_DELETION === 'on',
     // half of the processors for passwords leaves the other half, and a thread, to everything else (security R102)

@@ -1,6 +1,7 @@
 // The commands for clients.
 import { randomId } from '../crypto/secrets.ts';
 import { clientView } from '../http/administrator-views.ts';
+import { acrValues } from '../oauth/acr.ts';
 import { type ClientMetadata, parseClientMetadata } from '../oauth/client-metadata.ts';
 import { notFound } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients.ts';
@@ -117,9 +118,27 @@ export const clientCommands: Record<string, Command> = {
       });
     },
   },
+  'client require-acr': {
+    usage: 'ID LEVEL',
+    summary: 'Demands a level of authentication (acr) of those who sign in to a client; none, to demand it no longer.',
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['ID', 'LEVEL']);
+      const requiredAcr = positionals[1] === 'none' ? null : readLevel(positionals[1]);
+      const client = await withDatabase(config, ({ administration }) =>
+        administration.changeClient(by, positionals[0]!, () => ({ requiredAcr })),
+      );
+      return {
+        json: clientView(client),
+        text:
+          requiredAcr === null
+            ? `The client ${client.clientId} demands no level of authentication any more.`
+            : `Whoever signs in to the client ${client.clientId} has to reach ${requiredAcr}.`,
+      };
+    },
+  },
   'client create': {
     usage:
-      '--name N [--redirect-uri U …] [--post-logout-redirect-uri U …] [--grant-type G …] [--scope "…"] [--auth-method M] [--first-party]',
+      '--name N [--redirect-uri U …] [--post-logout-redirect-uri U …] [--grant-type G …] [--scope "…"] [--auth-method M] [--first-party] [--required-acr LEVEL]',
     summary:
       'Makes a client, enabled at once, and prints its credentials; with --grant-type client_credentials --scope admin: the key to the admin routes.',
     async run(config, args) {
@@ -131,7 +150,9 @@ export const clientCommands: Record<string, Command> = {
         scope: { type: 'string' },
         'auth-method': { type: 'string' },
         'first-party': { type: 'boolean', default: false },
+        'required-acr': { type: 'string' },
       });
+      const requiredAcr = readLevel(values['required-acr']);
       if (values.name === undefined) throw new UsageError('The option --name is missing.');
       const redirects = values['redirect-uri'];
       const metadata: ClientMetadata = parseClientMetadata(
@@ -155,14 +176,18 @@ export const clientCommands: Record<string, Command> = {
       const clientId = randomId();
       return withDatabase(config, async ({ administration, secretBox }) => {
         const { stored, shown } = newCredentials(secretBox, clientId, metadata);
-        const client = await administration.createClient(by, {
-          clientId,
-          metadata,
-          status: 'enabled',
-          approvedBy: 'administrator',
-          firstParty: values['first-party'],
-          ...stored,
-        });
+        const client = await administration.createClient(
+          by,
+          {
+            clientId,
+            metadata,
+            status: 'enabled',
+            approvedBy: 'administrator',
+            firstParty: values['first-party'],
+            ...stored,
+          },
+          { requiredAcr },
+        );
         const credentials = credentialsOf(clientId, shown);
         return {
           json: { ...clientView(client), ...credentials },
@@ -172,6 +197,13 @@ export const clientCommands: Record<string, Command> = {
     },
   },
 };
+
+/** @throws UsageError for what is no level */
+function readLevel(value: string | undefined): string | undefined {
+  if (value !== undefined && !acrValues.includes(value))
+    throw new UsageError(`A level of authentication is one of ${acrValues.join(', ')}.`);
+  return value;
+}
 
 function credentialsOf(clientId: string, shown: Partial<ShownCredentials>) {
   return {

@@ -2,7 +2,7 @@
 import { text as readAll } from 'node:stream/consumers';
 import type { Config } from '../config.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
-import { userView } from '../http/administrator-views.ts';
+import { secondFactorView, userView } from '../http/administrator-views.ts';
 import { createPasswordPolicy, type PasswordPolicy } from '../http/password-policy.ts';
 import { firstProblem, isTextClaim, newUserShape, password as passwordShape } from '../oauth/administration.ts';
 import { invalidRequest } from '../oauth/errors.ts';
@@ -169,6 +169,45 @@ export const userCommands: Record<string, Command> = {
         text: changed
           ? `The failed sign-ins of ${user.username} are forgotten.`
           : `There were no failed sign-ins of ${user.username}: nothing changed.`,
+      };
+    },
+  },
+  'user second-factors': {
+    usage: 'NAME',
+    summary: 'Lists the second factors of a user.',
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['NAME']);
+      const [factors, left] = await withDatabase(config, async ({ store }) => {
+        const { sub } = await findUser(store, positionals[0]!);
+        return Promise.all([store.secondFactors.list(sub), store.recoveryCodes.count(sub)]);
+      });
+      const rows = factors.map(({ id, kind, name, createdAt, usedAt }) => [
+        id,
+        kind,
+        name,
+        createdAt.toISOString(),
+        usedAt?.toISOString() ?? '',
+      ]);
+      return {
+        json: { second_factors: factors.map(secondFactorView), recovery_codes: left },
+        text: `${table(['ID', 'KIND', 'NAME', 'ADDED', 'USED'], rows)}\nRecovery codes left: ${left}`,
+      };
+    },
+  },
+  'user remove-second-factor': {
+    usage: 'NAME [--id ID]',
+    summary: 'Takes the second factors of a user away, or the one named: for somebody who has lost them.',
+    async run(config, args) {
+      const { values, positionals } = parse(args, { id: { type: 'string' } }, ['NAME']);
+      const removed = await withDatabase(config, async ({ store, administration }) =>
+        administration.removeSecondFactor(by, (await findUser(store, positionals[0]!)).sub, values.id),
+      );
+      return {
+        json: { removed: removed.map(secondFactorView) },
+        text:
+          removed.length > 0
+            ? `${removed.length} of the second factors of ${positionals[0]} ${removed.length === 1 ? 'is' : 'are'} removed.`
+            : `The user ${positionals[0]} had no second factor: nothing changed.`,
       };
     },
   },

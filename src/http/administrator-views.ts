@@ -21,6 +21,7 @@ export function clientView(client: Client): Record<string, unknown> {
     self_managed: client.selfManaged,
     self_registered: client.selfRegistered,
     introspect: client.introspect,
+    required_acr: client.requiredAcr,
     approved_by: client.approvedBy,
     awaits_collection: client.uncollected || undefined,
     refusal_reason: client.refusalReason,

@@ -78,7 +78,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     async signIn(
       request: FastifyRequest,
       reply: FastifyReply,
-      user: { sub: string; passwordHash: string | undefined; amr: string[] },
+      user: { sub: string; passwordHash: string | undefined; amr: string[]; authTime?: Date },
       previous: Session | undefined,
       also: (repositories: Repositories) => Promise<void> = async () => undefined,
     ): Promise<boolean> {

@@ -6,6 +6,7 @@ import type { AuditTrail } from './audit.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Destination } from './destination.ts';
 import type { KnownBrowsers } from './known-browser.ts';
+import { mustShowSecondFactor, type SecondFactorPolicy } from './second-factor-policy.ts';
 import type { SecondStep } from './second-step.ts';
 
 /** Somebody who has shown a factor that is enough to sign in with. */
@@ -34,11 +35,12 @@ export interface SignInOptions {
   knownBrowsers: KnownBrowsers;
   audit: AuditTrail;
   secondStep: SecondStep;
+  policy: SecondFactorPolicy;
 }
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
-export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep }: SignInOptions) {
+export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep, policy }: SignInOptions) {
   /** Makes the session, remembers the browser and records the sign-in, all or nothing. Parameters and result as for proceed(). */
   async function complete(
     request: FastifyRequest,
@@ -60,7 +62,7 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
   /** Whether somebody has to show a second factor whatever an application demands. */
   async function needsSecondFactor(sub: string): Promise<boolean> {
     const standing = await store.secondFactors.standing(sub);
-    return standing?.enrolled ?? false;
+    return standing !== undefined && (standing.enrolled || mustShowSecondFactor(policy, standing));
   }
 
   return {

@@ -1,4 +1,5 @@
 // What an administrator may send about users and clients, and how both are shown: the same for routes and command line.
+import { acrValues } from './acr.ts';
 import { z } from 'zod';
 import { storableClaims } from './claims.ts';
 
@@ -105,6 +106,12 @@ export const clientChangeShape = z.looseObject({
   first_party: z.boolean().optional(),
   self_managed: z.boolean().optional(),
   introspect: z.enum(['own', 'any']).optional(),
+  /** The level of authentication that its people have to reach; null for any. */
+  required_acr: z
+    .string()
+    .refine((acr) => acrValues.includes(acr), `must be one of ${acrValues.join(', ')}`)
+    .nullable()
+    .optional(),
   authorization_code_lifetime: lifetime,
   access_token_lifetime: lifetime,
   refresh_token_lifetime: lifetime,

@@ -41,6 +41,7 @@ export const administratorMembers = [
   'first_party',
   'self_managed',
   'introspect',
+  'required_acr',
   'authorization_code_lifetime',
   'access_token_lifetime',
   'refresh_token_lifetime',

@@ -55,6 +55,7 @@ function clientMembers(client: Client): Record<string, unknown> {
     first_party: client.firstParty,
     self_managed: client.selfManaged,
     introspect: client.introspect,
+    required_acr: client.requiredAcr,
     authorization_code_lifetime: client.lifetimes.authorizationCode,
     access_token_lifetime: client.lifetimes.accessToken,
     refresh_token_lifetime: client.lifetimes.refreshToken,

@@ -21,6 +21,8 @@ export interface Client {
   /** Made by its own registration, and not by an administrator. */
   selfRegistered: boolean;
   introspect: 'own' | 'any';
+  /** The level of authentication that its people have to reach; undefined for any. */
+  requiredAcr: string | undefined;
   /** Registered in approval mode, and nobody collected its credentials yet: it stays disabled, approved or not. */
   uncollected: boolean;
   approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
@@ -61,6 +63,7 @@ export interface ClientChange {
   firstParty?: boolean | undefined;
   selfManaged?: boolean | undefined;
   introspect?: 'own' | 'any' | undefined;
+  requiredAcr?: string | null | undefined;
   lifetimes?: Partial<Record<keyof Client['lifetimes'], number | null | undefined>> | undefined;
   credentials?: Partial<ClientCredentials> | undefined;
 }
@@ -96,6 +99,7 @@ interface Row {
   self_managed: boolean;
   self_registered: boolean;
   introspect: 'own' | 'any';
+  required_acr: string | null;
   uncollected: boolean;
   approved_by: NonNullable<Client['approvedBy']> | null;
   refusal_reason: string | null;
@@ -180,6 +184,7 @@ const update = statement(
      first_party = coalesce($5, first_party),
      self_managed = coalesce($6, self_managed),
      introspect = coalesce($7, introspect),
+     required_acr = CASE WHEN $14 THEN $15 ELSE required_acr END,
      authorization_code_lifetime = CASE WHEN $8::jsonb ? 'authorizationCode' THEN ($8 ->> 'authorizationCode')::int ELSE authorization_code_lifetime END,
      access_token_lifetime = CASE WHEN $8 ? 'accessToken' THEN ($8 ->> 'accessToken')::int ELSE access_token_lifetime END,
      refresh_token_lifetime = CASE WHEN $8 ? 'refreshToken' THEN ($8 ->> 'refreshToken')::int ELSE refresh_token_lifetime END,
@@ -297,6 +302,8 @@ export function clientsRepository(sql: Sql) {
           credentials.secretEncrypted,
           credentials.sharedSecretEncrypted,
           credentials.registrationTokenHash,
+          change.requiredAcr !== undefined,
+          change.requiredAcr,
         ]),
       );
     },
@@ -353,6 +360,7 @@ function toClient(row: Row): Client {
     selfManaged: row.self_managed,
     selfRegistered: row.self_registered,
     introspect: row.introspect,
+    requiredAcr: row.required_acr ?? undefined,
     uncollected: row.uncollected,
     approvedBy: row.approved_by ?? undefined,
     refusalReason: row.refusal_reason ?? undefined,

@@ -1,9 +1,11 @@
 // All second factors of a person, whatever their kind, over the tables of each kind.
 import { type Sql, statement } from '../database/database.ts';
 
+export const secondFactorKinds = ['authenticator'] as const;
+
 export interface SecondFactor {
   id: string;
-  kind: 'authenticator';
+  kind: (typeof secondFactorKinds)[number];
   /** As its person calls it; may be empty. */
   name: string;
   createdAt: Date;

@@ -24,6 +24,8 @@ export interface NewSession {
   /** Of the password that was shown; undefined where none was. */
   passwordHash: string | undefined;
   amr: string[];
+  /** When that was, for a session that only changes its cookie; else now. */
+  authTime?: Date | undefined;
   idleLifetime: number;
   lifetime: number;
   userAgent: string | undefined;
@@ -82,7 +84,7 @@ const renew = statement(
   'sessions.renew',
   `WITH u AS MATERIALIZED (
      SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)
-   UPDATE sessions s SET token_hash = $2, auth_time = clock_timestamp(), amr = $5, used_at = now(),
+   UPDATE sessions s SET token_hash = $2, auth_time = coalesce($10::timestamptz, clock_timestamp()), amr = $5, used_at = now(),
           idle_expires_at = now() + make_interval(secs => least($6::float8, $7::float8)),
           expires_at = now() + make_interval(secs => $7::float8), user_agent = $8, address = $9::inet
      FROM u WHERE s.id = $1 AND s.sub = u.sub
@@ -167,6 +169,7 @@ export function sessionsRepository(sql: Sql) {
         session.lifetime,
         session.userAgent,
         session.address,
+        session.authTime,
       ]);
       return row?.id;
     },

@@ -42,6 +42,8 @@ test('every admin route but reading is dangerous, unless it stands here (securit
     'DELETE /admin/api/clients/:id',
     'DELETE /admin/api/keys/:kid',
     'DELETE /admin/api/users/:sub',
+    'DELETE /admin/api/users/:sub/second-factors',
+    'DELETE /admin/api/users/:sub/second-factors/:id',
     'DELETE /admin/api/users/:sub/sign-in-failures',
     'PATCH /admin/api/clients/:id',
     'PATCH /admin/api/users/:sub',

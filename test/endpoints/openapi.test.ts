@@ -5,6 +5,7 @@ import { answers, type AnswerName } from '../../src/endpoints/admin/answers.ts';
 import { adminRoutes } from '../../src/endpoints/admin/routes.ts';
 import { errorCodes } from '../../src/oauth/errors.ts';
 import { auditEventTypes } from '../../src/repositories/audit-events.ts';
+import { openDataKeyRing } from '../../src/tokens/data-key-ring.ts';
 import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { routesOf } from '../helpers/route-map.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -213,6 +214,11 @@ describe('the answers of real calls match their schemas', () => {
     expect(grants).toHaveLength(1);
     await check('DELETE', `/users/${other.sub}/grants/${client.clientId}`, '/users/{sub}/grants/{client_id}');
     await check('DELETE', `${path}/sign-in-failures`, '/users/{sub}/sign-in-failures');
+    const id = await authenticatorOf(user['sub'] as string);
+    const { second_factors } = await check('GET', `${path}/second-factors`, '/users/{sub}/second-factors');
+    expect(second_factors).toMatchObject([{ id, kind: 'authenticator', name: 'Telephone' }]);
+    await check('DELETE', `${path}/second-factors/${id}`, '/users/{sub}/second-factors/{id}');
+    await check('DELETE', `${path}/second-factors`, '/users/{sub}/second-factors');
     await check('DELETE', path, '/users/{sub}');
   });
 
@@ -312,4 +318,11 @@ function walk(value: unknown, visit: (name: string, value: unknown) => void): vo
     visit(name, member);
     walk(member, visit);
   }
+}
+
+/** An authenticator as its person set it up; its key is of no account. */
+async function authenticatorOf(sub: string): Promise<string> {
+  const secretEncrypted = (await openDataKeyRing(service.store, service.secretKey)).secretBox.seal('key', 'test');
+  await service.store.authenticators.insert({ id: 'one', sub, name: 'Telephone', secretEncrypted, lastStep: 0 });
+  return 'one';
 }

@@ -179,6 +179,7 @@ describe('reading, updating and deleting', () => {
       'first_party',
       'self_managed',
       'introspect',
+      'required_acr',
       'authorization_code_lifetime',
       'access_token_lifetime',
       'refresh_token_lifetime',

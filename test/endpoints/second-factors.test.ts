@@ -157,6 +157,7 @@ describe('the second step', () => {
       body: new URLSearchParams({ token: tokens['access_token'] as string }),
     });
     expect(await response.json()).toMatchObject({
+      acr: 'urn:gatehouse:acr:mfa',
       extended_claims: { amr: ['pwd', 'otp', 'mfa'], acr: 'urn:gatehouse:acr:mfa' },
     });
 

@@ -7,6 +7,7 @@ const administrated = {
   'status?': ['enabled', 'disabled'],
   'version?': [1, 2],
   'first_party?': [true],
+  'required_acr?': ['urn:gatehouse:acr:password', null],
   'access_token_lifetime?': [60],
 };
 const user = {
@@ -32,6 +33,8 @@ export const adminRoutes: Record<string, Route> = {
   'DELETE /admin/api/sessions/:id': admin(204, { path: { id: ['@session_id'] } }),
   'DELETE /admin/api/users/:sub': admin(204, person),
   'DELETE /admin/api/users/:sub/grants/:client_id': admin(204, { path: { sub: ['@sub'], client_id: ['@client_id'] } }),
+  'DELETE /admin/api/users/:sub/second-factors': admin(200, person),
+  'DELETE /admin/api/users/:sub/second-factors/:id': admin(204, { path: { sub: ['@sub'], id: ['none'] } }),
   'DELETE /admin/api/users/:sub/sessions': admin(200, person),
   'DELETE /admin/api/users/:sub/sign-in-failures': admin(200, person),
   'GET /admin/api/audit': admin(200, {
@@ -63,6 +66,7 @@ export const adminRoutes: Record<string, Route> = {
   'GET /admin/api/sessions': admin(200, { query: { ...page, sub: ['@sub'] } }),
   'GET /admin/api/users': admin(200, { query: page }),
   'GET /admin/api/users/:sub': admin(200, person),
+  'GET /admin/api/users/:sub/second-factors': admin(200, person),
   'GET /admin/api/users/:sub/grants': admin(200, { ...person, query: page }),
   'PATCH /admin/api/clients/:id': admin(200, { ...victim, json: administrated }),
   'PATCH /admin/api/users/:sub': admin(200, {

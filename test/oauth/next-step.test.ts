@@ -14,9 +14,9 @@ const usual: Situation = {
   scope: ['openid', 'email'],
   claims: [],
   redirectUri,
-  session: { sub: 'alice', authTime: at(-60), now: at(10) },
+  session: { sub: 'alice', authTime: at(-60), now: at(10), secondFactor: false },
   grant: { scope: ['openid', 'email', 'profile'], claims: [], redirectUris: [redirectUri] },
-  meetsAcr: true,
+  acr: 'met',
   firstParty: false,
   selfRegistered: false,
   transaction: undefined,
@@ -25,11 +25,13 @@ const usual: Situation = {
 const waiting = { createdAt: start, decision: undefined };
 const allowed = { createdAt: start, decision: { allowed: true, sub: 'alice' } };
 const denied = { createdAt: start, decision: { allowed: false, sub: 'alice' } };
-const freshSession = { sub: 'alice', authTime: at(5), now: at(10) };
+const freshSession = { sub: 'alice', authTime: at(5), now: at(10), secondFactor: false };
+const bothFactors = { ...freshSession, secondFactor: true };
 
 const told = (code: string) => ({ step: 'error', code });
 const issue = { step: 'issue', recordGrant: false };
 const login = { step: 'login' };
+const stepUp = { step: 'second-factor' };
 const consent = { step: 'consent' };
 
 type Case = [what: string, change: Partial<Situation>, expected: object];
@@ -102,15 +104,21 @@ describe('sign-in', () => {
   );
   run(
     [
-      ['a sign-in that does not reach it is asked again', { meetsAcr: false }, login],
-      ['not with prompt=none', { meetsAcr: false, prompts: ['none'] }, told('login_required')],
-      ['not by one from before the request', { meetsAcr: false, transaction: waiting }, login],
+      ['a password alone is asked for a second factor', { acr: 'demanded' }, stepUp],
+      ['not with prompt=none', { acr: 'demanded', prompts: ['none'] }, told('login_required')],
+      ['by a page of the request too', { acr: 'demanded', transaction: waiting }, stepUp],
+      ['right after the password', { acr: 'demanded', transaction: waiting, session: freshSession }, stepUp],
+      ['two factors from before the request are asked again', { acr: 'demanded', session: bothFactors }, stepUp],
       [
-        'one that does not reach it either ends it',
-        { meetsAcr: false, transaction: waiting, session: freshSession },
+        'two factors that do not reach it either end it',
+        { acr: 'demanded', transaction: waiting, session: bothFactors },
         told('unmet_authentication_requirements'),
       ],
-      ['nor does a decision make up for it', { meetsAcr: false, transaction: allowed }, login],
+      ['nor does a decision make up for it', { acr: 'demanded', transaction: allowed }, stepUp],
+      ['an older sign-in than max_age begins with the password', { acr: 'demanded', maxAge: 1 }, login],
+      ['a wish is asked for as well', { acr: 'wished' }, stepUp],
+      ['but keeps nobody out with prompt=none', { acr: 'wished', prompts: ['none'] }, issue],
+      ['nor after two factors', { acr: 'wished', transaction: waiting, session: bothFactors }, issue],
     ],
     'OpenID Connect Core 5.5.1.1',
   );

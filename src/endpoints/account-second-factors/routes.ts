@@ -46,7 +46,7 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
       account: accountView(user),
       factors: factors.map(factorView),
       form: form(factorsPage.path),
-      accountUri: '/account',
+      accountUri: '/account/security',
     };
     if (factors.length > 0)
       data.recoveryCodes = { left, all: recoveryCodeCount, form: form('/account/recovery-codes') };

@@ -6,6 +6,7 @@ import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit-events.ts';
 import { tokenIssued } from '../../repositories/audit-view.ts';
 import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries.ts';
+import { secondFactorKinds } from '../../repositories/second-factors.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
 
 const time = z.iso.datetime();
@@ -21,6 +22,7 @@ const client = clientMetadataShape.extend({
   self_managed: z.boolean(),
   self_registered: z.boolean().describe('Made by its own registration, and not by an administrator.'),
   introspect: z.enum(['own', 'any']),
+  required_acr: z.string().optional(),
   approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
   awaits_collection: z
     .literal(true)
@@ -48,6 +50,13 @@ const user = z.object({
   has_password: z.boolean(),
   created_at: time,
   updated_at: time,
+});
+const secondFactor = z.object({
+  id: z.string(),
+  kind: z.enum(secondFactorKinds),
+  name: z.string().describe('As its person calls it; may be empty.'),
+  created_at: time,
+  used_at: time.optional(),
 });
 const session = z.object({
   id: z.string(),
@@ -130,6 +139,10 @@ export const answers = {
   ClientPage: page('clients', client),
   User: user,
   UserPage: page('users', user),
+  SecondFactors: z.object({
+    second_factors: z.array(secondFactor),
+    recovery_codes: z.int().describe('How many are left; each stands once for a second factor.'),
+  }),
   Session: session,
   SessionPage: page('sessions', session),
   Grant: grant,

@@ -261,6 +261,7 @@ function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
     firstParty: settings.first_party,
     selfManaged: settings.self_managed,
     introspect: settings.introspect,
+    requiredAcr: settings.required_acr,
     lifetimes: {
       authorizationCode: settings.authorization_code_lifetime,
       accessToken: settings.access_token_lifetime,

@@ -1,6 +1,6 @@
 // The admin routes of users, of their sessions, and of what clients are told when those end.
 import { z } from 'zod';
-import { logoutDeliveryView, sessionView, userView } from '../../http/administrator-views.ts';
+import { logoutDeliveryView, secondFactorView, sessionView, userView } from '../../http/administrator-views.ts';
 import { isNumber, pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
 import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
@@ -107,6 +107,39 @@ export const userRoutes = [
     params: bySub,
     async handle({ administration }, { params: { sub }, by }) {
       await administration.forgetFailures(by, sub);
+    },
+  }),
+  adminRoute({
+    method: 'GET',
+    path: `${path}/:sub/second-factors`,
+    tag: 'users',
+    summary: 'Lists the second factors of a user, and says how many recovery codes are left',
+    params: bySub,
+    answer: 'SecondFactors',
+    async handle({ store }, { params: { sub } }) {
+      if (!(await store.users.find(sub))) throw notFound('there is no such user');
+      const [factors, left] = await Promise.all([store.secondFactors.list(sub), store.recoveryCodes.count(sub)]);
+      return { second_factors: factors.map(secondFactorView), recovery_codes: left };
+    },
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: `${path}/:sub/second-factors`,
+    tag: 'users',
+    summary: 'Takes all second factors of a user away, with the recovery codes: for somebody who has lost them',
+    params: bySub,
+    async handle({ administration }, { params: { sub }, by }) {
+      await administration.removeSecondFactor(by, sub);
+    },
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: `${path}/:sub/second-factors/:id`,
+    tag: 'users',
+    summary: 'Takes one second factor of a user away; with the last one the recovery codes go',
+    params: bySub.extend({ id: text(100) }),
+    async handle({ administration }, { params: { sub, id }, by }) {
+      await administration.removeSecondFactor(by, sub, id);
     },
   }),
   adminRoute({

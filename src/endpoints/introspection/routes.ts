@@ -118,6 +118,10 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
   function describe(token: Known, sub: string): Record<string, unknown> {
     const { user } = token;
     const released = user ? releasedClaims(user, splitScope(token.scope)) : {};
+    const authentication = token.authTime && {
+      auth_time: Math.floor(token.authTime.getTime() / 1000),
+      acr: token.requested?.acr ?? acrOf(token.amr ?? []),
+    };
     return {
       active: true,
       client_id: token.clientId,
@@ -130,16 +134,12 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
       exp: Math.floor(token.expiresAt.getTime() / 1000),
       iat: Math.floor(token.issuedAt.getTime() / 1000),
       token_type: 'Bearer',
+      // RFC 9470 6.2
+      ...authentication,
       extension_field: token.kind,
       extended_claims: {
         ...released,
-        ...(token.authTime && {
-          auth_time: Math.floor(token.authTime.getTime() / 1000),
-          acr: token.requested?.acr ?? acrOf(token.amr ?? []),
-          amr: token.amr,
-          sid: token.sid,
-          nonce: token.nonce,
-        }),
+        ...(authentication && { ...authentication, amr: token.amr, sid: token.sid, nonce: token.nonce }),
       },
     };
   }

@@ -1,7 +1,7 @@
 // The course of a sign-in, shared by /authorize and its short form /authenticate: begun by a client, interrupted by pages, ended by a response.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
-import { preferredAcr } from '../../oauth/acr.ts';
+import { multiFactor, preferredAcr } from '../../oauth/acr.ts';
 import { requestedClaims } from '../../oauth/claims-request.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
@@ -11,7 +11,9 @@ import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import { mustShowSecondFactor } from '../second-factor-policy.ts';
 import type { ServerOptions } from '../server-options.ts';
+import { signInPath } from '../sign-in.ts';
 import { effectiveRequest } from './effective-request.ts';
 import { nextStep, type NextStep } from './next-step.ts';
 import { pushedTransaction } from './pushed-request.ts';
@@ -36,7 +38,7 @@ export function grantedUri({ client: { metadata }, target }: TrustedRequest): st
 export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
 export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'console'>) {
-  const { config, store, clients, tokens, sessions, pages } = options;
+  const { config, store, clients, tokens, sessions, secondStep, pages } = options;
   const rules = requestRules(options);
 
   /** Answers the client if nothing is left to ask; false when a page has to come first. Not the reply: awaiting that yields nothing. */
@@ -188,7 +190,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     session: Session | undefined,
     transaction: Transaction | undefined,
   ): Promise<NextStep> {
-    const { client, acr } = authorization;
+    const { client } = authorization;
     /** Whom the request may be about, each by the client's names for users. */
     const demands = authorization.subjects ? [authorization.subjects] : [];
     if (authorization.idTokenHint !== undefined) {
@@ -214,8 +216,13 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
       scope: authorization.scope,
       claims: authorization.claims.beside,
       redirectUri: grantedUri(authorization),
-      session: session && { sub: session.user.sub, authTime: session.authTime, now: session.now },
-      meetsAcr: !acr.essential || preferredAcr(acr.values, session?.amr ?? []) !== undefined,
+      session: session && {
+        sub: session.user.sub,
+        authTime: session.authTime,
+        now: session.now,
+        secondFactor: session.amr.includes('mfa'),
+      },
+      acr: session ? await levelOf(authorization, session) : 'met',
       grant: session && (await store.grants.find(session.user.sub, client.clientId)),
       firstParty: client.firstParty,
       selfRegistered: client.approvedBy === 'automatic',
@@ -223,12 +230,35 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     });
   }
 
+  /** Whether a session reaches what the request, the client or the service demands, else what the request wishes for (RFC 9470). */
+  async function levelOf(
+    { client, acr }: TrustedRequest,
+    { user, amr }: Session,
+  ): Promise<'met' | 'wished' | 'demanded'> {
+    const reaches = (wanted: readonly string[]) => preferredAcr(wanted, amr) !== undefined;
+    if (client.requiredAcr !== undefined && !reaches([client.requiredAcr])) return 'demanded';
+    if (mustShowSecondFactor(config.secondFactor, user) && !reaches([multiFactor])) return 'demanded';
+    if (acr.values.length === 0 || reaches(acr.values)) return 'met';
+    if (acr.essential) return 'demanded';
+    return (await store.secondFactors.standing(user.sub))?.enrolled ? 'wished' : 'met';
+  }
+
   /** A signed-out browser is sent nowhere but to the sign-in page (RFC 9700 4.11.2, security R3), whatever is wrong with the request. */
   const mayTell = ({ prompts }: TrustedRequest, session: Session | undefined): boolean =>
     session !== undefined || prompts.includes('none') || config.errorDelivery === 'standard';
 
-  const toPage = (reply: FastifyReply, step: NextStep | undefined, transaction: string) =>
-    pages.redirect(reply, `/${step?.step === 'consent' ? 'consent' : 'login'}?transaction=${transaction}`);
+  function toPage(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    step: NextStep | undefined,
+    transaction: string,
+  ): FastifyReply {
+    if (step?.step === 'consent') return pages.redirect(reply, `/consent?transaction=${transaction}`);
+    if (step?.step !== 'second-factor') return pages.redirect(reply, signInPath('/login', { transaction }));
+    // of the session's person, whoever else began to sign in here
+    secondStep.close(request, reply);
+    return pages.redirect(reply, signInPath('/login/second-factor', { transaction }));
+  }
 
   /** A stored request, after a page or a push: validated again, then answered or sent to the next page (security R4). Throws as begin() does. */
   async function resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
@@ -246,7 +276,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     const step = authorization.error ? undefined : await stepOf(authorization, session, transaction);
     if (step && (await proceed(request, reply, authorization, session, step, stored.endpoint, transaction)))
       return reply;
-    return toPage(reply, step, id);
+    return toPage(request, reply, step, id);
   }
 
   /** A pushed request belongs to the browser that brings its name first: there it can be loaded again until it is answered. */
@@ -304,7 +334,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
         lifetime: config.lifetimes.form,
         perBrowser: config.limits.pendingSignIns,
       });
-      return asks ? confirm(authorization, session, transaction) : toPage(reply, step, transaction);
+      return asks ? confirm(authorization, session, transaction) : toPage(request, reply, step, transaction);
     },
 
     resume,

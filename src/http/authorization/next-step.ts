@@ -12,9 +12,9 @@ export interface Situation {
   /** Single claims beside those of the scopes. */
   claims: readonly string[];
   redirectUri: string;
-  session: { sub: string; authTime: Date; now: Date } | undefined;
-  /** Whether the session's sign-in reaches the authentication context that the request demands. */
-  meetsAcr: boolean;
+  session: { sub: string; authTime: Date; now: Date; secondFactor: boolean } | undefined;
+  /** How the session's sign-in stands to the level that is demanded, or that is wished for and can be reached. */
+  acr: 'met' | 'wished' | 'demanded';
   /** What the user has granted to the client before. */
   grant: { scope: readonly string[]; claims: readonly string[]; redirectUris: readonly string[] } | undefined;
   firstParty: boolean;
@@ -26,6 +26,8 @@ export interface Situation {
 
 export type NextStep =
   | { step: 'login' }
+  /** The password was shown, and a second factor is missing. */
+  | { step: 'second-factor' }
   | { step: 'consent' }
   | { step: 'issue'; recordGrant: boolean }
   | { step: 'error'; code: ErrorCode; description: string };
@@ -44,8 +46,9 @@ export function nextStep(situation: Situation): NextStep {
       return {
         step: 'error',
         code: 'unmet_authentication_requirements',
-        description: 'the sign-in did not reach the acr that the request demands',
+        description: 'the sign-in did not reach the acr that is demanded',
       };
+    if (login === 'step-up') return { step: 'second-factor' };
     return { step: 'login' };
   }
   const decision = transaction?.decision;
@@ -70,10 +73,10 @@ function loginNeeded({
   prompts,
   maxAge,
   expectedSubs,
-  meetsAcr,
+  acr,
   session,
   transaction,
-}: Situation): 'signed-out' | 'fresh' | 'other-user' | 'unmet' | undefined {
+}: Situation): 'signed-out' | 'fresh' | 'other-user' | 'unmet' | 'step-up' | undefined {
   if (!session) return 'signed-out';
   // only a credential check after the request began can satisfy these (security R9)
   const fresh = transaction !== undefined && session.authTime > transaction.createdAt;
@@ -81,7 +84,9 @@ function loginNeeded({
   if (maxAge !== undefined && !fresh && session.now.getTime() - session.authTime.getTime() > maxAge * 1000)
     return 'fresh';
   if (expectedSubs !== undefined && !expectedSubs.includes(session.sub)) return 'other-user';
-  if (!meetsAcr) return fresh ? 'unmet' : 'fresh';
+  // a wish is no reason to ask where nobody may be asked, nor to ask again
+  if (acr === 'wished') return prompts.includes('none') || session.secondFactor ? undefined : 'step-up';
+  if (acr === 'demanded') return fresh && session.secondFactor ? 'unmet' : 'step-up';
   return undefined;
 }
 

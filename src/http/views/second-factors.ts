@@ -1,4 +1,5 @@
 // The pages of second factors, in the account and within a sign-in: what each shows, and examples.
+import type { SecondFactor } from '../../repositories/second-factors.ts';
 import { type AccountView, type ClientView, type Examples, type FormView, account, client, form } from './parts.ts';
 
 export interface SecondFactorPages {
@@ -17,7 +18,7 @@ export interface SecondFactorPages {
   /** What is asked for after one's password; posts `remove` with the id of the factor that goes. */
   'account-second-factors': {
     account: AccountView;
-    factors: { id: string; kind: 'authenticator'; name: string; createdAt: Date; usedAt?: Date }[];
+    factors: { id: string; kind: SecondFactor['kind']; name: string; createdAt: Date; usedAt?: Date }[];
     form: FormView;
     /** How many are left. Absent: there is no second factor that they could stand for. */
     recoveryCodes?: { left: number; all: number; form: FormView };

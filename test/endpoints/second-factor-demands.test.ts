@@ -1,0 +1,241 @@
+// Who has to show a second factor: by a setting, a group or a client, and step-up for what a request asks for (RFC 9470).
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Authenticator as App, recoveryCodesOf, setUpAuthenticator } from '../helpers/authenticator.ts';
+import { runCommand } from '../helpers/command-line.ts';
+import { adminToken, call, redeem } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+const mfa = 'urn:gatehouse:acr:mfa';
+const password = 'urn:gatehouse:acr:password';
+
+let service: TestService;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService({
+    environment: { REQUIRE_SECOND_FACTOR: 'administrators', REQUIRE_SECOND_FACTOR_GROUPS: 'treasury, staff' },
+  });
+  client = await service.createClient({ client_name: 'Harbour' }, { firstParty: true });
+});
+afterAll(() => service?.stop());
+
+const asksSecondFactor = (page: Page) => page.url.includes('/login/second-factor?') && page.body.includes('id="code"');
+const asksSetUp = (page: Page) => page.url.includes('/login/authenticator') && page.body.includes('id="qr"');
+const asksPassword = (page: Page) => page.body.includes('id="password"');
+const later = (sub: string) =>
+  service.database.sql('UPDATE authenticators SET last_step = last_step - 3 WHERE sub = $1', [sub]);
+
+async function signedIn(person: Parameters<TestService['createUser']>[0] = {}) {
+  const user = await service.createUser(person);
+  const agent = new UserAgent(service);
+  await agent.signIn(user);
+  return { user, agent };
+}
+
+/** Signed in by the password alone, and with an authenticator since. */
+async function enrolledSince() {
+  const { user, agent } = await signedIn();
+  const { app } = await setUpAuthenticator(agent);
+  await later(user.sub);
+  return { user, agent, app };
+}
+
+const ask = async (agent: UserAgent, parameters: Record<string, string> = {}, of = client) =>
+  agent.follow(await agent.get(authorizationUrl(service.issuer, of, parameters)));
+
+/** The ID Token of what an authorization ended with. */
+async function idToken(page: Page, of = client) {
+  const { body } = await redeem(service.issuer, of, responseParameters(page)['code']!);
+  return decodeJwt(body['id_token'] as string);
+}
+
+const essential = (...values: string[]) => ({
+  claims: JSON.stringify({ id_token: { acr: { essential: true, values } } }),
+});
+
+describe('the service demands a second factor', () => {
+  test.each([
+    ['of an administrator', { admin: true }],
+    ['of a member of a group', { groups: ['sales', 'staff'] }],
+  ])('%s, who sets it up before going on (NIST SP 800-63B-4 4.1.2)', async (_who, person) => {
+    const user = await service.createUser(person);
+    const agent = new UserAgent(service);
+    const setUp = await agent.authorize(client, user, { state: 's' });
+    expect([asksSetUp(setUp), setUp.body.includes('Harbour')]).toEqual([true, true]);
+    // nothing is open yet
+    expect((await agent.get('/account')).location).toBe(`${service.issuer}/login`);
+    expect(asksSetUp(await agent.follow(await agent.get('/login/second-factor')))).toBe(true);
+    const app = new App(setUp);
+    const wrong = await agent.submit(setUp, { code: app.wrong(), name: 'Telephone' });
+    expect([wrong.status, asksSetUp(wrong)]).toEqual([400, true]);
+    const codes = await agent.submit(wrong, { code: app.code(), name: 'Telephone' });
+    expect(recoveryCodesOf(codes)).toHaveLength(10);
+    const next = /id="continue" href="([^"]*)"/.exec(codes.body)![1]!;
+    const end = await agent.follow(await agent.get(next));
+    expect(responseParameters(end)['state']).toBe('s');
+    expect(await idToken(end)).toMatchObject({ acr: mfa, amr: ['pwd', 'otp', 'mfa'] });
+
+    // nobody sets up another one by the password alone
+    const thief = new UserAgent(service);
+    expect(await thief.signIn(user)).toMatchObject({ url: `${service.issuer}/login/second-factor` });
+    expect((await thief.get('/login/authenticator')).location).toBe(`${service.issuer}/login/second-factor`);
+  });
+
+  test('of nobody else', async () => {
+    const { agent } = await signedIn({ groups: ['sales'] });
+    expect((await agent.get('/account')).status).toBe(200);
+  });
+
+  test('of a session from before the demand, where it goes to an application', async () => {
+    const { user, agent } = await signedIn();
+    await service.database.sql(`UPDATE users SET groups = '{treasury}' WHERE sub = $1`, [user.sub]);
+    expect(responseParameters(await ask(agent, { prompt: 'none' }))['error']).toBe('login_required');
+    expect(asksSetUp(await ask(agent))).toBe(true);
+  });
+});
+
+describe('a client demands a level', () => {
+  test('set by an administrator, of a session that showed a password alone, which shows the rest (RFC 9470 5)', async () => {
+    const of = await service.createClient({ client_name: 'Vault' }, { firstParty: true });
+    const admin = await adminToken(service);
+    const path = `${service.issuer}/admin/api/clients/${of.clientId}`;
+    expect(await call(path, { method: 'PATCH', token: admin, body: { required_acr: 'urn:x' } })).toMatchObject({
+      status: 400,
+    });
+    expect(await call(path, { method: 'PATCH', token: admin, body: { required_acr: mfa } })).toMatchObject({
+      status: 200,
+      body: { required_acr: mfa },
+    });
+    const { user, agent, app } = await enrolledSince();
+    expect(responseParameters(await ask(agent, {}))['code']).toBeDefined();
+    expect(responseParameters(await ask(agent, { prompt: 'none' }, of))['error']).toBe('login_required');
+    const step = await ask(agent, {}, of);
+    expect([asksSecondFactor(step), asksPassword(step)]).toEqual([true, false]);
+    const end = await agent.submit(step, { code: app.code() });
+    expect(await idToken(end, of)).toMatchObject({ acr: mfa, amr: ['pwd', 'otp', 'mfa'], sub: user.sub });
+    // asked once
+    expect(responseParameters(await ask(agent, { prompt: 'none' }, of))['code']).toBeDefined();
+
+    const { code, stdout } = await runCommand(service, ['client', 'require-acr', of.clientId, 'none', '--json']);
+    expect([code, JSON.parse(stdout)['required_acr']]).toEqual([0, undefined]);
+    expect((await runCommand(service, ['client', 'require-acr', of.clientId, 'urn:x'])).code).not.toBe(0);
+    const other = await signedIn();
+    // once the service has heard of the change
+    await vi.waitFor(async () =>
+      expect(await idToken(await ask(other.agent, {}, of), of)).toMatchObject({ acr: password }),
+    );
+  });
+
+  test('that no second factor of the person reaches, and gets unmet_authentication_requirements (OpenID Connect Core Unmet Authentication Requirements 1.0)', async () => {
+    const of = await service.createClient({}, { firstParty: true });
+    await runCommand(service, ['client', 'require-acr', of.clientId, 'phr']);
+    const { agent, app } = await enrolledSince();
+    const end = await agent.submit(await ask(agent, { state: 's' }, of), { code: app.code() });
+    expect(responseParameters(end)).toMatchObject({ error: 'unmet_authentication_requirements', state: 's' });
+  });
+});
+
+describe('a request asks for a level', () => {
+  const stepUps: [string, Record<string, string>][] = [
+    ['as a wish', { acr_values: mfa }],
+    ['as a condition', essential(mfa)],
+  ];
+  test.each(stepUps)(
+    '%s, and a session that showed the password lately shows the rest alone (RFC 9470 4)',
+    async (_how, parameters) => {
+      const { user, agent, app } = await enrolledSince();
+      const step = await ask(agent, parameters);
+      expect([asksSecondFactor(step), asksPassword(step)]).toEqual([true, false]);
+      const before = Date.now() - 5000;
+      const token = await idToken(await agent.submit(step, { code: app.code() }));
+      expect(token).toMatchObject({ acr: mfa, sub: user.sub });
+      expect((token['auth_time'] as number) * 1000).toBeGreaterThan(before);
+      expect(await idToken(await ask(agent, { ...parameters, prompt: 'none' }))).toMatchObject({ acr: mfa });
+    },
+  );
+
+  test('and one that showed it long ago, or longer than max_age, shows both (RFC 9470 4)', async () => {
+    const { user, agent, app } = await enrolledSince();
+    await service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [
+      user.sub,
+    ]);
+    const login = await ask(agent, { acr_values: mfa });
+    expect(asksPassword(login)).toBe(true);
+    const step = await agent.signIn(user, login);
+    expect(asksSecondFactor(step)).toBe(true);
+    expect(await idToken(await agent.submit(step, { code: app.code() }))).toMatchObject({ acr: mfa });
+    await later(user.sub);
+    const again = await ask(agent, { acr_values: mfa, max_age: '0' });
+    expect(asksPassword(again)).toBe(true);
+    const end = await agent.submit(await agent.signIn(user, again), { code: app.code() });
+    expect(await idToken(end)).toMatchObject({ acr: mfa });
+  });
+
+  test('as a wish, from somebody without a second factor: the sign-in goes on with what there is (OpenID Connect Core 3.1.2.1)', async () => {
+    const { agent } = await signedIn();
+    expect(await idToken(await ask(agent, { acr_values: mfa }))).toMatchObject({ acr: password });
+  });
+
+  test('as a condition, from somebody without a second factor, who sets one up (OpenID Connect Core 5.5.1.1)', async () => {
+    const { agent } = await signedIn();
+    const setUp = await ask(agent, essential(mfa));
+    expect(asksSetUp(setUp)).toBe(true);
+    const app = new App(setUp);
+    const codes = await agent.submit(setUp, { code: app.code() });
+    const next = /id="continue" href="([^"]*)"/.exec(codes.body)![1]!;
+    expect(await idToken(await agent.follow(await agent.get(next)))).toMatchObject({ acr: mfa });
+  });
+
+  test('a change of the password keeps the level of the session as old as it is', async () => {
+    const { user, agent, app } = await enrolledSince();
+    await agent.submit(await ask(agent, { acr_values: mfa }), { code: app.code() });
+    const of = async () =>
+      (
+        await service.database.sql<{ amr: string[]; auth_time: Date }>(
+          'SELECT amr, auth_time FROM sessions WHERE sub = $1',
+          [user.sub],
+        )
+      )[0];
+    const before = await of();
+    expect(before!.amr).toContain('mfa');
+    const page = await agent.get('/account/password');
+    await agent.submit(page, { current_password: user.password, new_password: 'another long and good passphrase' });
+    expect(await of()).toEqual(before);
+  });
+});
+
+describe('an administrator', () => {
+  test('sees the second factors of a person, and takes them away from one who lost them (security R91)', async () => {
+    const { user, agent } = await signedIn();
+    await setUpAuthenticator(agent, 'Telephone');
+    await setUpAuthenticator(agent, 'Tablet');
+    const admin = await adminToken(service);
+    const path = `${service.issuer}/admin/api/users/${user.sub}/second-factors`;
+    const { body } = await call(path, { token: admin });
+    expect(body).toMatchObject({
+      second_factors: [{ kind: 'authenticator', name: 'Telephone' }, { name: 'Tablet' }],
+      recovery_codes: 10,
+    });
+    const [{ id }] = body['second_factors'] as [{ id: string }];
+    expect((await call(`${path}/${id}`, { method: 'DELETE', token: admin })).status).toBe(204);
+    expect((await call(`${path}/${id}`, { method: 'DELETE', token: admin })).status).toBe(404);
+    const listed = await runCommand(service, ['user', 'second-factors', user.username]);
+    expect(listed.stdout).toMatch(/authenticator +Tablet[^]*Recovery codes left: 10/);
+    const removed = await runCommand(service, ['user', 'remove-second-factor', user.username]);
+    expect([removed.code, removed.stdout]).toEqual([0, expect.stringContaining('1 of the second factors')]);
+    expect(await service.store.secondFactors.list(user.sub)).toEqual([]);
+    expect(await service.store.recoveryCodes.count(user.sub)).toBe(0);
+    const events = await service.database.sql(
+      `SELECT actor, detail FROM audit_events WHERE sub = $1 AND type = 'user.second_factor_removed' ORDER BY id`,
+      [user.sub],
+    );
+    expect(events).toMatchObject([
+      { detail: { kinds: ['authenticator'], names: ['Telephone'] } },
+      { actor: 'command line', detail: { names: ['Tablet'] } },
+    ]);
+    const anew = new UserAgent(service);
+    await anew.signIn(user);
+    expect((await anew.get('/account')).status).toBe(200);
+  });
+});
