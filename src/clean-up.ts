@@ -1,4 +1,4 @@
-// The background job that deletes what has expired and counts what happened, on one instance at a time.
+// The background job that deletes what has expired, counts what happened, and adds up the members of groups, on one instance at a time.
 import type { Logger } from 'pino';
 import type { Store } from './repositories/index.ts';
 
@@ -73,6 +73,7 @@ export function cleanUp(
     await deleteUncompleted(store, registrationWaiting);
     if (auditRetention > 0) await all(() => deleteOldAuditEvents(store, auditRetention));
     if (!stopped) await store.hourlyCounts.finish();
+    await all(async () => (await store.groups.settle()) >= store.groups.batch);
   }
 
   const timer = setInterval(() => {

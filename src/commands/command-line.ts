@@ -25,8 +25,9 @@ export async function runCommandLine(
   try {
     const [name, args] = find(rest);
     const result = await commands[name]!.run(loadConfig(environment), args, terminal);
-    terminal.stdout.write(json ? `${JSON.stringify(result.json)}\n` : `${result.text.trimEnd()}\n`);
-    return 0;
+    if (json || result.text !== '')
+      terminal.stdout.write(json ? `${JSON.stringify(result.json)}\n` : `${result.text.trimEnd()}\n`);
+    return result.code ?? 0;
   } catch (error) {
     terminal.stderr.write(`${complaint(error)}\n`);
     return 1;

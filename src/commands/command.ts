@@ -18,13 +18,15 @@ export class UsageError extends Error {}
 export interface Output {
   text: string;
   json: unknown;
+  /** The exit code, where what was done is not all that was asked. */
+  code?: 0 | 1;
 }
 
 /** Where a command reads and prints: the process, or whoever calls it. */
 export interface Terminal {
   stdin: Readable & { isTTY?: boolean };
-  stdout: Pick<Writable, 'write'>;
-  stderr: Pick<Writable, 'write'>;
+  stdout: Pick<Writable, 'write'> & Partial<Pick<Writable, 'once'>>;
+  stderr: Pick<Writable, 'write'> & { isTTY?: boolean };
 }
 
 export interface Command {

@@ -1,6 +1,7 @@
 // Password hashing with Argon2id behind a bounded queue, so that a flood of sign-ins cannot starve the rest (security R102).
 import { randomBytes } from 'node:crypto';
 import argon2 from 'argon2';
+import { readForeignHash } from './foreign-hashes.ts';
 
 /** Too many hashes are waiting: the caller answers 503 with Retry-After. */
 export class PasswordHashingBusy extends Error {}
@@ -10,7 +11,8 @@ export interface PasswordPlace {
   hash(password: string): Promise<string>;
   /**
    * Verifies a password against a stored PHC string; without one (unknown user), or with one that cannot be computed, it does the same
-   * work against a decoy and returns false, so that all take the same time.
+   * work against a decoy and returns false, so that all take the same time. A hash of another kind, which came with its person from
+   * another system, takes its own time.
    */
   verify(stored: string | undefined, password: string): Promise<boolean>;
 }
@@ -41,8 +43,12 @@ const decoy = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost
 const bounds = { m: 131_072, t: 10, p: 4 };
 const phc = /^\$argon2(?:id|i|d)\$v=19\$((?:[mtp]=\d{1,10},?){3})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{22,86}$/;
 
-/** True for a hash that this service computes; one that asks for more than is sensible is nobody's password. */
+/** True for a hash that this service computes or takes over; one that asks for more than is sensible is nobody's password. */
 export function isUsableHash(stored: string): boolean {
+  return isArgon2(stored) || readForeignHash(stored) !== undefined;
+}
+
+function isArgon2(stored: string): boolean {
   const asked = new URLSearchParams(phc.exec(stored)?.[1]?.replaceAll(',', '&'));
   return Object.entries(bounds).every(([name, most]) => asked.has(name) && Number(asked.get(name)) <= most);
 }
@@ -74,8 +80,10 @@ export function createPasswordHashing(options: { concurrency: number; queue: num
       },
       async verify(stored, password) {
         if (Buffer.byteLength(password) > maxPasswordBytes) return false;
-        if (stored !== undefined && isUsableHash(stored))
+        if (stored !== undefined && isArgon2(stored))
           return inTurn(queue, () => argon2.verify(stored, password).catch(() => false));
+        const foreign = stored === undefined ? undefined : readForeignHash(stored);
+        if (foreign) return inTurn(queue, () => foreign(password).catch(() => false));
         await inTurn(queue, () => argon2.verify(decoy, password));
         return false;
       },

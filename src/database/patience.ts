@@ -37,3 +37,8 @@ export async function patiently<T>(work: (left: () => number) => Promise<T>): Pr
     shared.left = Math.min(shared.left, granted - (now() - begin));
   }
 }
+
+/** Does a part of long work, which may wait as long as a request: what is long in all is not made to hurry (an import, an export). */
+export function withNewPatience<T>(work: () => Promise<T>): Promise<T> {
+  return current.run(newPatience(), work);
+}

@@ -3,6 +3,7 @@ import { acrOf } from '../oauth/acr.ts';
 import type { ViewedEvent } from '../repositories/audit-view.ts';
 import type { Client } from '../repositories/clients.ts';
 import type { Grant } from '../repositories/grants.ts';
+import type { Group } from '../repositories/groups.ts';
 import type { LogoutDeliverySummary } from '../repositories/logout-deliveries.ts';
 import type { SecondFactor } from '../repositories/second-factors.ts';
 import type { SessionSummary } from '../repositories/sessions.ts';
@@ -90,6 +91,15 @@ export function grantView(grant: Grant): Record<string, unknown> {
     scope: grant.scope.join(' '),
     claims: grant.claims,
     created_at: grant.createdAt.toISOString(),
+  };
+}
+
+export function groupView(group: Group): Record<string, unknown> {
+  return {
+    name: group.name,
+    description: group.description,
+    members: group.members,
+    created_at: group.createdAt.toISOString(),
   };
 }
 

@@ -1,6 +1,7 @@
 // Lists, newest first, paged by limit and cursor.
 import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
+import type { UserOrder, UserPlace } from '../repositories/user-search.ts';
 
 const mostItems = 200;
 const outOfRange = `must be a number from 1 to ${mostItems}`;
@@ -43,6 +44,26 @@ export const isNumber = (id: string): boolean => /^\d{1,18}$/.test(id);
 export function cursorOf(item: { at: Date; id: string }): string {
   return Buffer.from(`${item.at.toISOString()}\n${item.id}`).toString('base64url');
 }
+
+/** The cursor of a list that is ordered by a text, such as a name. @throws OAuthError invalid_request */
+export function readTextCursor(cursor: string | undefined): string | undefined {
+  if (cursor === undefined) return undefined;
+  const text = Buffer.from(cursor, 'base64url').toString();
+  if (text === '' || text.includes('\0') || !text.isWellFormed() || textCursorOf(text) !== cursor)
+    throw invalidRequest('the parameter cursor is not one that a page gave');
+  return text;
+}
+
+export const textCursorOf = (text: string): string => Buffer.from(text).toString('base64url');
+
+/** The cursor of a list of users in one of their orders. @throws OAuthError invalid_request */
+export function readUserCursor(order: UserOrder, cursor: string | undefined): UserPlace | undefined {
+  if (order === 'newest') return readCursor(cursor);
+  const key = readTextCursor(cursor);
+  return key === undefined ? undefined : { key };
+}
+
+export const userCursorOf = (place: UserPlace): string => ('key' in place ? textCursorOf(place.key) : cursorOf(place));
 
 /** One page: its items and the cursor of the next, if it is full. */
 export function pageOf<T>(

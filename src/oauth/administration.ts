@@ -4,14 +4,14 @@ import { z } from 'zod';
 import { storableClaims } from './claims.ts';
 
 const wellFormed = (value: string) => !value.includes('\0') && value.isWellFormed();
-const name = z
+export const name = z
   .string()
   .trim()
   .min(1, 'must not be empty')
   .max(255, 'must have at most 255 characters')
   .refine((value) => wellFormed(value) && !/[\p{Cc}]/u.test(value), 'must not hold control characters');
 
-const email = z
+export const email = z
   .string()
   .max(320)
   // the control characters by their numbers: the OpenAPI document's readers do not all know \p{Cc}
@@ -20,7 +20,7 @@ const email = z
 const text = z.string().min(1).max(1000).refine(wellFormed, 'must be well-formed text');
 const url = z.url({ protocol: /^https?$/ }).max(2000);
 
-const claimRules: Record<(typeof storableClaims)[number], z.ZodType> = {
+export const claimRules: Record<(typeof storableClaims)[number], z.ZodType> = {
   name: text,
   family_name: text,
   given_name: text,
@@ -90,6 +90,18 @@ export const userChangeShape = (minPasswordLength: number) =>
     status: z.enum(['enabled', 'disabled']).optional(),
     claims: claimsShape.optional(),
   });
+
+export const groupName = name;
+export const groupDescription = z
+  .string()
+  .trim()
+  .max(1000, 'must have at most 1000 characters')
+  .refine(wellFormed, 'must be well-formed text');
+export const newGroupShape = z.strictObject({ name: groupName, description: groupDescription.optional() });
+export const groupChangeShape = z.strictObject({
+  name: groupName.optional(),
+  description: groupDescription.optional(),
+});
 
 const lifetime = z
   .int()

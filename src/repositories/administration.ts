@@ -4,6 +4,8 @@ import { conflict, invalidRequest, notFound, OAuthError } from '../oauth/errors.
 import { isUniqueViolation } from '../database/database.ts';
 import type { AuditEvent } from './audit-events.ts';
 import { clientEvent, userEvent } from './changes.ts';
+import { groupActs } from './group-acts.ts';
+import { importUsers } from './user-import.ts';
 import type { Client, ClientChange, ClientStatus, NewClient } from './clients.ts';
 import type { Repositories, Store } from './index.ts';
 import type { SecondFactor } from './second-factors.ts';
@@ -91,6 +93,8 @@ export function createAdministration(store: Store) {
     });
 
   return {
+    ...groupActs(store),
+    importUsers: importUsers(store),
     /** @throws OAuthError conflict when the user name or the email is taken */
     createUser: (by: Actor, user: NewUser): Promise<User> =>
       act<User>(by, async ({ users }) => {

@@ -15,6 +15,7 @@ import { dataKeysRepository } from './data-keys.ts';
 import { deferredRegistrationsRepository } from './deferred-registrations.ts';
 import { expiredRepository } from './expired.ts';
 import { grantsRepository } from './grants.ts';
+import { groupsRepository } from './groups.ts';
 import { hourlyCountsRepository } from './hourly-counts.ts';
 import { knownBrowsersRepository } from './known-browsers.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries.ts';
@@ -28,6 +29,8 @@ import { secondFactorsRepository } from './second-factors.ts';
 import { sessionsRepository } from './sessions.ts';
 import { signInFailuresRepository } from './sign-in-failures.ts';
 import { signingKeysRepository } from './signing-keys.ts';
+import { userBatchesRepository } from './user-batches.ts';
+import { userSearchRepository } from './user-search.ts';
 import { userSettingsRepository } from './user-settings.ts';
 import { usersRepository } from './users.ts';
 import { vitalSignsRepository } from './vital-signs.ts';
@@ -49,6 +52,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
+    groups: groupsRepository(sql),
     hourlyCounts: hourlyCountsRepository(sql),
     knownBrowsers: knownBrowsersRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
@@ -62,6 +66,8 @@ function repositories(sql: Sql, onEvent: EventListener) {
     sessions: sessionsRepository(sql),
     signInFailures: signInFailuresRepository(sql),
     signingKeys: signingKeysRepository(sql),
+    userBatches: userBatchesRepository(sql),
+    userSearch: userSearchRepository(sql),
     userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),
     vitalSigns: vitalSignsRepository(sql),

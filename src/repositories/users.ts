@@ -59,7 +59,7 @@ const findByUsername = statement(
 );
 const list = statement(
   'users.list',
-  `SELECT * FROM users WHERE ($1::timestamptz IS NULL OR (created_at, sub) < ($1, $2))
+  `SELECT * FROM users WHERE (created_at, sub) < ($1::timestamptz, $2)
     ORDER BY created_at DESC, sub DESC LIMIT $3`,
 );
 const insert = statement(
@@ -80,7 +80,7 @@ const lockAdmins = statement(
 );
 const hasAdmin = statement(
   'users.has_admin',
-  `SELECT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') AS present`,
+  `SELECT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled' AND sub IS DISTINCT FROM $1) AS present`,
 );
 const lockTable = statement('users.lock_table', 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
 const update = statement(
@@ -132,7 +132,9 @@ export function usersRepository(sql: Sql) {
     findByUsername: (username: string): Promise<User | undefined> =>
       one(sql.query<UserRow>(findByUsername, [username])),
     async list(page: Page): Promise<User[]> {
-      return (await sql.query<UserRow>(list, [page.after?.at, page.after?.id, page.limit])).map(toUser);
+      return (await sql.query<UserRow>(list, [page.after?.at ?? 'infinity', page.after?.id ?? '', page.limit])).map(
+        toUser,
+      );
     },
     async insert(user: NewUser): Promise<User> {
       const [row] = await sql.query<UserRow>(insert, [
@@ -146,8 +148,9 @@ export function usersRepository(sql: Sql) {
       ]);
       return toUser(row!);
     },
-    async hasAdmin(): Promise<boolean> {
-      const [row] = await sql.query<{ present: boolean }>(hasAdmin);
+    /** @param beside somebody who does not count */
+    async hasAdmin(beside?: string): Promise<boolean> {
+      const [row] = await sql.query<{ present: boolean }>(hasAdmin, [beside]);
       return row!.present;
     },
     /** Keeps everybody else from taking the power from an administrator until the transaction ends; before any other lock. */

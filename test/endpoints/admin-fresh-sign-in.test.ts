@@ -40,21 +40,26 @@ test('every admin route but reading is dangerous, unless it stands here (securit
     adminRoutes.filter((route) => route.dangerous === dangerous).map(({ method, path }) => `${method} ${path}`);
   expect(names(true).sort()).toEqual([
     'DELETE /admin/api/clients/:id',
+    'DELETE /admin/api/groups/:name',
     'DELETE /admin/api/keys/:kid',
     'DELETE /admin/api/users/:sub',
     'DELETE /admin/api/users/:sub/second-factors',
     'DELETE /admin/api/users/:sub/second-factors/:id',
     'DELETE /admin/api/users/:sub/sign-in-failures',
     'PATCH /admin/api/clients/:id',
+    'PATCH /admin/api/groups/:name',
     'PATCH /admin/api/users/:sub',
     'POST /admin/api/clients',
     'POST /admin/api/clients/:id/approve',
     'POST /admin/api/clients/:id/disable',
     'POST /admin/api/clients/:id/refuse',
     'POST /admin/api/clients/:id/secrets',
+    'POST /admin/api/groups',
+    'POST /admin/api/groups/:name/members',
     'POST /admin/api/keys',
     'POST /admin/api/registration-tokens',
     'POST /admin/api/users',
+    'POST /admin/api/users/import',
   ]);
   expect(
     names(false)
@@ -88,7 +93,7 @@ test('the others serve that person, and 14 minutes are fresh enough for all (sec
     expect([200, 404], `${method} ${path}`).toContain((await send(`${method} ${path}`, token)).status);
   await signedInBefore(14);
   for (const { method, path } of adminRoutes)
-    expect([200, 201, 400, 404], `${method} ${path}`).toContain((await send(`${method} ${path}`, token)).status);
+    expect([200, 201, 400, 404, 415], `${method} ${path}`).toContain((await send(`${method} ${path}`, token)).status);
 });
 
 test('a client that was given the scope has no password to show: its token is enough (decisions section 8)', async () => {

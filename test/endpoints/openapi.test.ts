@@ -222,6 +222,36 @@ describe('the answers of real calls match their schemas', () => {
     await check('DELETE', path, '/users/{sub}');
   });
 
+  test('groups (issue 6)', async () => {
+    const user = await service.createUser();
+    await check('POST', '/groups', '/groups', { name: 'crew', description: 'On board' });
+    await check('GET', '/groups?limit=1', '/groups');
+    await check('POST', '/groups/crew/members', '/groups/{name}/members', { add: [user.sub], remove: ['nobody'] });
+    await check('GET', '/groups/crew', '/groups/{name}');
+    await check('PATCH', '/groups/crew', '/groups/{name}', { name: 'sailors' });
+    await check('DELETE', '/groups/sailors', '/groups/{name}');
+  });
+
+  test('files of users, which are text (issue 6)', async () => {
+    for (const [method, path, type] of [
+      ['POST', '/users/import', 'application/jsonl'],
+      ['GET', '/users/export', 'application/jsonl'],
+    ] as const) {
+      const answer = await fetch(`${service.issuer}/admin/api${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...(method === 'POST' && { 'content-type': 'text/csv' }) },
+        ...(method === 'POST' && { body: 'username\nfrom a file\n' }),
+      });
+      expect(answer.headers.get('content-type')).toContain(type);
+      for (const line of (await answer.text()).split('\n').filter(Boolean)) JSON.parse(line);
+      const operation = document.paths[`/admin/api${path}`]![method.toLowerCase()]!;
+      expect(Object.keys(operation.responses['200']!.content!)).toContain(type);
+      if (method === 'POST')
+        expect(Object.keys(operation.requestBody!.content)).toEqual(['text/csv', 'application/jsonl']);
+      seen.add(operation.operationId);
+    }
+  });
+
   test('clients (decisions section 8)', async () => {
     const made = await check('POST', '/clients', '/clients', {
       redirect_uris: ['https://rp.example.com/cb'],

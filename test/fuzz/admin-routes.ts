@@ -21,6 +21,7 @@ const user = {
 const asAdmin = { authorization: ['@admin'] };
 const victim = { path: { id: ['@victim'] }, ...asAdmin };
 const person = { path: { sub: ['@sub'] }, ...asAdmin };
+const group = { path: { name: ['staff', 'crew'] }, ...asAdmin };
 const admin = (status: number, rest: Omit<Route, 'statuses'> = {}): Route => ({
   ...asAdmin,
   ...rest,
@@ -29,6 +30,7 @@ const admin = (status: number, rest: Omit<Route, 'statuses'> = {}): Route => ({
 
 export const adminRoutes: Record<string, Route> = {
   'DELETE /admin/api/clients/:id': admin(204, victim),
+  'DELETE /admin/api/groups/:name': admin(204, group),
   'DELETE /admin/api/keys/:kid': admin(204, { path: { kid: ['none'] } }),
   'DELETE /admin/api/sessions/:id': admin(204, { path: { id: ['@session_id'] } }),
   'DELETE /admin/api/users/:sub': admin(204, person),
@@ -64,11 +66,27 @@ export const adminRoutes: Record<string, Route> = {
   }),
   'GET /admin/api/openapi.json': admin(200),
   'GET /admin/api/sessions': admin(200, { query: { ...page, sub: ['@sub'] } }),
-  'GET /admin/api/users': admin(200, { query: page }),
+  'GET /admin/api/groups': admin(200, { query: { ...page, 'q?': ['staff'] } }),
+  'GET /admin/api/groups/:name': admin(200, group),
+  'GET /admin/api/users': admin(200, {
+    query: {
+      ...page,
+      'q?': ['ada', "o'brien & !(x):*", 'مح'],
+      'group?': ['staff'],
+      'status?': ['enabled', 'disabled'],
+      'admin?': ['true'],
+      'order?': ['newest', 'name'],
+    },
+  }),
+  'GET /admin/api/users/export': admin(200, { query: { format: ['csv', 'jsonl'] } }),
   'GET /admin/api/users/:sub': admin(200, person),
   'GET /admin/api/users/:sub/second-factors': admin(200, person),
   'GET /admin/api/users/:sub/grants': admin(200, { ...person, query: page }),
   'PATCH /admin/api/clients/:id': admin(200, { ...victim, json: administrated }),
+  'PATCH /admin/api/groups/:name': admin(200, {
+    ...group,
+    json: { 'name?': ['crew', 'staff'], 'description?': ['On board', ''] },
+  }),
   'PATCH /admin/api/users/:sub': admin(200, {
     ...person,
     json: { 'username?': ['ada', 'bob'], 'status?': ['enabled', 'disabled'], ...user },
@@ -77,6 +95,11 @@ export const adminRoutes: Record<string, Route> = {
   'POST /admin/api/clients/:id/approve': admin(200, { ...victim, json: { version: [1, 2] } }),
   'POST /admin/api/clients/:id/disable': admin(200, victim),
   'POST /admin/api/clients/:id/refuse': admin(200, { ...victim, json: { version: [1, 2], reason: ['not now'] } }),
+  'POST /admin/api/groups': admin(201, { json: { name: ['crew', 'staff'], 'description?': ['On board'] } }),
+  'POST /admin/api/groups/:name/members': admin(200, {
+    ...group,
+    json: { 'add?': [['@sub'], ['nobody']], 'remove?': [['@sub'], []] },
+  }),
   'POST /admin/api/clients/:id/secrets': admin(200, {
     ...victim,
     json: { 'secrets?': [['client_secret'], ['shared_secret']] },
@@ -85,5 +108,10 @@ export const adminRoutes: Record<string, Route> = {
     json: { immediate: [true, false], algorithms: [['ES256'], ['EdDSA', 'EdDSA']] },
   }),
   'POST /admin/api/registration-tokens': admin(201, { json: { lifetime: [60] } }),
+  // a body that is no file: the files themselves have a test of their own
+  'POST /admin/api/users/import': {
+    ...admin(200, { query: { 'update?': ['true'], 'with_admins?': ['false'], 'dry_run?': ['true', 'false'] } }),
+    statuses: [200, 401, 415],
+  },
   'POST /admin/api/users': admin(201, { json: { username: ['ada', 'bob', '@new_name', '@new_name'], ...user } }),
 };

@@ -78,7 +78,7 @@ function fault(route: string, statuses: readonly number[], bytes: string, answer
   if (type.startsWith('text/html')) {
     if (body.includes(markup)) return 'markup comes back as markup';
     if (method !== 'GET' && method !== 'POST') return 'a page where none belongs';
-  } else if (body !== '' && type.startsWith('application/json')) {
+  } else if (body !== '' && /^application\/json *(;|$)/.test(type)) {
     const value = JSON.parse(body) as Record<string, unknown>;
     if (status >= 400) {
       if (!/^[a-z_]+$/.test(String(value['error']))) return 'error is no code';

@@ -51,6 +51,7 @@ const user = z.object({
   created_at: time,
   updated_at: time,
 });
+const group = z.object({ name: z.string(), description: z.string(), members: z.int(), created_at: time });
 const secondFactor = z.object({
   id: z.string(),
   kind: z.enum(secondFactorKinds),
@@ -138,7 +139,20 @@ export const answers = {
   }),
   ClientPage: page('clients', client),
   User: user,
-  UserPage: page('users', user),
+  UserPage: page('users', user).extend({
+    broad: z
+      .literal(true)
+      .optional()
+      .describe('There when more match than are put in order: others may stand between these. Ask for more words.'),
+  }),
+  Group: group,
+  GroupPage: page('groups', group),
+  MembersChange: z.object({
+    added: z.array(z.string()),
+    removed: z.array(z.string()),
+    unchanged: z.array(z.string()).describe('Who was so before, or is in a thousand groups.'),
+    unknown: z.array(z.string()),
+  }),
   SecondFactors: z.object({
     second_factors: z.array(secondFactor),
     recovery_codes: z.int().describe('How many are left; each stands once for a second factor.'),

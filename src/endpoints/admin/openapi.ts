@@ -79,11 +79,14 @@ function operation(route: AdminRoute, config: Config): Json {
         content: json(schemaOf(route.documentedBody ?? body, 'input')),
       },
     }),
+    ...(route.media &&
+      route.media.body.length > 0 && { requestBody: { required: true, content: texts(route.media.body) } }),
     responses: {
       [route.status]: {
-        description: route.answer === undefined ? 'Done.' : 'The answer.',
+        description: route.answer === undefined && !route.media ? 'Done.' : 'The answer.',
         headers: { 'Api-Version': { $ref: '#/components/headers/ApiVersion' } },
         ...(route.answer !== undefined && { content: json({ $ref: `#/components/schemas/${route.answer}` }) }),
+        ...(route.media && { content: texts(route.media.answer) }),
       },
       default: { $ref: '#/components/responses/Refusal' },
     },
@@ -117,6 +120,10 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
 /** Without what only a document of its own needs. */
 function bare(schema: Json): Json {
   return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema' && name !== '$id'));
+}
+
+function texts(types: readonly string[]): Json {
+  return Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]));
 }
 
 function json(schema: Json): Json {

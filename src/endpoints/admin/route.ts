@@ -32,8 +32,18 @@ export interface AdminRoute {
   status: 200 | 201 | 204;
   /** Undefined where the answer has no body. */
   answer: AnswerName | undefined;
+  /**
+   * Media types of a body and an answer that are not JSON: the handler gets `{ content: Buffer, type }` as the body, and returns a `TextAnswer`.
+   */
+  media: { body: readonly string[]; answer: readonly string[] } | undefined;
   /** @param input the parsed parameters of the path and the query, and the parsed body */
   handle(parts: AdminParts, input: { params: unknown; query: unknown; body: unknown; by: Actor }): unknown;
+}
+
+/** An answer that is sent in parts. */
+export interface TextAnswer {
+  type: string;
+  text: AsyncIterable<string>;
 }
 
 /** A route whose handler gets what its schemas parse. */
@@ -53,6 +63,7 @@ export function adminRoute<
   documentedBody?: z.ZodType;
   status?: 200 | 201 | 204;
   answer?: AnswerName;
+  media?: AdminRoute['media'];
   handle(
     parts: AdminParts,
     input: { params: z.infer<P>; query: z.infer<Q>; body: z.infer<B>; by: Actor },
@@ -65,8 +76,9 @@ export function adminRoute<
     query: route.query,
     body: route.body,
     documentedBody: route.documentedBody,
-    status: route.status ?? (route.answer === undefined ? 204 : 200),
+    status: route.status ?? (route.answer === undefined && !route.media ? 204 : 200),
     answer: route.answer,
+    media: route.media,
     handle: route.handle as AdminRoute['handle'],
   };
 }

@@ -1,7 +1,7 @@
 // The admin routes of users, of their sessions, and of what clients are told when those end.
 import { z } from 'zod';
+import { isNumber, pageOf, pageShape, readCursor, readUserCursor, userCursorOf } from '../../http/paging.ts';
 import { logoutDeliveryView, secondFactorView, sessionView, userView } from '../../http/administrator-views.ts';
-import { isNumber, pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
 import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
@@ -12,6 +12,15 @@ const deliveryFilter = pageShape.extend({
   client_id: text(255).optional(),
   status: z.enum(logoutDeliveryStatuses).optional(),
 });
+const userFilter = pageShape.extend({
+  q: text(255)
+    .optional()
+    .describe('Beginnings of words of the user name, the email and the names; all have to be there.'),
+  group: text(255).optional(),
+  status: z.enum(['enabled', 'disabled']).optional(),
+  admin: z.enum(['true']).optional(),
+  order: z.enum(['newest', 'name']).default('newest'),
+});
 const bySub = z.object({ sub: text(255) });
 const path = '/admin/api/users';
 
@@ -20,12 +29,19 @@ export const userRoutes = [
     method: 'GET',
     path,
     tag: 'users',
-    summary: 'Lists users, newest first',
-    query: pageShape,
+    summary: 'Lists users, newest first or by name; those whose names have all of some words, or who are in a group',
+    query: userFilter,
     answer: 'UserPage',
-    async handle({ store }, { query: { limit, cursor } }) {
-      const found = await store.users.list({ limit, after: readCursor(cursor) });
-      return pageOf('users', found, limit, userView, (user) => ({ at: user.createdAt, id: user.sub }));
+    async handle({ store }, { query: { limit, cursor, order, q, group, status, admin } }) {
+      const found = await store.userSearch.find(
+        { words: q, group, status, admin: admin === 'true' },
+        { order, limit, after: readUserCursor(order, cursor) },
+      );
+      return {
+        users: found.users.map(userView),
+        ...(found.next && { next_cursor: userCursorOf(found.next) }),
+        ...(found.broad && { broad: true }),
+      };
     },
   }),
   adminRoute({

@@ -1,0 +1,88 @@
+// Password hashes that came with people from other systems: bcrypt, scrypt and PBKDF2, verified until their first sign-in replaces them.
+import { pbkdf2, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import bcrypt from 'bcrypt';
+
+/** A hash that can be verified within the bounds; what it computes runs on node's thread pool, never on the main thread. */
+export type ForeignHash = (password: string) => Promise<boolean>;
+
+/**
+ * What a hash may ask for, wherever it came from, so that a row of an import holds up nobody (security R58): the work of each is about
+ * a second at most, and the memory of scrypt that of Argon2id.
+ */
+export const foreignBounds = {
+  /** The logarithm of bcrypt's rounds. */
+  bcryptCost: 14,
+  /** Bytes: 128 N r of RFC 7914. */
+  scryptMemory: 128 * 1024 * 1024,
+  /** N r p of RFC 7914: that of the largest memory, four times over. */
+  scryptWork: 4 * 1024 * 1024,
+  /** Iterations. */
+  pbkdf2: { sha1: 2_500_000, sha256: 2_000_000, sha512: 1_000_000 },
+};
+
+const deriveScrypt = promisify<string, Buffer, number, object, Buffer>(scrypt);
+const derivePbkdf2 = promisify(pbkdf2);
+
+const bcryptForm = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
+const scryptForm = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,4}),p=(\d{1,4})\$([\w+/.-]{1,344})=*\$([\w+/.-]{22,344})=*$/;
+const pbkdf2Form = /^\$pbkdf2(?:-(sha1|sha256|sha512))?\$(?:i=)?(\d{1,8})\$([\w+/.-]{1,344})=*\$([\w+/.-]{22,344})=*$/;
+const djangoForm = /^pbkdf2_(sha1|sha256)\$(\d{1,8})\$([!-#%-~]{1,255})\$([A-Za-z0-9+/]{22,344}=*)$/;
+
+/** The hash of a known kind; undefined for another, and for one that asks for more than the bounds. */
+export function readForeignHash(stored: string): ForeignHash | undefined {
+  return readBcrypt(stored) ?? readScrypt(stored) ?? readPbkdf2(stored) ?? readDjango(stored);
+}
+
+/** $2a$, $2b$ and PHP's $2y$ are one computation. As everywhere, only the first 72 bytes of a password count. */
+function readBcrypt(stored: string): ForeignHash | undefined {
+  const cost = Number(bcryptForm.exec(stored)?.[1]);
+  if (!(cost >= 4 && cost <= foreignBounds.bcryptCost)) return undefined;
+  return (password) => bcrypt.compare(password, `$2b$${stored.slice(4)}`);
+}
+
+/** As Python's passlib writes it: `$scrypt$ln=16,r=8,p=1$salt$hash`. */
+function readScrypt(stored: string): ForeignHash | undefined {
+  const [, ln, r, p, salt, hash] = scryptForm.exec(stored) ?? [];
+  if (hash === undefined) return undefined;
+  const [cost, blockSize, parallelization] = [2 ** Number(ln), Number(r), Number(p)];
+  const memory = 128 * cost * blockSize;
+  if (cost < 2 || blockSize < 1 || parallelization < 1) return undefined;
+  if (memory > foreignBounds.scryptMemory) return undefined;
+  if (cost * blockSize * parallelization > foreignBounds.scryptWork) return undefined;
+  const expected = bytesOf(hash);
+  // what is beside the large table is small
+  const parameters = { cost, blockSize, parallelization, maxmem: memory + 128 * blockSize * parallelization + 65_536 };
+  return async (password) =>
+    isSame(await deriveScrypt(password, bytesOf(salt!), expected.length, parameters), expected);
+}
+
+/** As passlib writes it, `$pbkdf2-sha256$29000$salt$hash`; without a digest's name it is SHA-1. */
+function readPbkdf2(stored: string): ForeignHash | undefined {
+  const [, name = 'sha1', iterations, salt, hash] = pbkdf2Form.exec(stored) ?? [];
+  return hash === undefined ? undefined : pbkdf2Of(name, iterations!, bytesOf(salt!), bytesOf(hash));
+}
+
+/** As Django writes it, `pbkdf2_sha256$600000$salt$hash`: the salt is text. */
+function readDjango(stored: string): ForeignHash | undefined {
+  const [, name, iterations, salt, hash] = djangoForm.exec(stored) ?? [];
+  return hash === undefined ? undefined : pbkdf2Of(name!, iterations!, Buffer.from(salt!), bytesOf(hash));
+}
+
+function pbkdf2Of(name: string, iterations: string, salt: Buffer, expected: Buffer): ForeignHash | undefined {
+  const count = Number(iterations);
+  // each block of the digest's length costs all iterations again; Keycloak derives two with SHA-256
+  const blocks = Math.ceil(expected.length / { sha1: 20, sha256: 32, sha512: 64 }[name]!);
+  if (expected.length > 64 || count < 1) return undefined;
+  if (count * blocks > foreignBounds.pbkdf2[name as keyof typeof foreignBounds.pbkdf2]) return undefined;
+  return async (password) => isSame(await derivePbkdf2(password, salt, count, expected.length, name), expected);
+}
+
+/** Base64 with or without padding, also with passlib's `.` for `+`. */
+function bytesOf(base64: string): Buffer {
+  return Buffer.from(base64.replaceAll('.', '+'), 'base64');
+}
+
+function isSame(derived: Buffer, expected: Buffer): boolean {
+  return derived.length === expected.length && timingSafeEqual(derived, expected);
+}

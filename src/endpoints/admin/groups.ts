@@ -1,0 +1,102 @@
+// The admin routes of groups.
+import { z } from 'zod';
+import { groupView } from '../../http/administrator-views.ts';
+import { pageShape, readTextCursor, textCursorOf } from '../../http/paging.ts';
+import { text } from '../../http/parameters.ts';
+import { groupChangeShape, newGroupShape } from '../../oauth/administration.ts';
+import { notFound } from '../../oauth/errors.ts';
+import { mostAtOnce } from '../../repositories/group-acts.ts';
+import { adminRoute } from './route.ts';
+
+const path = '/admin/api/groups';
+const byName = z.object({ name: text(255) });
+const membersShape = z.strictObject({
+  add: z.array(text(255)).max(mostAtOnce).optional(),
+  remove: z.array(text(255)).max(mostAtOnce).optional(),
+});
+
+export const groupRoutes = [
+  adminRoute({
+    method: 'GET',
+    path,
+    tag: 'groups',
+    summary: 'Lists groups by name, with how many members they have',
+    query: pageShape.extend({ q: text(255).optional() }),
+    answer: 'GroupPage',
+    async handle({ store }, { query: { limit, cursor, q } }) {
+      const groups = await store.groups.list({ limit, after: readTextCursor(cursor), words: q });
+      const last = groups.length === limit ? groups.at(-1) : undefined;
+      return { groups: groups.map(groupView), ...(last && { next_cursor: textCursorOf(last.name) }) };
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path,
+    tag: 'groups',
+    summary: 'Makes a group',
+    body: () => newGroupShape,
+    status: 201,
+    answer: 'Group',
+    handle: async ({ administration }, { body, by }) =>
+      groupView(await administration.createGroup(by, body.name, body.description ?? '')),
+  }),
+  adminRoute({
+    method: 'GET',
+    path: `${path}/:name`,
+    tag: 'groups',
+    summary: 'Shows a group; its members are listed by the users with the parameter group',
+    params: byName,
+    answer: 'Group',
+    async handle({ store }, { params: { name } }) {
+      const group = await store.groups.find(name);
+      if (!group) throw notFound('there is no such group');
+      return groupView(group);
+    },
+  }),
+  adminRoute({
+    method: 'PATCH',
+    path: `${path}/:name`,
+    tag: 'groups',
+    summary: `Renames or describes a group; one with more than ${mostAtOnce} members is renamed by the command line`,
+    params: byName,
+    body: () => groupChangeShape,
+    answer: 'Group',
+    async handle({ store, administration }, { params: { name }, body, by }) {
+      if (body.description !== undefined) await administration.describeGroup(by, name, body.description);
+      const to = body.name ?? name;
+      if (to !== name) await administration.renameGroup(by, name, to);
+      const group = await store.groups.find(to);
+      if (!group) throw notFound('there is no such group');
+      return groupView(group);
+    },
+  }),
+  adminRoute({
+    method: 'DELETE',
+    path: `${path}/:name`,
+    tag: 'groups',
+    summary: `Deletes a group; one with more than ${mostAtOnce} members is deleted by the command line`,
+    params: byName,
+    async handle({ administration }, { params: { name }, by }) {
+      await administration.deleteGroup(by, name);
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path: `${path}/:name/members`,
+    tag: 'groups',
+    summary: 'Puts users into a group, and takes others out, by their subs',
+    params: byName,
+    body: () => membersShape,
+    answer: 'MembersChange',
+    async handle({ administration }, { params: { name }, body, by }) {
+      const joined = await administration.addMembers(by, name, body.add ?? []);
+      const left = await administration.removeMembers(by, name, body.remove ?? []);
+      return {
+        added: joined.changed,
+        removed: left.changed,
+        unchanged: [...joined.unchanged, ...left.unchanged],
+        unknown: [...joined.unknown, ...left.unknown],
+      };
+    },
+  }),
+];

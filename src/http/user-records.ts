@@ -1,0 +1,163 @@
+// Files of users as they are read and written: CSV with a head, or JSON Lines; row by row, whatever their length.
+import type { Readable } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+import { stringify } from 'csv-stringify/sync';
+import { invalidRequest } from '../oauth/errors.ts';
+import {
+  isProblem,
+  readUserRecord,
+  readUserRow,
+  type RecordProblem,
+  userColumns,
+  type UserRecord,
+  userRow,
+} from '../oauth/user-record.ts';
+
+export const transferFormats = ['csv', 'jsonl'] as const;
+export type TransferFormat = (typeof transferFormats)[number];
+
+/** As they are sent by HTTP. */
+export const mediaTypes: Record<TransferFormat, string> = { csv: 'text/csv', jsonl: 'application/jsonl' };
+
+/** One row: a user, or what is wrong with it; `line` is where it begins in the file, from 1. */
+export type ReadRow = { line: number } & ({ record: UserRecord } | { problem: RecordProblem });
+
+/** Bytes of one row. */
+export const longestRow = 64 * 1024;
+
+/** Reads a file. @throws OAuthError invalid_request when its head is none of a table of users */
+export function readUsers(stream: Readable, format: TransferFormat): AsyncGenerator<ReadRow> {
+  return format === 'csv' ? readTable(stream) : readLines(stream);
+}
+
+const rowOf = (line: number, record: UserRecord | RecordProblem): ReadRow =>
+  isProblem(record) ? { line, problem: record } : { line, record };
+
+async function* readTable(stream: Readable): AsyncGenerator<ReadRow> {
+  const skipped: { line: number; code: string }[] = [];
+  const parser = parse({
+    bom: true,
+    info: true,
+    columns: (head: string[]) => columnsOf(head),
+    skip_empty_lines: true,
+    max_record_size: longestRow,
+    skip_records_with_error: true,
+    on_skip: (error: CsvError | undefined) =>
+      void skipped.push({ line: Number(error?.['lines'] ?? 0), code: error?.code ?? '' }),
+  });
+  stream.on('error', (error) => parser.destroy(error));
+  stream.pipe(parser);
+  let line = 1;
+  const problems = function* (): Generator<ReadRow> {
+    for (const { line, code } of skipped.splice(0))
+      yield {
+        line,
+        problem: {
+          column: '',
+          reason: /COLUMN/.test(code)
+            ? 'has another number of cells than the head'
+            : 'is not CSV: is a quotation mark missing?',
+        },
+      };
+  };
+  try {
+    for await (const row of parser as AsyncIterable<{ record: Record<string, string>; info: { lines: number } }>) {
+      yield* problems();
+      yield rowOf(row.info.lines, readUserRow(row.record));
+      line = row.info.lines + 1;
+    }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    yield* problems();
+    yield {
+      line,
+      problem: { column: '', reason: `from here on this is not CSV, or a row has more than ${longestRow} bytes` },
+    };
+    return;
+  } finally {
+    stream.unpipe(parser);
+    parser.destroy();
+  }
+  yield* problems();
+}
+
+/** @throws OAuthError invalid_request */
+function columnsOf(head: string[]): string[] {
+  const names = head.map((cell) => cell.trim());
+  const unknown = names.find((column) => !userColumns.includes(column));
+  if (unknown !== undefined)
+    throw invalidRequest(
+      `the file's head names ${/^[\w. -]{1,64}$/.test(unknown) ? `the column ${unknown}` : 'a column'} that is not known here: the columns are ${userColumns.join(', ')}`,
+    );
+  if (!names.includes('username')) throw invalidRequest('the file has no column username: its first line is the head');
+  const twice = names.find((column, index) => names.indexOf(column) !== index);
+  if (twice !== undefined) throw invalidRequest(`the file's head names the column ${twice} twice`);
+  return names;
+}
+
+async function* readLines(stream: Readable): AsyncGenerator<ReadRow> {
+  let line = 0;
+  for await (const text of linesOf(stream)) {
+    line++;
+    if (text === undefined) yield { line, problem: { column: '', reason: `has more than ${longestRow} bytes` } };
+    else if (text.trim() !== '') yield rowOf(line, readLine(text));
+  }
+}
+
+function readLine(text: string): UserRecord | RecordProblem {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { column: '', reason: 'is not JSON' };
+  }
+  return readUserRecord(value);
+}
+
+/** The lines of a stream without their ends; undefined for one that is too long, which is not kept. */
+async function* linesOf(stream: Readable): AsyncGenerator<string | undefined> {
+  let kept: Buffer[] = [];
+  let length = 0;
+  const take = () => {
+    const text =
+      length > longestRow
+        ? undefined
+        : Buffer.concat(kept)
+            .toString()
+            .replace(/^\ufeff/, '');
+    [kept, length] = [[], 0];
+    return text;
+  };
+  const keep = (bytes: Buffer) => {
+    length += bytes.length;
+    if (length <= longestRow) kept.push(bytes);
+    else kept = [];
+  };
+  for await (const chunk of stream as AsyncIterable<Buffer | string>) {
+    let rest = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+      keep(rest.subarray(0, end));
+      yield take();
+      rest = rest.subarray(end + 1);
+    }
+    if (rest.length > 0) keep(rest);
+  }
+  if (length > 0) yield take();
+}
+
+/** The head of a file. @param hashes whether it has password hashes */
+export function headOf(format: TransferFormat, hashes: boolean): string {
+  return format === 'csv' ? stringify([columnsToWrite(hashes)]) : '';
+}
+
+/** The text of some rows. A cell that a spreadsheet would run as a formula is quoted; an import knows of that. */
+export function rowsOf(format: TransferFormat, records: readonly Record<string, unknown>[], hashes: boolean): string {
+  if (format === 'jsonl') return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+  const columns = columnsToWrite(hashes);
+  return stringify(
+    records.map(userRow).map((row) => columns.map((column) => row[column])),
+    { escape_formulas: true },
+  );
+}
+
+const columnsToWrite = (hashes: boolean) => userColumns.filter((column) => hashes || column !== 'password_hash');

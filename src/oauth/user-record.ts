@@ -1,0 +1,130 @@
+// A user as one record of an import or export: which members there are, and what is wrong with one. No reason repeats a value: some are secrets.
+import { z } from 'zod';
+import { claimRules, email, name } from './administration.ts';
+import { storableClaims } from './claims.ts';
+
+const addressMembers = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'];
+
+/** The columns of a table of users, in the order of an export; `created_at` and `updated_at` are read over in an import. */
+export const userColumns: readonly string[] = [
+  'sub',
+  'username',
+  'email',
+  'email_verified',
+  'status',
+  'admin',
+  'groups',
+  ...storableClaims.flatMap((claim) =>
+    claim === 'address' ? addressMembers.map((member) => `address.${member}`) : [claim],
+  ),
+  'password_hash',
+  'created_at',
+  'updated_at',
+];
+
+const rules: Record<string, z.ZodType> = {
+  sub: z.string().regex(/^[!-~]{1,255}$/, 'must be 1 to 255 printable ASCII characters'),
+  username: name,
+  email: email.nullable(),
+  email_verified: z.boolean(),
+  status: z.enum(['enabled', 'disabled'], 'must be enabled or disabled'),
+  admin: z.boolean(),
+  groups: z.array(name).max(1000, 'must be at most 1000'),
+  password_hash: z.string(),
+  ...Object.fromEntries(Object.entries(claimRules).map(([claim, rule]) => [claim, rule.nullable()])),
+};
+const skipped = new Set(['created_at', 'updated_at', 'has_password']);
+
+export interface UserRecord {
+  sub?: string;
+  username: string;
+  email?: string | null;
+  email_verified?: boolean;
+  status?: 'enabled' | 'disabled';
+  admin?: boolean;
+  groups?: string[];
+  password_hash?: string;
+  claims?: Record<string, unknown>;
+}
+
+export interface RecordProblem {
+  column: string;
+  reason: string;
+}
+
+/** Reads a JSON value as a user; claims may stand beside the rest or in `claims`. */
+export function readUserRecord(value: unknown): UserRecord | RecordProblem {
+  if (!isObject(value)) return { column: '', reason: 'is not a JSON object' };
+  const { claims = {}, ...rest } = value;
+  if (!isObject(claims)) return { column: 'claims', reason: 'must be a JSON object' };
+  const record: Record<string, unknown> = {};
+  const read: Record<string, unknown> = {};
+  for (const [member, given] of [...Object.entries(rest), ...Object.entries(claims)]) {
+    if (skipped.has(member) || given === undefined) continue;
+    const isClaim = storableClaims.some((claim) => claim === member);
+    if (!Object.hasOwn(rules, member) || (Object.hasOwn(claims, member) && !isClaim))
+      return { column: /^[\w.-]{1,64}$/.test(member) ? member : '', reason: 'is not known here' };
+    const parsed = rules[member]!.safeParse(given);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      const column = [member, ...issue!.path.map(String)].join('.');
+      return { column: column.slice(0, 100), reason: /^must /.test(issue!.message) ? issue!.message : 'is not valid' };
+    }
+    if (JSON.stringify(parsed.data).includes('\ufffd'))
+      return { column: member, reason: 'holds characters that are no UTF-8' };
+    (isClaim ? read : record)[member] = parsed.data;
+  }
+  if (record['username'] === undefined) return { column: 'username', reason: 'is missing' };
+  if (Array.isArray(record['groups'])) record['groups'] = [...new Set(record['groups'] as string[])];
+  return { ...record, ...(Object.keys(read).length > 0 && { claims: read }) } as unknown as UserRecord;
+}
+
+const booleans: Record<string, boolean> = { true: true, yes: true, '1': true, false: false, no: false, '0': false };
+const booleanColumns = new Set(['email_verified', 'admin', 'phone_number_verified']);
+
+/** Reads the cells of a table's row as a user; an empty cell says nothing. */
+export function readUserRow(cells: Record<string, string>): UserRecord | RecordProblem {
+  const value: Record<string, unknown> = {};
+  const address: Record<string, string> = {};
+  for (const [column, cell] of Object.entries(cells)) {
+    // what an export put before a cell that a spreadsheet would take for a formula
+    const text = cell.replace(/^'(?=[=+\-@\t\r])/, '').trim();
+    if (text === '') continue;
+    if (column.startsWith('address.')) address[column.slice('address.'.length)] = text;
+    else if (column === 'groups')
+      value['groups'] = text
+        .split(';')
+        .map((group) => group.trim())
+        .filter(Boolean);
+    else if (booleanColumns.has(column)) value[column] = booleans[text.toLowerCase()] ?? text;
+    else value[column] = text;
+  }
+  if (Object.keys(address).length > 0) value['address'] = address;
+  for (const column of booleanColumns)
+    if (typeof value[column] === 'string') return { column, reason: 'must be true or false' };
+  return readUserRecord(value);
+}
+
+export const isProblem = (record: UserRecord | RecordProblem): record is RecordProblem => 'reason' in record;
+
+/** The cells of a user's row, by column. */
+export function userRow(record: Record<string, unknown>): Record<string, string> {
+  const claims = (record['claims'] ?? {}) as Record<string, unknown>;
+  const address = (claims['address'] ?? {}) as Record<string, unknown>;
+  return Object.fromEntries(
+    userColumns.map((column) => {
+      const value = column.startsWith('address.')
+        ? address[column.slice('address.'.length)]
+        : (record[column] ?? claims[column]);
+      return [column, Array.isArray(value) ? value.join(';') : cellOf(value)];
+    }),
+  );
+}
+
+function cellOf(value: unknown): string {
+  return typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,74 @@
+// Users by the hundred: what an import stores in one statement, and what an export reads.
+import { type Sql, statement } from '../database/database.ts';
+import { toUser, type User, type UserRow } from './users.ts';
+
+/** One user of an import, all of whose members are known to be sensible. Null takes away, undefined leaves as it is. */
+export interface ImportedUser {
+  sub?: string | undefined;
+  username: string;
+  email?: string | null | undefined;
+  emailVerified?: boolean | undefined;
+  passwordHash?: string | undefined;
+  status?: 'disabled' | 'enabled' | undefined;
+  admin?: boolean | undefined;
+  groups?: string[] | undefined;
+  claims?: Record<string, unknown> | undefined;
+}
+
+// in the order of their keys: of two imports of the same people the second waits, and neither waits for the other
+const insert = statement(
+  'user_batches.insert',
+  `INSERT INTO users (sub, username, email, email_verified, password_hash, status, admin, groups, claims)
+   SELECT coalesce(sub, gen_random_uuid()::text), username, email, coalesce(email_verified, false), password_hash,
+          coalesce(status, 'enabled'), coalesce(admin, false), coalesce(groups, '{}'), coalesce(claims, '{}')
+     FROM jsonb_to_recordset($1) AS n (sub text, username text, email text, email_verified boolean, password_hash text,
+          status text, admin boolean, groups text[], claims jsonb)
+    ORDER BY lower(normalize(btrim(username), NFKC))
+   ON CONFLICT DO NOTHING RETURNING *`,
+);
+const lock = statement(
+  'user_batches.lock',
+  `SELECT * FROM users WHERE username_key = ANY (ARRAY(SELECT lower(normalize(btrim(name), NFKC)) FROM unnest($1::text[]) AS name))
+    ORDER BY username_key FOR NO KEY UPDATE`,
+);
+const keys = statement(
+  'user_batches.keys',
+  'SELECT lower(normalize(btrim(name), NFKC)) AS key FROM unnest($1::text[]) WITH ORDINALITY AS n (name, place) ORDER BY place',
+);
+const exportPage = statement(
+  'user_batches.export',
+  'SELECT * FROM users WHERE username_key > $1 ORDER BY username_key LIMIT $2',
+);
+
+interface KeyedRow extends UserRow {
+  username_key: string;
+}
+
+const byKey = (rows: readonly KeyedRow[]) => new Map(rows.map((row) => [row.username_key, toUser(row)]));
+
+export function userBatchesRepository(sql: Sql) {
+  return {
+    /** Stores those whose name, address and sub nobody has, and returns them by the keys of their names. */
+    async insert(users: readonly ImportedUser[]): Promise<Map<string, User>> {
+      const rows = users.map(({ emailVerified, passwordHash, ...user }) => ({
+        ...user,
+        email_verified: emailVerified,
+        password_hash: passwordHash,
+      }));
+      return byKey(await sql.query<KeyedRow>(insert, [JSON.stringify(rows)]));
+    },
+    /** The keys by which the database compares user names, in the order of the names. */
+    async keys(usernames: readonly string[]): Promise<string[]> {
+      return (await sql.query<{ key: string }>(keys, [usernames])).map((row) => row.key);
+    },
+    /** Locks those users of these names that there are; by the keys of their names. */
+    async lock(usernames: readonly string[]): Promise<Map<string, User>> {
+      return byKey(await sql.query<KeyedRow>(lock, [usernames]));
+    },
+    /** Users by name. @param after the `next` of the page before */
+    async export(limit: number, after = ''): Promise<{ users: User[]; next: string | undefined }> {
+      const rows = await sql.query<KeyedRow>(exportPage, [after, limit]);
+      return { users: rows.map(toUser), next: rows.length === limit ? rows.at(-1)!.username_key : undefined };
+    },
+  };
+}

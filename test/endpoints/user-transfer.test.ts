@@ -1,0 +1,318 @@
+// Imports and exports of users by the admin routes and the command line: good and bad rows, hashes of other systems, races, and the way back.
+import { scryptSync } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import bcrypt from 'bcrypt';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../helpers/command-line.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let token: string;
+let folder: string;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  token = await adminToken(service);
+  folder = await mkdtemp(join(tmpdir(), 'gatehouse-users-'));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+  await service?.stop();
+});
+
+type Line = Record<string, unknown>;
+const lines = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Line);
+
+async function importing(type: string, body: string | Buffer, query = '') {
+  const answer = await fetch(`${service.issuer}/admin/api/users/import${query}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': type },
+    body: typeof body === 'string' ? body : new Uint8Array(body),
+  });
+  const text = await answer.text();
+  const report = answer.status === 200 ? lines(text) : [];
+  return {
+    status: answer.status,
+    text,
+    refused: report.filter((line) => 'reason' in line),
+    progress: report.filter((line) => 'line' in line && !('reason' in line)),
+    done: report.at(-1),
+  };
+}
+const counts = (created: number, updated: number, unchanged: number, refused: number) => ({
+  done: true,
+  created,
+  updated,
+  unchanged,
+  refused,
+});
+const found = async (username: string) => (await service.store.users.findByUsername(username))!;
+
+test('ten thousand rows of CSV are taken over, the bad ones are named by line and column, and a second time changes nothing (issue 6)', async () => {
+  const rows = Array.from({ length: 10_000 }, (_, index) => {
+    if (index === 10) return `,x@example.com,true,enabled,staff,`; // no name
+    if (index === 5_000) return `csv5000,not an address,true,enabled,staff,`;
+    if (index === 5_001) return `csv5001,e5001@example.com,perhaps,enabled,staff,`;
+    if (index === 5_002) return `csv5002,e5002@example.com,true,gone,staff,`;
+    if (index === 5_003) return `csv5003,E7@EXAMPLE.com,true,enabled,staff,`; // the address of csv7
+    if (index === 5_004) return `CSV9,e5004@example.com,true,enabled,staff,`; // the name of csv9
+    if (index === 5_005) return `csv5005,too,few`;
+    return `csv${index},e${index}@example.com,true,${index % 10 ? 'enabled' : 'disabled'},staff;"all ${index % 7}",Name ${index}`.replace(
+      /;"all (\d)"/,
+      ';all $1',
+    );
+  });
+  const file = `\ufeffusername,email,email_verified,status,groups,name\r\n${rows.join('\r\n')}\r\n`;
+  const first = await importing('text/csv; charset=utf-8', file);
+  expect(first.status).toBe(200);
+  expect(first.refused.map(({ line, column }) => [line, column]).sort((a, b) => Number(a[0]) - Number(b[0]))).toEqual([
+    [12, 'username'],
+    [5_002, 'email'],
+    [5_003, 'email_verified'],
+    [5_004, 'status'],
+    [5_005, 'email'],
+    [5_007, ''],
+  ]);
+  expect(first.done).toMatchObject({ done: true, created: 9_993, unchanged: 1, refused: 6 });
+  expect(first.progress.length).toBeGreaterThan(40);
+  expect(await found('csv42')).toMatchObject({
+    email: 'e42@example.com',
+    emailVerified: true,
+    groups: ['staff', 'all 0'],
+    claims: { name: 'Name 42' },
+    passwordHash: undefined,
+  });
+  expect(await found('csv40')).toMatchObject({ status: 'disabled' });
+  expect((await service.store.groups.find('staff'))!.members).toBe(9_993);
+  const [audit] = await service.database.sql<{ made: number; sql: number }>(
+    `SELECT count(*)::int AS made, count(*) FILTER (WHERE actor = 'sql')::int AS sql FROM audit_events
+      WHERE type = 'user.created' AND detail ->> 'username' LIKE 'csv%'`,
+  );
+  expect(audit).toEqual({ made: 9_993, sql: 0 });
+  const again = await importing('text/csv', file);
+  expect(again.done).toMatchObject({ created: 0, updated: 0, unchanged: 9_994, refused: 6 });
+}, 60_000);
+
+test('JSON Lines are taken over; each bad line is named, and no report repeats a value (issue 6)', async () => {
+  const good = (username: string, more: Line = {}) => JSON.stringify({ username, ...more });
+  const file = [
+    good('line1', {
+      email: 'l1@example.com',
+      groups: ['b', 'a', 'b'],
+      claims: { address: { country: 'NL' } },
+      nickname: 'L',
+    }),
+    '{"username":',
+    '[]',
+    '"line"',
+    '',
+    good('line6', { password_hash: 'hunter2-secret' }),
+    good('line7', { colour: 'red' }),
+    good('line8', { claims: { email: 'x@example.com' } }),
+    good('line9', { groups: 'staff' }),
+    good('line10', { admin: true }),
+    good('line11', { sub: 'not a sub' }),
+    good('line12', { name: 'x'.repeat(70_000) }),
+    good('line13', { username: 'a\u0000b' }),
+    '{"username":"line14","__proto__":{"admin":true}}',
+    good('line15', { birthdate: 'yesterday-secret' }),
+    good('line16', { sub: 'kept-sub' }),
+    '{"username":"line17"}',
+  ].join('\n');
+  const report = await importing('application/jsonl', file);
+  expect(report.refused.map(({ line, column }) => [line, column])).toEqual([
+    [2, ''],
+    [3, ''],
+    [4, ''],
+    [6, 'password_hash'],
+    [7, 'colour'],
+    [8, 'email'],
+    [9, 'groups'],
+    [10, 'admin'],
+    [11, 'sub'],
+    [12, ''],
+    [13, 'username'],
+    [14, '__proto__'],
+    [15, 'birthdate'],
+  ]);
+  expect(report.done).toEqual(counts(3, 0, 0, 13));
+  expect(report.text).not.toMatch(/secret|hunter2/);
+  expect(await found('line1')).toMatchObject({
+    groups: ['b', 'a'],
+    claims: { address: { country: 'NL' }, nickname: 'L' },
+  });
+  expect(await found('line16')).toMatchObject({ sub: 'kept-sub' });
+  expect(JSON.stringify(service.logs)).not.toContain('hunter2-secret');
+});
+
+test('an update changes what is given, leaves passwords, and touches no administrator unless it may (issue 6)', async () => {
+  const ada = await service.createUser({
+    username: 'up-ada',
+    email: 'up@example.com',
+    claims: { name: 'Ada', gender: 'f' },
+  });
+  const root = await service.createUser({ username: 'up-root', admin: true });
+  await service.createUser({ username: 'up-last', admin: true });
+  const bcrypted = bcrypt.hashSync('another password', 4);
+  const file = [
+    { username: 'UP-ADA', groups: ['new'], name: 'Ada L.', password_hash: bcrypted, status: 'disabled' },
+    { username: 'up-root', status: 'disabled' },
+    { username: 'up-new' },
+  ]
+    .map((row) => JSON.stringify(row))
+    .join('\n');
+  expect((await importing('application/jsonl', file, '?dry_run=true&update=true')).done).toEqual(counts(1, 1, 0, 1));
+  expect(await service.store.users.findByUsername('up-new')).toBeUndefined();
+  expect((await importing('application/jsonl', file)).done).toEqual(counts(1, 0, 2, 0));
+  expect((await importing('application/jsonl', file, '?update=true')).done).toEqual(counts(0, 1, 1, 1));
+  expect(await found('up-ada')).toMatchObject({
+    username: 'up-ada',
+    email: 'up@example.com',
+    status: 'disabled',
+    groups: ['new'],
+    claims: { name: 'Ada L.', gender: 'f' },
+    passwordHash: ada.passwordHash,
+  });
+  expect((await importing('application/jsonl', file, '?update=true')).done).toEqual(counts(0, 0, 2, 1));
+  const power = JSON.stringify({ username: 'up-root', status: 'disabled' });
+  expect((await importing('application/jsonl', power, '?update=true&with_admins=true')).done).toEqual(
+    counts(0, 1, 0, 0),
+  );
+  expect((await found(root.username)).status).toBe('disabled');
+  const last = JSON.stringify({ username: 'up-last', admin: false });
+  const refused = await runCommand(service, ['user', 'import', '-', '--format', 'jsonl', '--update', '--with-admins'], {
+    stdin: last,
+  });
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('last enabled administrator') });
+});
+
+test.each([
+  ['bcrypt', bcrypt.hashSync('taken over from there', 4)],
+  ['bcrypt of PHP', bcrypt.hashSync('taken over from there', 4).replace('$2b$', '$2y$')],
+  [
+    'scrypt',
+    `$scrypt$ln=10,r=8,p=1$c2FsdHNhbHQ$${scryptSync('taken over from there', 'saltsalt', 32, { N: 1024, r: 8, p: 1 }).toString('base64').replace(/=+$/, '')}`,
+  ],
+])(
+  'who comes with a hash of %s signs in, and has one of ours from then on (issue 6, security R58)',
+  async (kind, hash) => {
+    const username = `comes with ${kind}`;
+    await importing('application/jsonl', JSON.stringify({ username, password_hash: hash }));
+    const signIn = async (password: string) => {
+      const browser = new UserAgent(service);
+      await browser.signIn({ username, password });
+      return browser.get('/account');
+    };
+    expect((await signIn('something else')).status).not.toBe(200);
+    expect((await found(username)).passwordHash).toBe(hash);
+    expect((await signIn('taken over from there')).status).toBe(200);
+    expect((await found(username)).passwordHash).toMatch(/^\$argon2id\$/);
+    expect((await signIn('taken over from there')).status).toBe(200);
+  },
+);
+
+test('of two imports of the same people at once one makes each of them (issue 6)', async () => {
+  const rows = Array.from({ length: 600 }, (_, index) => `race${index},race${index}@example.com`);
+  const file = (order: string[]) => `username,email\n${order.join('\n')}`;
+  const reports = await Promise.all([
+    importing('text/csv', file(rows)),
+    importing('text/csv', file([...rows].reverse())),
+    importing('text/csv', file(rows)),
+  ]);
+  const sum = (member: string) => reports.reduce((total, report) => total + Number(report.done![member]), 0);
+  expect([sum('created'), sum('unchanged'), sum('refused')]).toEqual([600, 1200, 0]);
+  const [row] = await service.database.sql<{ n: number }>(
+    `SELECT count(*)::int AS n FROM users WHERE username LIKE 'race%'`,
+  );
+  expect(row!.n).toBe(600);
+}, 60_000);
+
+test.each([
+  ['a head without user names', 'text/csv', 'email\nx@example.com', 400],
+  ['an unknown column', 'text/csv', 'username,shoe_size\nx,42', 400],
+  ['a column twice', 'text/csv', 'username,username\nx,y', 400],
+  ['another media type', 'application/json', '{}', 415],
+  ['a file that is too large', 'text/csv', 'x'.repeat(8 * 1024 * 1024 + 1), 413],
+])('%s is refused before anything is stored (issue 6)', async (_what, type, body, status) => {
+  expect((await importing(type, body)).status).toBe(status);
+});
+
+test.each([
+  ['an empty file', ''],
+  ['no UTF-8', Buffer.from([0x75, 0x73, 0x65, 0x72, 0x6e, 0x61, 0x6d, 0x65, 0x0a, 0xff, 0xfe, 0x0a])],
+  ['a quotation mark without end', 'username\n"abc\n'.padEnd(100_000, 'x')],
+  ['binary', Buffer.alloc(10_000, 7)],
+])('%s is answered with a report or a refusal (issue 6)', async (_what, body) => {
+  const report = await importing('text/csv', body);
+  expect([200, 400]).toContain(report.status);
+  if (report.status === 200) expect(report.done).toMatchObject({ done: true, created: 0 });
+});
+
+test('what is exported is imported as the same users, in both formats; without passwords unless asked by command line (issue 6)', async () => {
+  await service.createUser({
+    username: '=cmd()',
+    email: '+x@example.com',
+    groups: ['a b', 'c'],
+    claims: { name: 'Ünï, "quoted"', phone_number: '+31 20 1', address: { locality: 'Delft', country: 'NL' } },
+  });
+  const before = await service.database.sql<Line>(
+    'SELECT sub, username, email, email_verified, status, admin, groups, claims FROM users ORDER BY sub',
+  );
+  for (const format of ['csv', 'jsonl']) {
+    const answer = await fetch(`${service.issuer}/admin/api/users/export?format=${format}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(answer.headers.get('content-type')).toMatch(format === 'csv' ? /^text\/csv/ : /^application\/jsonl/);
+    const text = await answer.text();
+    expect(text).not.toContain('$argon2id$');
+    // a spreadsheet runs nothing of it
+    if (format === 'csv') expect(text).toContain(`'=cmd()`);
+    const file = join(folder, `users.${format}`);
+    const written = await runCommand(service, ['user', 'export', file, '--with-password-hashes']);
+    expect(written).toMatchObject({ code: 0, stderr: '' });
+    expect((await runCommand(service, ['user', 'export', file])).code).toBe(1);
+    await service.database.sql('DELETE FROM users');
+    const read = await runCommand(service, ['user', 'import', file, '--with-admins', '--json']);
+    expect(read).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(read.stdout)).toMatchObject({ created: before.length, refused: 0 });
+    const after = await service.database.sql<Line>(
+      'SELECT sub, username, email, email_verified, status, admin, groups, claims FROM users ORDER BY sub',
+    );
+    expect(after).toEqual(before);
+    token = await adminToken(service);
+    await service.database.sql(`DELETE FROM users WHERE NOT sub = ANY ($1)`, [before.map((row) => row['sub'])]);
+    token = await adminToken(service);
+    before.splice(
+      0,
+      before.length,
+      ...(await service.database.sql<Line>(
+        'SELECT sub, username, email, email_verified, status, admin, groups, claims FROM users ORDER BY sub',
+      )),
+    );
+  }
+  const [event] = await service.database.sql<{ detail: Line }>(
+    `SELECT detail FROM audit_events WHERE type = 'users.exported' AND actor = 'command line' LIMIT 1`,
+  );
+  expect(event!.detail).toEqual({ format: 'csv', password_hashes: true });
+}, 60_000);
+
+test('the command line reports bad rows, and goes on from a line (issue 6)', async () => {
+  const file = join(folder, 'some.csv');
+  await writeFile(file, 'username,email\ncli1,a\ncli2,cli2@example.com\ncli3,cli3@example.com\n');
+  const tried = await runCommand(service, ['user', 'import', file, '--dry-run']);
+  expect(tried).toMatchObject({
+    code: 1,
+    stderr: 'line 2: email must be an email address\n',
+    stdout: 'Nothing is stored; of this file there would be: 2 made, 0 changed, 0 unchanged, 1 refused.\n',
+  });
+  const part = await runCommand(service, ['user', 'import', file, '--from-line', '4']);
+  expect(part).toMatchObject({ code: 0, stdout: '1 made, 0 changed, 0 unchanged, 0 refused.\n' });
+  expect((await call(`${service.issuer}/admin/api/users?q=cli`, { token })).body['users']).toHaveLength(1);
+});
