@@ -40,6 +40,8 @@ const addresses: Record<string, string> = {
   'POST /account/other-sessions': 'Its form that ends all sessions but this one',
   'GET /account/applications': 'The applications with access',
   'POST /account': 'Its form that withdraws the access of one',
+  'GET /account/delete': 'The page on which people delete their account, where `ACCOUNT_DELETION` lets them',
+  'POST /account/delete': 'Its form',
   'GET /account/data': 'What people may do with their data as a whole',
   'GET /account/password': 'The page on which people change the password',
   'POST /account/password': 'Its form',

@@ -9,6 +9,7 @@ import { newPatience, type Patience, withPatience } from './database/patience.ts
 import { accountEndpoint } from './endpoints/account/routes.ts';
 import { accountApplicationsEndpoint } from './endpoints/account-applications/routes.ts';
 import { accountDataEndpoint } from './endpoints/account-data/routes.ts';
+import { accountDeleteEndpoint } from './endpoints/account-delete/routes.ts';
 import { accountPasswordEndpoint } from './endpoints/account-password/routes.ts';
 import { accountProfileEndpoint } from './endpoints/account-profile/routes.ts';
 import { accountSessionsEndpoint } from './endpoints/account-sessions/routes.ts';
@@ -358,6 +359,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(accountSessionsEndpoint, options);
       await root.register(accountApplicationsEndpoint, options);
       await root.register(accountDataEndpoint, options);
+      await root.register(accountDeleteEndpoint, options);
       await root.register(accountSecondFactorsEndpoint, options);
       await root.register(adminEndpoint, options);
       await root.register(consoleEndpoint, options);

@@ -134,7 +134,9 @@ export function createAdministration(store: Store) {
         const before = found(await repositories.users.lock(sub), 'user');
         await repositories.users.delete(sub);
         await keepAnAdministrator(repositories, before);
-        return [undefined, { type: 'user.deleted', sub, detail: { username: before.username, admin: before.admin } }];
+        // who goes by themselves leaves no name behind, only the sub
+        const name = by.actor === sub ? {} : { username: before.username };
+        return [undefined, { type: 'user.deleted', sub, detail: { ...name, admin: before.admin } }];
       }),
     /** Lets a user sign in who was held up by failures. @returns changed: false when there were none */
     forgetFailures: (by: Actor, sub: string): Promise<{ user: User; changed: boolean }> =>

@@ -69,6 +69,7 @@ export const routes: Record<string, Route> = {
   'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/applications': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/data': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/delete': { cookies: byCookie, statuses: [303, 403, 404] },
   'GET /account/profile': { query: { 'done?': ['profile-saved'] }, cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/profile/edit': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/security': { cookies: byCookie, statuses: [200, 303, 403] },
@@ -174,6 +175,12 @@ export const routes: Record<string, Route> = {
   },
   'POST /account/sessions': {
     form: { csrf: ['@csrf /account/sessions'], end: ['none'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /account/delete': {
+    // the token is of another form: no round may delete the account that all share
+    form: { csrf: ['@csrf /account'], username: ['nobody'] },
     cookies: byCookie,
     statuses: [303, 403],
   },

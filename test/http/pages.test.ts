@@ -248,6 +248,10 @@ describe('text from elsewhere', () => {
       },
     },
     {
+      name: 'account-delete',
+      data: { ...examples['account-delete'][1], account, username: hostile, applications: [hostile] },
+    },
+    {
       name: 'account-profile',
       data: { account, accountUri: '/account', profile: [{ claim: hostile, value: hostile, seenBy: [hostile] }] },
     },

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createAccountDoor } from '../../http/account-door.ts';
-import { ownData as ownDataPage } from '../../http/destination.ts';
+import { ownData as ownDataPage, ownDeletion } from '../../http/destination.ts';
 import { noStore } from '../../http/errors.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { isFresh } from '../../http/fresh-sign-in.ts';
@@ -24,7 +24,10 @@ export async function accountDataEndpoint(app: FastifyInstance, options: ServerO
   app.get(path, async (request, reply) => {
     const session = await door.enter(request, reply);
     if (!session) return reply;
-    return door.send(request, reply, session, 'account-data', { form: door.form(request, reply, session, path) });
+    return door.send(request, reply, session, 'account-data', {
+      form: door.form(request, reply, session, path),
+      ...(config.accountDeletion && { deleteUri: ownDeletion.path }),
+    });
   });
 
   app.post(path, async (request, reply) => {

@@ -109,7 +109,22 @@ export interface AccountPages {
     form: FormView;
   };
   /** The form answers with a file; after a sign-in, if the last one is not recent. */
-  'account-data': AccountFrame & { form: FormView };
+  'account-data': AccountFrame & {
+    form: FormView;
+    /** Absent: people do not delete their accounts themselves. */
+    deleteUri?: string;
+  };
+  /** Posts `username`, which has to be the own. */
+  'account-delete': AccountFrame & {
+    username: string;
+    /** Names of those that lose their access. */
+    applications: string[];
+    form: FormView;
+    dataUri: string;
+    fault?: 'name' | 'last-administrator';
+  };
+  /** There is no account any more. */
+  'account-deleted': { frames?: string[] };
   /** A person changes the own password: posts `current_password` and `new_password`. */
   'account-password': {
     account: AccountView;
@@ -296,8 +311,20 @@ export const accountExamples: Examples<AccountPages> = {
   ],
   'account-data': [
     { ...nobody, form: form('/account/data') },
-    { ...ada, form: form('/account/data') },
+    { ...ada, form: form('/account/data'), deleteUri: '/account/delete' },
   ],
+  'account-delete': [
+    { ...nobody, username: '', applications: [], form: form('/account/delete'), dataUri: '/account/data' },
+    {
+      ...ada,
+      username: 'ada',
+      applications: ['Harbour', 'Lighthouse'],
+      form: form('/account/delete'),
+      dataUri: '/account/data',
+      fault: 'name',
+    },
+  ],
+  'account-deleted': [{}, { frames: ['https://lighthouse.example/logout?sid=1'] }],
   'account-password': [
     {
       account: { username: '' },

@@ -2,6 +2,7 @@
 import { accountNotices, type AccountPages } from '../../../src/http/views/account.ts';
 import { examples } from '../../../src/http/views/index.ts';
 import type { ProfileFault } from '../../../src/oauth/own-profile.ts';
+import { signIn } from './common.ts';
 import type { View } from './state.ts';
 
 const edit = examples['account-profile-edit'][1];
@@ -16,6 +17,8 @@ const faults: Record<ProfileFault, true> = {
 };
 
 export const accountStates: View[] = [
+  { name: 'login', data: { form: signIn.form, destination: 'deletion' } },
+  { name: 'account-delete', data: { ...examples['account-delete'][1], fault: 'last-administrator' } },
   ...accountNotices.map((done): View => ({
     name: 'account-security',
     data: { ...examples['account-security'][1], done },

@@ -1,0 +1,84 @@
+// People delete their own account, where ACCOUNT_DELETION lets them: with a recent sign-in, and having typed their user name.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { createAccountDoor, ownAct } from '../../http/account-door.ts';
+import { ownDeletion } from '../../http/destination.ts';
+import { onlyForms } from '../../http/form-body.ts';
+import { isFresh } from '../../http/fresh-sign-in.ts';
+import { logoutFrames } from '../../http/front-channel-logout.ts';
+import { readParameters, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import type { Pages } from '../../http/views/index.ts';
+import { notFound, OAuthError } from '../../oauth/errors.ts';
+import { createAdministration } from '../../repositories/administration.ts';
+import type { Session } from '../../repositories/sessions.ts';
+
+const path = ownDeletion.path;
+
+const deletion = z.object({ csrf: text(100), username: text(1000).optional() });
+
+const most = { limit: 200, after: undefined };
+
+export async function accountDeleteEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { config, store, sessions, pages } = options;
+  const administration = createAdministration(store);
+  const door = createAccountDoor(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    const session = await door.enter(request, reply);
+    if (!session) return reply;
+    onlyWhereAllowed();
+    return show(request, reply, session);
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf, username } = readParameters(deletion, request.body);
+    const session = await door.submitted(request, reply, { csrf, action: path });
+    if (!session) return reply;
+    onlyWhereAllowed();
+    if (!isFresh(session)) return pages.redirect(reply, `/login?destination=${ownDeletion.value}`);
+    const { user } = session;
+    if (username?.trim() !== user.username.trim()) return show(request, reply, session, 'name');
+    // what the browser has to tell other applications is forgotten with the sessions
+    const frames = await logoutFrames(store, config.issuer, session);
+    try {
+      await administration.deleteUser(ownAct(request, session), user.sub);
+    } catch (error) {
+      if (error instanceof OAuthError && error.code === 'conflict')
+        return show(request, reply, session, 'last-administrator');
+      // it is gone already
+      if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error;
+    }
+    sessions.forget(reply);
+    return pages.send(request, reply, 'account-deleted', frames.length > 0 ? { frames } : {});
+  });
+
+  function onlyWhereAllowed(): void {
+    if (!config.accountDeletion) throw notFound('people do not delete their accounts here: an administrator does');
+  }
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    fault?: Pages['account-delete']['fault'],
+  ): Promise<FastifyReply> {
+    const grants = await store.grants.list(session.user.sub, most);
+    return door.send(
+      request,
+      reply,
+      session,
+      'account-delete',
+      {
+        username: session.user.username,
+        applications: grants.map(({ clientName }) => clientName),
+        form: door.form(request, reply, session, path),
+        dataUri: '/account/data',
+        ...(fault && { fault }),
+      },
+      { status: fault === undefined ? 200 : fault === 'name' ? 400 : 409 },
+    );
+  }
+}
