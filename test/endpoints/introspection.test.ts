@@ -38,10 +38,8 @@ async function introspect(caller: TestClient | undefined, form: Record<string, s
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** The instances look after their keys on their own time. */
-// the caller, keys and the hourly counts are looked after whatever is asked
-const isOfRequest = (name: string) =>
-  name !== 'clients.find' && !/^((signing|data)_keys|hourly_counts)\./.test(name);
+/** The instances look after their keys and their counts on their own time. */
+const isOfRequest = (name: string) => name !== 'clients.find' && !/^((signing|data)_keys|hourly_counts)\./.test(name);
 
 test('a live access token is described with every field of the specification (2.10)', async () => {
   const { status, text, headers } = await introspect(client, {

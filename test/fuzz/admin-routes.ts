@@ -35,10 +35,10 @@ export const adminRoutes: Record<string, Route> = {
   'DELETE /admin/api/sessions/:id': admin(204, { path: { id: ['@session_id'] } }),
   'DELETE /admin/api/users/:sub': admin(204, person),
   'DELETE /admin/api/users/:sub/grants/:client_id': admin(204, { path: { sub: ['@sub'], client_id: ['@client_id'] } }),
-  'DELETE /admin/api/users/:sub/second-factors': admin(200, person),
+  'DELETE /admin/api/users/:sub/second-factors': admin(204, person),
   'DELETE /admin/api/users/:sub/second-factors/:id': admin(204, { path: { sub: ['@sub'], id: ['none'] } }),
-  'DELETE /admin/api/users/:sub/sessions': admin(200, person),
-  'DELETE /admin/api/users/:sub/sign-in-failures': admin(200, person),
+  'DELETE /admin/api/users/:sub/sessions': admin(204, person),
+  'DELETE /admin/api/users/:sub/sign-in-failures': admin(204, person),
   'GET /admin/api/audit': admin(200, {
     query: {
       ...page,

@@ -50,6 +50,14 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
+/** Of passwords that users were given here: a hash takes as long as a dozen requests, and most users have the same password. */
+const passwordHashes = new Map<string, Promise<string>>();
+function hashOf(password: string): Promise<string> {
+  let hash = passwordHashes.get(password);
+  if (!hash) passwordHashes.set(password, (hash = createPasswordHashing({ concurrency: 2, queue: 0 }).hash(password)));
+  return hash;
+}
+
 export const testRedirectUri = 'https://rp.example.com/callback';
 
 /**
@@ -118,7 +126,6 @@ export async function startTestService(
   const store = createStore(opened);
   const ring = await openDataKeyRing(store, secretKey);
   const administration = createAdministration(store);
-  const passwords = createPasswordHashing({ concurrency: 2, queue: 0 });
   return {
     issuer,
     instances: ports.map(base),
@@ -133,7 +140,7 @@ export async function startTestService(
       remember('password', password);
       const made = await administration.createUser(
         { actor: 'test' },
-        { username: `user-${randomId().slice(0, 8)}`, passwordHash: await passwords.hash(password), ...rest },
+        { username: `user-${randomId().slice(0, 8)}`, passwordHash: await hashOf(password), ...rest },
       );
       return { ...made, password };
     },
