@@ -11,10 +11,19 @@ export default tseslint.config(
     files: ['templates/**/*.js'],
     languageOptions: {
       globals: Object.fromEntries(
-        ['addEventListener', 'crypto', 'document', 'location', 'setTimeout', 'TextEncoder', 'window'].map((name) => [
-          name,
-          'readonly',
-        ]),
+        [
+          'AbortController',
+          'addEventListener',
+          'atob',
+          'btoa',
+          'crypto',
+          'document',
+          'location',
+          'navigator',
+          'setTimeout',
+          'TextEncoder',
+          'window',
+        ].map((name) => [name, 'readonly']),
       ),
     },
   },

@@ -7,6 +7,7 @@ import { createPasswordHashing } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
 import { newPatience, type Patience, withPatience } from './database/patience.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
+import { accountPasskeysEndpoint } from './endpoints/account-passkeys/routes.ts';
 import { accountApplicationsEndpoint } from './endpoints/account-applications/routes.ts';
 import { accountDataEndpoint } from './endpoints/account-data/routes.ts';
 import { accountDeleteEndpoint } from './endpoints/account-delete/routes.ts';
@@ -61,6 +62,7 @@ import { createKnownBrowsers } from './http/known-browser.ts';
 import { createMetrics } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
+import { createPasskeys } from './http/passkeys.ts';
 import { createPasswordCheck } from './http/password-check.ts';
 import { createPasswordPolicy } from './http/password-policy.ts';
 import { createSecondFactors } from './http/second-factors.ts';
@@ -216,6 +218,16 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       freeFailures: config.limits.signInPerAccount,
     }),
     sessions,
+    passkeys: createPasskeys({
+      store,
+      secretBox,
+      sessions,
+      knownBrowsers,
+      limits,
+      issuer,
+      now: tokens.now,
+      freeFailures: config.limits.signInPerAccount,
+    }),
     secondFactors: createSecondFactors({
       store,
       secretBox,
@@ -356,6 +368,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(accountEndpoint, options);
       await root.register(accountProfileEndpoint, options);
       await root.register(accountPasswordEndpoint, options);
+      await root.register(accountPasskeysEndpoint, options);
       await root.register(accountSessionsEndpoint, options);
       await root.register(accountApplicationsEndpoint, options);
       await root.register(accountDataEndpoint, options);

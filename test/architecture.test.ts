@@ -30,6 +30,7 @@ const doors: Record<string, (file: string) => boolean> = {
   pg: (file) => file.startsWith('database/'),
   'node-pg-migrate': (file) => file === 'database/migrations.ts',
   jose: (file) => file.startsWith('tokens/'),
+  '@simplewebauthn/server': (file) => file === 'crypto/passkey.ts',
   argon2: (file) => file === 'crypto/password-hashing.ts',
   bcrypt: (file) => file === 'crypto/foreign-hashes.ts',
   'csv-parse': (file) => file === 'http/user-records.ts',

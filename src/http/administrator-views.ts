@@ -5,6 +5,7 @@ import type { Client } from '../repositories/clients.ts';
 import type { Grant } from '../repositories/grants.ts';
 import type { Group } from '../repositories/groups.ts';
 import type { LogoutDeliverySummary } from '../repositories/logout-deliveries.ts';
+import type { Passkey } from '../repositories/passkeys.ts';
 import type { SecondFactor } from '../repositories/second-factors.ts';
 import type { SessionSummary } from '../repositories/sessions.ts';
 import type { User } from '../repositories/users.ts';
@@ -48,6 +49,18 @@ export function userView(user: User): Record<string, unknown> {
     has_password: user.passwordHash !== undefined,
     created_at: user.createdAt.toISOString(),
     updated_at: user.updatedAt.toISOString(),
+  };
+}
+
+export function passkeyView(passkey: Passkey): Record<string, unknown> {
+  return {
+    id: passkey.id,
+    name: passkey.name,
+    aaguid: passkey.aaguid,
+    backup_eligible: passkey.backupEligible,
+    backed_up: passkey.backedUp,
+    created_at: passkey.createdAt.toISOString(),
+    used_at: passkey.usedAt?.toISOString(),
   };
 }
 

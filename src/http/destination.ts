@@ -4,7 +4,7 @@ import { singleValued } from './parameters.ts';
 
 export interface Destination {
   /** Which page: a key of the catalogue under `login.lead.`. */
-  name: 'registration' | 'data' | 'second-factors' | 'authenticator' | 'deletion';
+  name: 'registration' | 'data' | 'deletion' | 'passkeys' | 'second-factors' | 'authenticator';
   /** The whole of it, for the parameter `destination` of the sign-in page. */
   value: string;
   /** Path and query of the page. */
@@ -13,7 +13,7 @@ export interface Destination {
 
 /** The page that a value of the parameter names, with what it needs to show; undefined for anything else. */
 export function readDestination(value: string | undefined): Destination | undefined {
-  const own = [ownData, ownDeletion, secondFactors, newAuthenticator].find((page) => page.value === value);
+  const own = [ownData, ownDeletion, ownPasskeys, secondFactors, newAuthenticator].find((page) => page.value === value);
   if (own) return own;
   const match = /^registration(?:\.([A-Z]{4}-[A-Z]{4}))?$/.exec(value ?? '');
   return match ? registrationPage(match[1]) : undefined;
@@ -21,6 +21,9 @@ export function readDestination(value: string | undefined): Destination | undefi
 
 /** Where the download of one's data is: it wants a recent sign-in. */
 export const ownData: Destination = { name: 'data', value: 'data', path: '/account/data' };
+
+/** Where passkeys are added and removed: both want a recent sign-in. */
+export const ownPasskeys: Destination = { name: 'passkeys', value: 'passkeys', path: '/account/passkeys' };
 
 /** Where one deletes the own account: it wants a recent sign-in. */
 export const ownDeletion: Destination = { name: 'deletion', value: 'deletion', path: '/account/delete' };

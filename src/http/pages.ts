@@ -166,6 +166,12 @@ function shrinkCss(css: string): string {
     .trim();
 }
 
+/** Without lines that are comments, and without indentation; a script in which either may be part of a text stays as it is. */
+function shrinkJs(js: string): string {
+  const kept = /`|\/\*/.test(js) ? js : js.replace(/^\s*\/\/.*$/gm, '').replace(/\s*\n\s*/g, '\n');
+  return kept.trim();
+}
+
 function digest(body: string): string {
   return createHash('sha256').update(body).digest('hex').slice(0, 16);
 }
@@ -311,7 +317,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     assets.set(file, asset(basename(file, '.css'), 'css', 'text/css; charset=utf-8', text));
   }
   for (const file of files('.js').filter((name) => !inline.has(name)))
-    assets.set(file, asset(basename(file, '.js'), 'js', 'text/javascript; charset=utf-8', read(file).trim()));
+    assets.set(file, asset(basename(file, '.js'), 'js', 'text/javascript; charset=utf-8', shrinkJs(read(file))));
   const submitScript = read('form-post.js').trim();
   if (/<\/script/i.test(submitScript))
     throw new TemplateError(`${locate('form-post.js')} must not end its own element.`);

@@ -18,6 +18,7 @@ import type { Console } from './console.ts';
 import type { KnownBrowsers } from './known-browser.ts';
 import type { Metrics } from './metrics.ts';
 import type { PageResponses } from './page-response.ts';
+import type { Passkeys } from './passkeys.ts';
 import type { CheckPassword } from './password-check.ts';
 import type { PasswordPolicy } from './password-policy.ts';
 import type { CheckSector } from './sector-check.ts';
@@ -36,6 +37,7 @@ export interface ServerOptions {
   passwordPolicy: PasswordPolicy;
   checkPassword: CheckPassword;
   knownBrowsers: KnownBrowsers;
+  passkeys: Passkeys;
   sessions: BrowserSessions;
   secondFactors: SecondFactors;
   secondStep: SecondStep;

@@ -148,13 +148,17 @@ export function createAdministration(store: Store) {
     /**
      * Takes second factors of a user away; with the last one the recovery codes go.
      * @param id of one of them; without it all
-     * @throws OAuthError not_found when there is no such user or factor
+     * @param keepWayIn refuses the last passkey of somebody without a password, who could not sign in any more
+     * @throws OAuthError not_found when there is no such user or factor, conflict
      */
-    removeSecondFactor: (by: Actor, sub: string, id?: string): Promise<SecondFactor[]> =>
-      act<SecondFactor[]>(by, async ({ users, secondFactors }) => {
-        found(await users.lock(sub), 'user');
+    removeSecondFactor: (by: Actor, sub: string, id?: string, keepWayIn = false): Promise<SecondFactor[]> =>
+      act<SecondFactor[]>(by, async ({ users, passkeys, secondFactors }) => {
+        const { passwordHash } = found(await users.lock(sub), 'user');
         const removed = await secondFactors.remove(sub, id);
         if (id !== undefined && removed.length === 0) throw notFound('there is no such second factor');
+        const passkeysGo = removed.some(({ kind }) => kind === 'passkey');
+        if (keepWayIn && passwordHash === undefined && passkeysGo && (await passkeys.list(sub)).length === 0)
+          throw conflict('this passkey is the only way to sign in to this account');
         const detail = { kinds: [...new Set(removed.map(({ kind }) => kind))], names: removed.map(({ name }) => name) };
         return [removed, removed.length > 0 ? { type: 'user.second_factor_removed', sub, detail } : undefined];
       }),

@@ -41,6 +41,7 @@ const tables = [
   byExpiry('authorization_requests'),
   byExpiry('client_sessions'),
   byExpiry('used_assertions'),
+  byExpiry('used_challenges'),
   byExpiry('initial_access_tokens'),
   byExpiry('registration_keys'),
   // for an hour more, a registrant that polls is told that its time is over

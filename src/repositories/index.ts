@@ -20,6 +20,7 @@ import { hourlyCountsRepository } from './hourly-counts.ts';
 import { knownBrowsersRepository } from './known-browsers.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries.ts';
 import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
+import { passkeysRepository } from './passkeys.ts';
 import { recoveryCodesRepository } from './recovery-codes.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
 import { registrationTokensRepository } from './registration-tokens.ts';
@@ -57,6 +58,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     knownBrowsers: knownBrowsersRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
+    passkeys: passkeysRepository(sql),
     recoveryCodes: recoveryCodesRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),

@@ -1,7 +1,7 @@
 // All second factors of a person, whatever their kind, over the tables of each kind.
 import { type Sql, statement } from '../database/database.ts';
 
-export const secondFactorKinds = ['authenticator'] as const;
+export const secondFactorKinds = ['authenticator', 'passkey'] as const;
 
 export interface SecondFactor {
   id: string;
@@ -20,8 +20,9 @@ export interface Standing {
 }
 
 // every kind is one more SELECT here and one more in `remaining`
-const kinds = `SELECT id, 'authenticator' AS kind, name, created_at, used_at FROM authenticators WHERE sub = $1`;
-const remaining = 'SELECT FROM authenticators a WHERE a.sub = u.sub';
+const kinds = `SELECT id, 'authenticator' AS kind, name, created_at, used_at FROM authenticators WHERE sub = $1
+  UNION ALL SELECT id, 'passkey', name, created_at, used_at FROM passkeys WHERE sub = $1`;
+const remaining = `SELECT 1 FROM authenticators a WHERE a.sub = u.sub UNION ALL SELECT 1 FROM passkeys p WHERE p.sub = u.sub`;
 
 const list = statement('second_factors.list', `SELECT * FROM (${kinds}) AS factors ORDER BY created_at, id`);
 const standing = statement(
@@ -32,6 +33,11 @@ const removeAuthenticators = statement(
   'second_factors.remove_authenticators',
   `DELETE FROM authenticators WHERE sub = $1 AND ($2::text IS NULL OR id = $2)
    RETURNING id, 'authenticator' AS kind, name, created_at, used_at`,
+);
+const removePasskeys = statement(
+  'second_factors.remove_passkeys',
+  `DELETE FROM passkeys WHERE sub = $1 AND ($2::text IS NULL OR id = $2)
+   RETURNING id, 'passkey' AS kind, name, created_at, used_at`,
 );
 // recovery codes stand for a second factor, and are none by themselves
 const dropCodes = statement(
@@ -60,9 +66,10 @@ export function secondFactorsRepository(sql: Sql) {
     },
     /** In a transaction that holds the user's row: takes one away, or all; with the last one the recovery codes go. */
     async remove(sub: string, id?: string): Promise<SecondFactor[]> {
-      const removed = await sql.query<Row>(removeAuthenticators, [sub, id]);
+      const authenticators = await sql.query<Row>(removeAuthenticators, [sub, id]);
+      const passkeys = await sql.query<Row>(removePasskeys, [sub, id]);
       await sql.query(dropCodes, [sub]);
-      return removed.map(toSecondFactor);
+      return [...authenticators, ...passkeys].map(toSecondFactor);
     },
   };
 }

@@ -129,7 +129,9 @@ function seen(page: Page, typed: string) {
   const volatile = ['date', 'set-cookie', 'location'];
   return {
     status: page.status,
-    body: page.body.replaceAll(typed, 'TYPED').replaceAll(/(name="(csrf|transaction)" value)="[^"]*"/g, '$1'),
+    body: page.body
+      .replaceAll(typed, 'TYPED')
+      .replaceAll(/(name="(csrf|transaction)" value|data-options)="[^"]*"/g, '$1'),
     headers: [...page.headers].filter(([name]) => !volatile.includes(name)),
     cookies: page.headers.getSetCookie().map((line) => line.replace(/=[^;]*/, '=')),
   };

@@ -41,6 +41,20 @@ const asClient = { form: clientCredentials, authorization: ['@basic', '@basic', 
 const asUser = { authorization: ['@bearer access_token', '@bearer handle', '@bearer code', '@basic'] };
 const ofUser = { path: { sub: ['me', '@sub'] }, ...asUser };
 
+const clientData = Buffer.from('{"type":"webauthn.create","challenge":"AAAA","origin":"http://localhost"}');
+const madePasskey = JSON.stringify({
+  id: 'AAAA',
+  rawId: 'AAAA',
+  type: 'public-key',
+  response: { clientDataJSON: clientData.toString('base64url'), attestationObject: 'oA', transports: ['usb'] },
+});
+
+const usedPasskey = JSON.stringify({
+  id: 'AAAA',
+  rawId: 'AAAA',
+  type: 'public-key',
+  response: { clientDataJSON: clientData.toString('base64url'), authenticatorData: 'AAAA', signature: 'AAAA' },
+});
 const secondStep = { 'transaction?': ['@transaction /login'], 'destination?': ['data'] };
 
 const readOnly: Route = { statuses: [200] };
@@ -67,6 +81,7 @@ export const routes: Record<string, Route> = {
   'GET /.well-known/openid-configuration': readOnly,
   'GET /access-denied': { query: { client_id: ['@client_id', '@disabled_id'] }, cookies: byCookie, statuses: [403] },
   'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/passkeys': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/applications': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/data': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/delete': { cookies: byCookie, statuses: [303, 403, 404] },
@@ -178,6 +193,21 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [303, 403],
   },
+  'POST /account/passkeys': {
+    form: { csrf: ['@csrf /account/passkeys'], credential: [madePasskey] },
+    cookies: byCookie,
+    statuses: [303, 400, 403],
+  },
+  'POST /account/passkeys/remove': {
+    form: { csrf: ['@csrf /account/passkeys/remove'], passkey: ['1'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /account/passkeys/rename': {
+    form: { csrf: ['@csrf /account/passkeys/rename'], passkey: ['1'], 'name?': ['key'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
   'POST /account/delete': {
     // the token is of another form: no round may delete the account that all share
     form: { csrf: ['@csrf /account'], username: ['nobody'] },
@@ -254,13 +284,25 @@ export const routes: Record<string, Route> = {
     cookies: ['@newcomer', '@newcomer', '@cookies'],
     statuses: [303, 403],
   },
+  'POST /login/passkey': {
+    // the token is of the other form: the page has one for each
+    form: { csrf: ['@csrf /login'], transaction: ['@transaction /login'], credential: [usedPasskey] },
+    cookies: ['@newcomer', '@newcomer', '@cookies'],
+    statuses: [400, 403],
+  },
   'POST /login/authenticator': {
     form: { csrf: ['@csrf /login'], ...secondStep, set_up: ['A'.repeat(200)], code: ['123456'], name: ['telephone'] },
     cookies: ['@newcomer', '@cookies'],
     statuses: [200, 303, 403],
   },
   'POST /login/second-factor': {
-    form: { csrf: ['@csrf /login'], ...secondStep, 'code?': ['123456'], 'recovery_code?': ['ABCD-EFGH-JKLM-NPQR'] },
+    form: {
+      csrf: ['@csrf /login'],
+      ...secondStep,
+      'code?': ['123456'],
+      'recovery_code?': ['ABCD-EFGH-JKLM-NPQR'],
+      'credential?': [usedPasskey],
+    },
     cookies: ['@newcomer', '@cookies'],
     statuses: [200, 303, 403],
   },

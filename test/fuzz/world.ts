@@ -111,7 +111,8 @@ export async function foundWorld(service: TestService): Promise<World> {
       if (fields['transaction'] !== undefined) world.set(`transaction ${form}`, [fields['transaction']]);
     };
     await forms('/account', '/account/applications', agent);
-    for (const page of ['/account/sessions', '/account/data', '/account/profile/edit']) await forms(page, page, agent);
+    for (const page of ['/account/sessions', '/account/data', '/account/profile/edit', '/account/passkeys'])
+      await forms(page, page, agent);
     await forms('/logout', '/logout', agent);
     await forms('/consent', authorizationUrl(service.issuer, client, ask), agent);
     await forms('/authenticate', `/authenticate?client_id=${client.clientId}&redirect_uri=${redirectUri}`, agent);

@@ -1,11 +1,18 @@
 // All that is stored about a person as one JSON document, read and written piece by piece: a trail can be long.
-import { auditEventView, grantView, secondFactorView, sessionView, userView } from '../../http/administrator-views.ts';
+import {
+  auditEventView,
+  grantView,
+  passkeyView,
+  secondFactorView,
+  sessionView,
+  userView,
+} from '../../http/administrator-views.ts';
 import type { ViewedEvent } from '../../repositories/audit-view.ts';
 import type { Repositories } from '../../repositories/index.ts';
 import type { ClientSettings } from '../../repositories/user-settings.ts';
 import type { User } from '../../repositories/users.ts';
 
-type Readable = Pick<Repositories, 'sessions' | 'grants' | 'secondFactors' | 'userSettings' | 'auditView'>;
+type Readable = Pick<Repositories, 'sessions' | 'grants' | 'secondFactors' | 'passkeys' | 'userSettings' | 'auditView'>;
 
 const limit = 200;
 const settingsLimit = 10; // each up to 64 KiB
@@ -24,6 +31,13 @@ export async function* ownData(store: Readable, issuer: string, user: User): Asy
   yield `,\n"second_factors":${JSON.stringify((await store.secondFactors.list(sub)).map(secondFactorView))}`;
   yield* list('settings', settingsView, settingsLimit, (last) =>
     store.userSettings.list(sub, { limit: settingsLimit, after: last?.clientId }),
+  );
+  const passkeys = (await store.passkeys.list(sub)).map(passkeyView);
+  yield* list(
+    'passkeys',
+    (view) => view,
+    limit,
+    async () => passkeys,
   );
   yield* list(
     'audit_events',

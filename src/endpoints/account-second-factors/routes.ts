@@ -44,7 +44,8 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
     });
     const data: Pages['account-second-factors'] = {
       account: accountView(user),
-      factors: factors.map(factorView),
+      factors: factors.filter(({ kind }) => kind === 'authenticator').map(factorView),
+      passkeys: factors.filter(({ kind }) => kind === 'passkey').length,
       form: form(factorsPage.path),
       accountUri: '/account/security',
     };
@@ -63,7 +64,7 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
     const { sub } = session.user;
     const by = { actor: sub, address: clientAddress(request) };
     // one that is gone, or somebody else's, is none of this person: the page shows those that are
-    await administration.removeSecondFactor(by, sub, remove).catch(unlessGone);
+    await administration.removeSecondFactor(by, sub, remove, true).catch(unlessGone);
     return pages.redirect(reply, `${factorsPage.path}?done=removed`);
   });
 
@@ -156,8 +157,8 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
 const authenticators = (factors: SecondFactor[]): number =>
   factors.filter(({ kind }) => kind === 'authenticator').length;
 
-function factorView({ id, kind, name, createdAt, usedAt }: SecondFactor) {
-  return { id, kind, name, createdAt, ...(usedAt && { usedAt }) };
+function factorView({ id, name, createdAt, usedAt }: SecondFactor) {
+  return { id, kind: 'authenticator' as const, name, createdAt, ...(usedAt && { usedAt }) };
 }
 
 function unlessGone(error: unknown): void {

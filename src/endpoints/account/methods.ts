@@ -1,5 +1,5 @@
 // The ways in which a person signs in, each with the page on which it is set up: what the page /account/security lists.
-import { secondFactors } from '../../http/destination.ts';
+import { ownPasskeys, secondFactors } from '../../http/destination.ts';
 import type { SignInMethod } from '../../http/views/account.ts';
 import type { Repositories } from '../../repositories/index.ts';
 import type { User } from '../../repositories/users.ts';
@@ -10,6 +10,7 @@ export async function signInMethods(store: Readable, { sub, passwordHash }: User
   const [factors, recoveryCodes] = await Promise.all([store.secondFactors.list(sub), store.recoveryCodes.count(sub)]);
   return [
     { method: 'password', uri: '/account/password', set: passwordHash !== undefined },
+    { method: 'passkeys', uri: ownPasskeys.path, set: factors.some(({ kind }) => kind === 'passkey') },
     {
       method: 'second-factors',
       uri: secondFactors.path,

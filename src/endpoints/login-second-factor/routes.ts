@@ -7,6 +7,7 @@ import { destinationOf } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
+import { longestCredential, type PasskeyAnswer } from '../../http/passkeys.ts';
 import { findPendingRequest, type PendingRequest } from '../../http/pending-request.ts';
 import type { NewAuthenticator } from '../../http/second-factors.ts';
 import type { FirstStep } from '../../http/second-step.ts';
@@ -21,6 +22,7 @@ const codeForm = z.object({
   destination: text(100).optional(),
   code: text(100).optional(),
   recovery_code: text(100).optional(),
+  credential: text(longestCredential).optional(),
 });
 
 type Action = '/login/second-factor' | '/login/authenticator';
@@ -33,7 +35,7 @@ interface Visit extends FirstStep {
 }
 
 export async function loginSecondFactorEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, secondFactors, secondStep, signIn, sessions, pages, audit } = options;
+  const { config, store, passkeys, secondFactors, secondStep, signIn, sessions, pages, audit } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -44,12 +46,21 @@ export async function loginSecondFactorEndpoint(app: FastifyInstance, options: S
   });
 
   app.post('/login/second-factor', async (request, reply) => {
-    const { csrf, code, recovery_code: recovery } = readParameters(codeForm, singleValued(request.body));
+    const { csrf, code, recovery_code: recovery, credential } = readParameters(codeForm, singleValued(request.body));
     const visit = await enter(request, reply, true);
     if (!visit) return reply;
     if (!isOwnForm(request, csrf, '/login/second-factor', visit))
       return ask(request, reply, visit, { problem: 'tampered' }, 400);
     const { user } = visit;
+    if (credential !== undefined) {
+      const answer = await passkeys.check(request, credential, passkeyOf(visit), user.sub);
+      if (answer.outcome !== 'right') return refusePasskey(request, reply, visit, answer);
+      const methods = [...answer.amr, 'mfa'];
+      return pages.redirect(
+        reply,
+        (await complete(request, reply, visit, methods)) ?? signInPath('/login', visit.course),
+      );
+    }
     const typed = code ?? recovery;
     if (typed === undefined || !(await secondFactors.check(request, user.sub, typed))) {
       const { clientId } = visit.course;
@@ -91,10 +102,31 @@ export async function loginSecondFactorEndpoint(app: FastifyInstance, options: S
     });
   });
 
+  async function refusePasskey(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: Visit,
+    answer: Exclude<PasskeyAnswer, { outcome: 'right' }>,
+  ): Promise<FastifyReply> {
+    if (answer.outcome === 'wrong') {
+      const { passkey, reason } = answer;
+      const detail = { second_factor: true, passkey, reason };
+      const { clientId } = visit.course;
+      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: visit.user.sub, clientId, detail });
+    }
+    if (answer.outcome === 'throttled') reply.header('retry-after', String(answer.wait));
+    return ask(request, reply, visit, { problem: 'passkey' }, answer.outcome === 'throttled' ? 429 : 400);
+  }
+
   /** Both factors were shown. */
-  function complete(request: FastifyRequest, reply: FastifyReply, visit: Visit): Promise<string | undefined> {
+  function complete(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: Visit,
+    methods: readonly string[] = ['otp', 'mfa'],
+  ): Promise<string | undefined> {
     const { user, passwordHash, course } = visit;
-    const amr = withMethods(visit.amr, 'otp', 'mfa');
+    const amr = withMethods(visit.amr, ...methods);
     return signIn.complete(request, reply, { sub: user.sub, passwordHash, amr }, course);
   }
 
@@ -150,17 +182,21 @@ export async function loginSecondFactorEndpoint(app: FastifyInstance, options: S
   ): Promise<FastifyReply> {
     const { user, course, pending } = visit;
     const action = '/login/second-factor';
-    const [factors, left] = await Promise.all([
+    const [factors, own, left] = await Promise.all([
       store.secondFactors.list(user.sub),
+      store.passkeys.list(user.sub),
       store.recoveryCodes.count(user.sub),
     ]);
+    const form = { action, hidden: hiddenFields(request, reply, action, visit) };
     const data: Pages['login-second-factor'] = {
       account: accountView(user),
-      form: { action, hidden: hiddenFields(request, reply, action, visit) },
+      form,
       methods: { authenticator: factors.some(({ kind }) => kind === 'authenticator'), recovery: left > 0 },
       restartUri: signInPath('/login', course),
       ...trouble,
     };
+    const options = own.length > 0 ? passkeys.requestOptions(request, reply, passkeyOf(visit), own) : undefined;
+    if (options !== undefined) data.passkey = { form, options };
     if (pending?.client) data.client = pending.client;
     return pages.send(request, reply, 'login-second-factor', data, pageOptions(pending, status));
   }
@@ -184,6 +220,9 @@ export async function loginSecondFactorEndpoint(app: FastifyInstance, options: S
     return pages.send(request, reply, 'account-authenticator', data, pageOptions(pending, status));
   }
 }
+
+/** What the passkey of a second step answers: no other step's challenge, and nobody else's. */
+const passkeyOf = ({ user }: Visit) => ({ purpose: 'second-factor', of: user.sub }) as const;
 
 const pageOptions = (pending: PendingRequest | undefined, status: number) => ({
   status,

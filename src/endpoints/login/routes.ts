@@ -1,4 +1,4 @@
-// GET|POST /login: the sign-in page and its form; with a pending request it goes on there, else to the account page.
+// GET|POST /login, POST /login/passkey: the sign-in page and its forms; with a pending request it goes on there, else to the account page.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../http/browser-session.ts';
@@ -6,9 +6,10 @@ import { destinationOf } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { accountView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
+import { longestCredential } from '../../http/passkeys.ts';
 import { findPendingRequest, type PendingRequest } from '../../http/pending-request.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { LoginProblem, Pages } from '../../http/views/index.ts';
+import type { FormView, LoginProblem, Pages } from '../../http/views/index.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { Session } from '../../repositories/sessions.ts';
 
@@ -19,11 +20,17 @@ const form = z.object({
   password: text(4096).optional(),
 });
 
+const passkeyForm = z.object({
+  csrf: text(100).optional(),
+  transaction: text(100).optional(),
+  credential: text(longestCredential).optional(),
+});
+
 /** What is wrong before any form: a key of the page's catalogue. */
 const standing: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
 
 export async function loginEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { checkPassword, signIn, sessions, pages, audit } = options;
+  const { checkPassword, passkeys, signIn, sessions, pages, audit } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -45,17 +52,10 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
   app.post('/login', async (request, reply) => {
     const parsed = form.safeParse(singleValued(request.body));
     if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
-    const { csrf, transaction, username, password } = parsed.data;
-    const session = await sessions.find(request, reply);
-    const pending = await findPendingRequest(options, request, transaction);
-    const shown = destinationOf(request)?.value;
-    if (!sessions.isOwnForm(request, csrf, { action: '/login', transaction, session, shown })) {
-      const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
-      return show(request, reply, pending && transaction, pending, session, { problem, username, status: 400 });
-    }
-    if (transaction !== undefined && !pending) {
-      return show(request, reply, undefined, undefined, session, { problem: 'expired', username, status: 400 });
-    }
+    const { transaction, username, password } = parsed.data;
+    const submitted = await readSubmitted(request, reply, '/login', parsed.data);
+    if (!submitted) return reply;
+    const { session, pending } = submitted;
     const missing = (['username', 'password'] as const).filter((field) => parsed.data[field] === undefined);
     if (username === undefined || password === undefined) {
       return show(request, reply, transaction, pending, session, {
@@ -86,6 +86,58 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     return pages.redirect(reply, next);
   });
 
+  app.post('/login/passkey', async (request, reply) => {
+    const parsed = passkeyForm.safeParse(singleValued(request.body));
+    if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
+    const { transaction, credential = '' } = parsed.data;
+    const submitted = await readSubmitted(request, reply, '/login/passkey', parsed.data);
+    if (!submitted) return reply;
+    const { session, pending } = submitted;
+    const answer = await passkeys.check(request, credential, { purpose: 'sign-in' });
+    if (answer.outcome === 'throttled') {
+      const { outcome: problem, wait } = answer;
+      reply.header('retry-after', String(wait));
+      return show(request, reply, transaction, pending, session, { problem, wait, status: 429 });
+    }
+    if (answer.outcome === 'expired')
+      return show(request, reply, transaction, pending, session, { problem: 'expired', status: 400 });
+    const clientId = pending?.clientId;
+    const course = { previous: session, transaction, clientId, destination: destinationOf(request) };
+    const next =
+      answer.outcome === 'right'
+        ? await signIn.proceed(request, reply, { sub: answer.sub, passwordHash: undefined, amr: answer.amr }, course)
+        : undefined;
+    if (next === undefined) {
+      const { sub, passkey } = answer;
+      const detail = { passkey, reason: answer.outcome === 'wrong' ? answer.reason : 'disabled' };
+      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub, clientId, detail });
+      return show(request, reply, transaction, pending, session, { problem: 'passkey', status: 400 });
+    }
+    return pages.redirect(reply, next);
+  });
+
+  /** What a form of the page is about; undefined after it was answered: it is too old, or came from elsewhere. */
+  async function readSubmitted(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    action: string,
+    { csrf, transaction, username }: { csrf?: string; transaction?: string; username?: string },
+  ): Promise<{ session: Session | undefined; pending: PendingRequest | undefined } | undefined> {
+    const session = await sessions.find(request, reply);
+    const pending = await findPendingRequest(options, request, transaction);
+    const shown = destinationOf(request)?.value;
+    if (!sessions.isOwnForm(request, csrf, { action, transaction, session, shown })) {
+      const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
+      show(request, reply, pending && transaction, pending, session, { problem, username, status: 400 });
+      return undefined;
+    }
+    if (transaction !== undefined && !pending) {
+      show(request, reply, undefined, undefined, session, { problem: 'expired', username, status: 400 });
+      return undefined;
+    }
+    return { session, pending };
+  }
+
   function show(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -103,12 +155,17 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
   ): FastifyReply {
     const destination = destinationOf(request);
     const shown = destination?.value;
-    const hidden: Record<string, string> = {
-      csrf: sessions.formToken(request, reply, { action: '/login', transaction, session, shown }),
-    };
-    if (transaction !== undefined) hidden['transaction'] = transaction;
-    if (shown !== undefined) hidden['destination'] = shown;
-    const data: Pages['login'] = { form: { action: `/login`, hidden } };
+    const formOf = (action: string): FormView => ({
+      action,
+      hidden: {
+        csrf: sessions.formToken(request, reply, { action, transaction, session, shown }),
+        ...(transaction !== undefined && { transaction }),
+        ...(shown !== undefined && { destination: shown }),
+      },
+    });
+    const data: Pages['login'] = { form: formOf('/login') };
+    const asked = passkeys.requestOptions(request, reply, { purpose: 'sign-in' });
+    if (asked !== undefined) data.passkey = { form: formOf('/login/passkey'), options: asked };
     if (destination && transaction === undefined) data.destination = destination.name;
     const username = state.username ?? pending?.loginHint ?? session?.user.username;
     if (pending?.client) data.client = pending.client;

@@ -21,7 +21,7 @@ export interface AccountFrame {
 
 /** A way to sign in: keys of the catalogue under `account.method.`, which says `.set` or `.unset` of each. */
 export interface SignInMethod {
-  method: 'password' | 'second-factors';
+  method: 'password' | 'passkeys' | 'second-factors';
   /** The page on which it is set up. */
   uri: string;
   set: boolean;
@@ -234,6 +234,7 @@ export const accountExamples: Examples<AccountPages> = {
       ...nobody,
       methods: [
         { method: 'password', uri: '/account/password', set: false },
+        { method: 'passkeys', uri: '/account/passkeys', set: false },
         { method: 'second-factors', uri: '/account/second-factors', set: false },
       ],
     },
@@ -241,6 +242,7 @@ export const accountExamples: Examples<AccountPages> = {
       ...ada,
       methods: [
         { method: 'password', uri: '/account/password', set: true },
+        { method: 'passkeys', uri: '/account/passkeys', set: true },
         { method: 'second-factors', uri: '/account/second-factors', set: true, recoveryCodes: 9 },
       ],
       done: 'password-changed',

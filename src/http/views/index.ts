@@ -2,16 +2,19 @@
 import { accountExamples, type AccountPages } from './account.ts';
 import { consoleExamples, type ConsolePages } from './console.ts';
 import type { Examples } from './parts.ts';
+import { passkeyExamples, type PasskeyPages } from './passkeys.ts';
 import { registrationExamples, type RegistrationPages } from './registration.ts';
 import { secondFactorExamples, type SecondFactorPages } from './second-factors.ts';
 import { signInExamples, type SignInPages } from './sign-in.ts';
 
 export type { ConsoleFrame, ConsoleSection } from './console.ts';
 export type { AccountView, ClaimText, ClientView, FormView } from './parts.ts';
+export type { PasskeyView } from './passkeys.ts';
 export type { RegistrationFacts } from './registration.ts';
 export type { LoginProblem } from './sign-in.ts';
 
-export interface Pages extends SignInPages, AccountPages, RegistrationPages, SecondFactorPages, ConsolePages {}
+export interface Pages
+  extends SignInPages, AccountPages, PasskeyPages, RegistrationPages, SecondFactorPages, ConsolePages {}
 
 export type PageName = keyof Pages;
 
@@ -30,6 +33,7 @@ export interface PageContext {
 export const examples: Examples<Pages> = {
   ...signInExamples,
   ...accountExamples,
+  ...passkeyExamples,
   ...registrationExamples,
   ...secondFactorExamples,
   ...consoleExamples,

@@ -1,6 +1,7 @@
 // The pages of second factors, in the account and within a sign-in: what each shows, and examples.
 import type { SecondFactor } from '../../repositories/second-factors.ts';
 import { type AccountView, type ClientView, type Examples, type FormView, account, client, form } from './parts.ts';
+import { passkeyExample, type PasskeyView } from './passkeys.ts';
 
 export interface SecondFactorPages {
   /** After the password: posts `code` or `recovery_code`. */
@@ -11,7 +12,9 @@ export interface SecondFactorPages {
     /** What the person can show beside a passkey. */
     methods: { authenticator: boolean; recovery: boolean };
     /** What was wrong; of the two codes it is the field's name. */
-    problem?: 'code' | 'recovery' | 'tampered';
+    problem?: 'code' | 'recovery' | 'passkey' | 'tampered';
+    /** Absent: the person has none. */
+    passkey?: PasskeyView;
     /** Begins the sign-in anew, as somebody else. */
     restartUri: string;
   };
@@ -20,6 +23,8 @@ export interface SecondFactorPages {
     account: AccountView;
     factors: { id: string; kind: SecondFactor['kind']; name: string; createdAt: Date; usedAt?: Date }[];
     form: FormView;
+    /** How many there are beside: they have a page of their own. */
+    passkeys: number;
     /** How many are left. Absent: there is no second factor that they could stand for. */
     recoveryCodes?: { left: number; all: number; form: FormView };
     /** Absent: there are too many by now. */
@@ -73,12 +78,19 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
       account,
       form: form('/login/second-factor'),
       methods: { authenticator: true, recovery: true },
+      passkey: passkeyExample,
       problem: 'code',
       restartUri: '/login?transaction=request',
     },
   ],
   'account-second-factors': [
-    { account: { username: '' }, factors: [], form: form('/account/second-factors'), accountUri: '/account' },
+    {
+      account: { username: '' },
+      factors: [],
+      form: form('/account/second-factors'),
+      passkeys: 0,
+      accountUri: '/account',
+    },
     {
       account,
       factors: [
@@ -86,6 +98,7 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
         { id: 'two', kind: 'authenticator', name: '', createdAt: since },
       ],
       form: form('/account/second-factors'),
+      passkeys: 2,
       recoveryCodes: { left: 9, all: 10, form: form('/account/recovery-codes') },
       addAuthenticatorUri: '/account/authenticator',
       accountUri: '/account',

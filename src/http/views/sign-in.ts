@@ -11,6 +11,7 @@ import {
   client,
   form,
 } from './parts.ts';
+import { passkeyExample, type PasskeyView } from './passkeys.ts';
 
 /** Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. */
 export type LoginProblem =
@@ -22,6 +23,7 @@ export type LoginProblem =
   | 'throttled' // too many tries from this network
   | 'client' // unknown or disabled client, or wrong redirect_uri: not the person's fault, no form
   | 'request' // the application sent a faulty request: not the person's fault, no form
+  | 'passkey' // of what the browser sent no passkey of an account was recognised: all reasons read the same
   | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
 
 export interface SignInPages {
@@ -40,6 +42,8 @@ export interface SignInPages {
     reauthentication?: AccountView;
     /** Without a client: the page that the person goes on to, if it is not the account page. */
     destination?: Destination['name'];
+    /** Signing in by passkey alone. Absent: the address of the service allows none. */
+    passkey?: PasskeyView;
     /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
     forgottenPasswordUri?: string;
     /** A short reference for the operator's log. */
@@ -112,6 +116,7 @@ export const signInExamples: Examples<SignInPages> = {
       problem: 'credentials',
       fields: ['username', 'password'],
       reauthentication: account,
+      passkey: passkeyExample,
       forgottenPasswordUri: '/password',
       reference: '7F3K-9QXD',
     },

@@ -13,6 +13,7 @@ const loginProblems: Record<LoginProblem, true> = {
   throttled: true,
   client: true,
   request: true,
+  passkey: true,
   cookies: true,
 };
 const errorKinds: Record<Pages['error']['kind'], true> = {
@@ -65,6 +66,7 @@ export const commonStates: View[] = [
   },
   { name: 'login', data: { form: signIn.form, destination: 'registration' } },
   { name: 'login', data: { form: signIn.form, destination: 'data' } },
+  { name: 'login', data: { form: signIn.form, destination: 'passkeys' } },
   ...(['missing', 'length', 'common', 'same'] as const).map((password): View => ({
     name: 'account-password',
     data: { ...examples['account-password'][0], faults: { current: 'missing', password } },

@@ -2,6 +2,7 @@
 import { examples, type PageName } from '../../../src/http/views/index.ts';
 import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
+import { passkeyStates } from './passkeys.ts';
 import { secondFactorStates } from './second-factors.ts';
 import { consoleStates } from './console.ts';
 import type { View } from './state.ts';
@@ -12,6 +13,7 @@ export { translation, type View } from './state.ts';
 export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
   ...commonStates,
+  ...passkeyStates,
   ...accountStates,
   ...secondFactorStates,
   ...consoleStates,

@@ -8,7 +8,8 @@ const [, list] = examples['account-second-factors'];
 
 export const secondFactorStates: View[] = [
   { name: 'login-second-factor', data: { ...bareStep, methods: step.methods } },
-  ...(['recovery', 'tampered'] as const).map((problem): View => ({
+  { name: 'login-second-factor', data: { ...bareStep, passkey: step.passkey! } },
+  ...(['recovery', 'passkey', 'tampered'] as const).map((problem): View => ({
     name: 'login-second-factor',
     data: { ...step, problem },
   })),
@@ -18,6 +19,7 @@ export const secondFactorStates: View[] = [
   })),
   { name: 'account-authenticator', data: { ...full, signIn: {} } },
   { name: 'account-second-factors', data: { ...list, done: 'removed' } },
+  { name: 'account-second-factors', data: { ...list, factors: [] } },
   { name: 'login', data: { form: step.form, destination: 'second-factors' } },
   { name: 'login', data: { form: step.form, destination: 'authenticator' } },
 ];

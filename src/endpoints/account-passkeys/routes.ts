@@ -1,0 +1,148 @@
+// The page of one's passkeys: adds one, calls one otherwise, removes one.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { randomId } from '../../crypto/secrets.ts';
+import { authenticatorName } from '../../http/authenticator-name.ts';
+import { onlyNavigation } from '../../http/browser-session.ts';
+import { ownPasskeys } from '../../http/destination.ts';
+import { onlyForms } from '../../http/form-body.ts';
+import { isFresh } from '../../http/fresh-sign-in.ts';
+import { clientAddress } from '../../http/network.ts';
+import { accountView } from '../../http/page-response.ts';
+import { readParameters, singleValued, text } from '../../http/parameters.ts';
+import { longestCredential, mostPasskeys } from '../../http/passkeys.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import type { FormView, Pages } from '../../http/views/index.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { createAdministration } from '../../repositories/administration.ts';
+import type { Session } from '../../repositories/sessions.ts';
+
+const path = '/account/passkeys';
+const signInUri = `/login?destination=${ownPasskeys.value}`;
+
+const id = text(64);
+const longestName = 60; // characters
+const csrf = text(100);
+const addition = z.object({ csrf, credential: text(longestCredential).optional() });
+const renaming = z.object({ csrf, passkey: id, name: text(1000).optional() });
+const removal = z.object({ csrf, passkey: id });
+
+type Page = Pages['account-passkeys'];
+const notices: readonly string[] = ['added', 'renamed', 'removed'] satisfies Page['done'][];
+
+export async function accountPasskeysEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { config, store, passkeys, secondFactors, sessions, pages } = options;
+  const administration = createAdministration(store);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    onlyNavigation(request);
+    const session = await sessions.find(request, reply);
+    if (!session) return pages.redirect(reply, signInUri);
+    const { done } = singleValued(request.query);
+    return show(request, reply, session, notices.includes(done ?? '') ? { done: done as Page['done'] } : {});
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf, credential } = readParameters(addition, request.body);
+    const session = await submitted(request, reply, csrf, path);
+    // a browser that was left open lets nobody in for good
+    if (!session || !isFresh(session)) return pages.redirect(reply, signInUri);
+    const answer = await passkeys.checkMade(request, credential ?? '', session);
+    if (answer.outcome !== 'made')
+      return show(request, reply, session, { problem: answer.outcome === 'wrong' ? 'refused' : 'expired' }, 400);
+    const { sub } = session.user;
+    const name = authenticatorName(answer.credential.aaguid, request.headers['user-agent']);
+    const passkey = { id: randomId(), ...answer.credential, sub, name };
+    const codes = await store.transaction(async (repositories) => {
+      if (!(await repositories.users.lock(sub)) || !(await repositories.passkeys.insert(passkey, mostPasskeys)))
+        return undefined;
+      return secondFactors.added(request, repositories, sub, { kind: 'passkey', name });
+    });
+    if (!codes) return show(request, reply, session, { problem: 'known' }, 409);
+    const continueUri = `${path}?done=added`;
+    if (codes.length === 0) return pages.redirect(reply, continueUri);
+    // it is asked for after a password from now on: what stands for it when it is lost is shown once
+    const account = accountView(session.user);
+    return pages.send(request, reply, 'account-recovery-codes', { account, codes, issuer: config.issuer, continueUri });
+  });
+
+  app.post(`${path}/rename`, async (request, reply) => {
+    const { csrf, passkey, name = '' } = readParameters(renaming, request.body);
+    const session = await submitted(request, reply, csrf, `${path}/rename`);
+    if (!session) return pages.redirect(reply, signInUri);
+    const renamed = await store.passkeys.rename(session.user.sub, passkey, nameOf(name));
+    return pages.redirect(reply, renamed ? `${path}?done=renamed` : path);
+  });
+
+  app.post(`${path}/remove`, async (request, reply) => {
+    const { csrf, passkey } = readParameters(removal, request.body);
+    const session = await submitted(request, reply, csrf, `${path}/remove`);
+    if (!session || !isFresh(session)) return pages.redirect(reply, signInUri);
+    try {
+      await administration.removeSecondFactor(by(request, session), session.user.sub, passkey, true);
+    } catch (error) {
+      if (!(error instanceof OAuthError) || !['conflict', 'not_found'].includes(error.code)) throw error;
+      if (error.code === 'conflict') return show(request, reply, session, { problem: 'last' }, 409);
+      // somebody else's, or gone already: the page shows those that there are
+      return pages.redirect(reply, path);
+    }
+    return pages.redirect(reply, `${path}?done=removed`);
+  });
+
+  /** The session whose page a form came from; undefined for nobody signed in. @throws OAuthError for another form */
+  async function submitted(request: FastifyRequest, reply: FastifyReply, csrf: string, action: string) {
+    const session = await sessions.find(request, reply);
+    if (session && !sessions.isOwnForm(request, csrf, { action, session }))
+      throw invalidRequest('the form is too old or came from elsewhere');
+    return session;
+  }
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    state: Pick<Page, 'problem' | 'done'>,
+    status = 200,
+  ): Promise<FastifyReply> {
+    const form = (action: string): FormView => ({
+      action,
+      hidden: { csrf: sessions.formToken(request, reply, { action, session }) },
+    });
+    const present = await store.passkeys.list(session.user.sub);
+    const closed = closedBecause(session, present.length);
+    const data: Page = {
+      account: accountView(session.user),
+      passkeys: present.map((passkey) => ({
+        id: passkey.id,
+        name: passkey.name,
+        madeAt: passkey.createdAt,
+        ...(passkey.usedAt && { usedAt: passkey.usedAt }),
+        synced: passkey.backedUp,
+      })),
+      signInUri,
+      renameForm: form(`${path}/rename`),
+      removeForm: form(`${path}/remove`),
+      accountUri: '/account',
+      ...state,
+    };
+    if (closed) data.closed = closed;
+    else data.add = { form: form(path), options: await passkeys.creationOptions(request, reply, session) };
+    return pages.send(request, reply, 'account-passkeys', data, { status });
+  }
+
+  function closedBecause(session: Session, count: number): Page['closed'] {
+    if (!passkeys.available) return 'address';
+    if (count >= mostPasskeys) return 'full';
+    return isFresh(session) ? undefined : 'stale';
+  }
+}
+
+const by = (request: FastifyRequest, session: Session) => ({
+  actor: session.user.sub,
+  address: clientAddress(request),
+});
+
+/** As much as is stored, in whole characters. */
+const nameOf = (typed: string): string => [...typed.normalize('NFC').trim()].slice(0, longestName).join('');

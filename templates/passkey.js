@@ -1,0 +1,79 @@
+// Passkeys: asks the browser for what the form #passkey says, and posts what comes of it. Plain old syntax; without script, or in a browser
+// that cannot, the form stays hidden and what is marked data-without-passkey stays shown.
+(function () {
+  var form = document.getElementById('passkey');
+  var known = window.PublicKeyCredential;
+  if (!form || !known || !navigator.credentials || !window.AbortController) return;
+  var fault = document.getElementById('passkey-fault');
+  var make = form.hasAttribute('data-make');
+  var asking;
+
+  // bytes travel as base64url (Web Authentication 5.1)
+  var toBytes = function (text) {
+    var binary = atob(text.replace(/-/g, '+').replace(/_/g, '/'));
+    var bytes = new Uint8Array(binary.length);
+    for (var i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
+    return bytes;
+  };
+  var toText = function (buffer) {
+    var binary = String.fromCharCode.apply(null, new Uint8Array(buffer));
+    return btoa(binary).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '');
+  };
+  var options = function () {
+    var read = JSON.parse(form.getAttribute('data-options'));
+    read.challenge = toBytes(read.challenge);
+    if (read.user) read.user.id = toBytes(read.user.id);
+    (read.allowCredentials || []).concat(read.excludeCredentials || []).forEach(function (credential) {
+      credential.id = toBytes(credential.id);
+    });
+    return read;
+  };
+
+  var send = function (credential) {
+    var from = credential.response;
+    var response = {};
+    ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle'].forEach(function (name) {
+      if (from[name]) response[name] = toText(from[name]);
+    });
+    if (from.getTransports) response.transports = from.getTransports();
+    form.elements.credential.value = JSON.stringify({
+      id: credential.id,
+      rawId: toText(credential.rawId),
+      type: credential.type,
+      response: response,
+    });
+    form.submit();
+  };
+
+  // One question at a time: the one in the fields ends when the button asks.
+  var ask = function (beside) {
+    if (asking) asking.abort();
+    var mine = (asking = new AbortController());
+    var wish = { publicKey: options(), signal: mine.signal };
+    if (beside) wish.mediation = 'conditional';
+    navigator.credentials[make ? 'create' : 'get'](wish).then(send, function (error) {
+      if (asking !== mine || beside) return;
+      var held = error.name === 'InvalidStateError' && fault.getAttribute('data-held');
+      fault.textContent = held || fault.getAttribute('data-failed');
+      fault.hidden = false;
+      offer();
+    });
+  };
+  var offer = function () {
+    var can = form.hasAttribute('data-autofill') && known.isConditionalMediationAvailable;
+    if (can)
+      can.call(known).then(function (yes) {
+        if (yes) ask(true);
+      });
+  };
+
+  form.addEventListener('submit', function (event) {
+    event.preventDefault();
+    fault.hidden = true;
+    ask(false);
+  });
+  form.hidden = false;
+  var without = document.querySelector('[data-without-passkey]');
+  if (without) without.hidden = true;
+  offer();
+})();

@@ -1,0 +1,23 @@
+// States that the page of a person's passkeys can be in, beside the examples.
+import { examples } from '../../../src/http/views/index.ts';
+import type { View } from './state.ts';
+
+const [none, most] = examples['account-passkeys'];
+const { account, passkeys, signInUri, renameForm, removeForm, accountUri } = most;
+const closed = { account, passkeys, signInUri, renameForm, removeForm, accountUri };
+
+export const passkeyStates: View[] = [
+  ...(['added', 'renamed', 'removed'] as const).map((done): View => ({
+    name: 'account-passkeys',
+    data: { ...most, done },
+  })),
+  ...(['refused', 'known', 'expired', 'last'] as const).map((problem): View => ({
+    name: 'account-passkeys',
+    data: { ...closed, add: most.add!, problem },
+  })),
+  ...(['stale', 'full', 'address'] as const).map((reason): View => ({
+    name: 'account-passkeys',
+    data: { ...closed, closed: reason },
+  })),
+  { name: 'account-passkeys', data: { ...none, add: most.add! } },
+];
