@@ -378,7 +378,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(consoleEndpoint, options);
       await root.register(consoleOperationsEndpoint, options);
       await root.register(registrationApprovalEndpoint, options);
-      await root.register(healthEndpoint, { ...options, isClosing: () => closing });
+      await root.register(healthEndpoint, { ...options, isUnfit: () => closing || dataKeyRing.retired });
       root.get('/', (_request, reply) => pages.redirect(reply, '/account'));
     },
     { prefix: basePath },

@@ -30,11 +30,15 @@ export function createPasswordPolicy(
     const hash = createHash('sha1').update(password).digest('hex').toUpperCase();
     const options = { headers: { 'add-padding': 'true' }, maxBytes: maxRange };
     const range = await fetchDocument(check + hash.slice(0, prefixLength), ['text/plain'], options);
-    return range.split(/\r?\n/).some((line) => {
-      const [suffix, count] = line.split(':');
-      // padding counts 0
-      return suffix?.toUpperCase() === hash.slice(prefixLength) && Number(count) > 0;
-    });
+    // the first line may begin with a byte order mark
+    return range
+      .replace(/^\uFEFF/, '')
+      .split(/\r?\n/)
+      .some((line) => {
+        const [suffix, count] = line.split(':');
+        // padding counts 0
+        return suffix?.toUpperCase() === hash.slice(prefixLength) && Number(count) > 0;
+      });
   }
 
   return async (password, { username, email }) => {

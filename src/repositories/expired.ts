@@ -20,7 +20,7 @@ const byExpiry = (table: string, column = 'expires_at', now = 'now()') =>
  * How many rows that anybody can make are kept, but for what came since the last round; the first to expire go (security R105).
  * Of counters so many of each limit: a flood of one kind must not push another kind out.
  */
-export const mostKept = { pendingSignIns: 100_000, limits: 200_000 };
+export const mostKept = { pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 };
 
 const beyond = (table: string, column: string, filter: string) =>
   statement(
@@ -33,6 +33,8 @@ const beyond = (table: string, column: string, filter: string) =>
   );
 // pushed requests are the clients' own, and each client has a limit
 const surplusPending = beyond('authorization_requests', 'expires_at', 'browser_hash IS NOT NULL');
+// of names that nobody has: what a person's own tries count goes with the person
+const surplusNames = beyond('sign_in_failures', 'expires_at', 'sub IS NULL');
 const surplusLimits = beyond('rate_limits', 'expire', `split_part(key, ':', 1) = $2`);
 
 // a spent refresh token is kept as long as its family: its return must be known
@@ -77,6 +79,7 @@ export function expiredRepository(sql: Sql, most = mostKept) {
   const kinds = [
     ...tables.map((table) => [table, []] as const),
     [surplusPending, [most.pendingSignIns]] as const,
+    [surplusNames, [most.unknownNames]] as const,
     ...limitNames.map((name) => [surplusLimits, [most.limits, name]] as const),
   ];
   return {

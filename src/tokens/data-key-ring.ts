@@ -18,6 +18,8 @@ export interface DataKeyRing {
   readonly knows: RunningInstance;
   /** Every data key that it has, the oldest first. */
   readonly keys: readonly DataKey[];
+  /** Its SECRET_KEY was retired while it ran: it could not start again, and will not learn of the next data key. */
+  readonly retired: boolean;
   /** Reads them again. What it has stays, though its SECRET_KEY may have been retired meanwhile. */
   refresh(): Promise<void>;
 }
@@ -27,6 +29,7 @@ export async function openDataKeyRing(store: Store, secretKey: string): Promise<
   const id = secretKeyId(secretKey);
   let keys: DataKey[] = [];
   let current: DataKey | undefined;
+  let retired = false;
   let turns = 0;
   let lastTurn = 0;
 
@@ -39,6 +42,7 @@ export async function openDataKeyRing(store: Store, secretKey: string): Promise<
     keys = rows.flatMap((row) => keys.find((key) => key.version === row.version) ?? unwrap(row) ?? []);
     const active = new Set(rows.filter((row) => row.active).map((row) => row.version));
     current = keys.findLast((key) => active.has(key.version)) ?? current;
+    retired = !rows.some((row) => row.version === current?.version && row.wrappings.has(id));
   }
 
   function unwrap({ version, wrappings }: DataKeyRow): DataKey | undefined {
@@ -104,6 +108,9 @@ export async function openDataKeyRing(store: Store, secretKey: string): Promise<
     },
     get keys() {
       return keys;
+    },
+    get retired() {
+      return retired;
     },
     refresh,
   };

@@ -11,6 +11,7 @@ import { openDataKeyRing } from './data-key-ring.ts';
 const batch = 100;
 const hearingLimit = 45_000; // milliseconds: an instance that lost its connection reads the keys every 30 s
 const hearingPause = 50; // milliseconds
+const reconnection = 3_000; // milliseconds in which an instance that lost its listening connection is seen again
 
 export interface SecretKeyStatus {
   /** The ids of those that can start the service, the oldest first. */
@@ -60,10 +61,16 @@ export async function retireSecretKeys(store: Store, secretKey: string, by: Acto
   const id = secretKeyId(secretKey);
   // what opens nothing does not retire the one that does
   await openDataKeyRing(store, secretKey);
-  return store.transaction(async ({ dataKeys, auditEvents }) => {
-    await dataKeys.lock();
+  const refuseWhileOthersRun = async (dataKeys: Store['dataKeys']) => {
     const left = (await dataKeys.runningInstances()).filter((instance) => instance.secretKeyId !== id).length;
     if (left > 0) throw conflict(`${runs(left)} with another SECRET_KEY: restart with the new one first`);
+  };
+  await refuseWhileOthersRun(store.dataKeys);
+  // one may be connecting anew at this moment, and would go on with a key that is retired
+  await delay(reconnection);
+  return store.transaction(async ({ dataKeys, auditEvents }) => {
+    await dataKeys.lock();
+    await refuseWhileOthersRun(dataKeys);
     const retired = await dataKeys.unwrapOthers(id);
     if (retired.length > 0)
       await auditEvents.insert({
@@ -127,7 +134,14 @@ export async function reencrypt(
 
 async function sealAnew(store: Store, secretKey: string, version: number): Promise<number> {
   const { keys } = await openDataKeyRing(store, secretKey);
-  const key = (wanted: number) => keys.find((found) => found.version === wanted)!;
+  const key = (wanted: number) => {
+    const found = keys.find(({ version: has }) => has === wanted);
+    if (!found)
+      throw conflict(
+        `the data key ${wanted}, with which values are sealed, is missing: restore its rows from a backup`,
+      );
+    return found;
+  };
   let values = 0;
   for (const [column] of store.sealedValues.names.entries()) {
     for (let after = ''; ;) {

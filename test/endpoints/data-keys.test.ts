@@ -146,6 +146,12 @@ test('a SECRET_KEY is retired only when no instance runs with it, by whatever ve
   const other = randomSecret();
   await addSecretKey(service.store, service.secretKey, other, by);
   await expect(retireSecretKeys(service.store, other, by)).rejects.toThrow('2 instances run with another SECRET_KEY');
+  // an instance that has just lost its listening connection is no stranger to it
+  await service.database.sql(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name LIKE 'gatehouse listener%'`,
+  );
+  await expect(retireSecretKeys(service.store, other, by)).rejects.toThrow('with another SECRET_KEY');
   await expect(reencrypt(service.store, service.secretKey, 60, by)).rejects.toThrow('retire it first');
   const older = new pg.Client({ ...service.database.connection, application_name: 'gatehouse listener' });
   await older.connect();
@@ -159,6 +165,21 @@ test('a SECRET_KEY is retired only when no instance runs with it, by whatever ve
   );
   expect(await retireSecretKeys(service.store, service.secretKey, by)).toEqual([secretKeyId(other)]);
   await expect(openDataKeyRing(service.store, other)).rejects.toThrow(/SECRET_KEY is not the one/);
+});
+
+test('an instance whose SECRET_KEY opens the data key no longer is not ready, and serves on (security R29)', async () => {
+  const ready = () => fetch(`${service.issuer}/health/ready`).then(({ status }) => status);
+  expect(await ready()).toBe(200);
+  const kept = await service.database.sql<{ version: number; secret_key_id: string; wrapped: Buffer }>(
+    'DELETE FROM data_key_wrappings RETURNING version, secret_key_id, wrapped',
+  );
+  await service.database.sql(`SELECT pg_notify('gatehouse', 'data-keys')`);
+  await eventually(ready, (status) => status === 503);
+  expect((await fetch(`${service.issuer}/jwks`)).status).toBe(200);
+  for (const { version, secret_key_id, wrapped } of kept)
+    await service.store.dataKeys.wrap(version, secret_key_id, wrapped);
+  await service.database.sql(`SELECT pg_notify('gatehouse', 'data-keys')`);
+  await eventually(ready, (status) => status === 200);
 });
 
 test('a database from before data keys opens with its SECRET_KEY and with no other, and its values stay readable to the version before (security R29, R111)', async () => {

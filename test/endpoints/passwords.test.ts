@@ -22,9 +22,11 @@ beforeAll(async () => {
   ranges = createServer((request, response) => {
     heard.push({ url: request.url, padding: request.headers['add-padding'] });
     const known = Object.entries(breached).map(([password, count]) => `${hashOf(password).slice(5)}:${count}`);
-    // as long as a range may be
+    // as long as a range may be, and with a byte order mark
     const padding = Array.from({ length: 2500 }, (_, n) => `${hashOf(String(n)).slice(5)}:0`);
-    response.writeHead(broken ? 500 : 200, { 'content-type': 'text/plain' }).end([...padding, ...known].join('\r\n'));
+    response
+      .writeHead(broken ? 500 : 200, { 'content-type': 'text/plain' })
+      .end(`\uFEFF${[...known, ...padding].join('\r\n')}`);
   });
   await new Promise<void>((resolve) => ranges.listen(0, '127.0.0.1', resolve));
   const { port } = ranges.address() as AddressInfo;

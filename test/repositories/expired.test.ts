@@ -69,23 +69,29 @@ test('of sign-ins that nobody finishes only so many stay, however many browsers 
   await service.database.sql(
     `INSERT INTO rate_limits SELECT 'signInPerNetwork:x' || n, 1, extract(epoch FROM now()) * 1000 + 60000 + n FROM ${rows}`,
   );
+  await service.database.sql(
+    `INSERT INTO sign_in_failures (account, sub, failures, held_until, expires_at)
+     SELECT sha256(n::text::bytea), CASE WHEN n <= 1 THEN $1 END, 1, now(), now() + make_interval(secs => 60 + n) FROM ${rows}`,
+    [(await service.createUser()).sub],
+  );
   const { connection } = service.database;
   const database = openDatabase({ connection, poolSize: 1, onError: () => undefined });
   try {
-    const expired = expiredRepository(database, { pendingSignIns: 40, limits: 30 });
+    const expired = expiredRepository(database, { pendingSignIns: 40, limits: 30, unknownNames: 20 });
     for (let kind = 0; kind < expired.kinds; kind++) while ((await expired.deleteBatch(kind)) > 0);
   } finally {
     await database.close();
   }
   const [left] = await service.database.sql(
     `SELECT count(*)::int AS pending, (extract(epoch FROM min(expires_at) FILTER (WHERE browser_hash IS NOT NULL) - now()) > 2500) AS latest,
-       count(*) FILTER (WHERE browser_hash IS NULL)::int AS pushed, (SELECT count(*)::int FROM rate_limits) AS counted
+       count(*) FILTER (WHERE browser_hash IS NULL)::int AS pushed, (SELECT count(*)::int FROM rate_limits) AS counted,
+       (SELECT count(*)::int FROM sign_in_failures) AS names
        FROM authorization_requests`,
   );
   // those that clients pushed have a limit of their own
-  expect(left).toEqual({ pending: 50, latest: true, pushed: 10, counted: 30 });
-  expect(mostKept).toEqual({ pendingSignIns: 100_000, limits: 200_000 });
-  await service.database.sql('TRUNCATE authorization_requests, rate_limits');
+  expect(left).toEqual({ pending: 50, latest: true, pushed: 10, counted: 30, names: 20 + 1 });
+  expect(mostKept).toEqual({ pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 });
+  await service.database.sql('TRUNCATE authorization_requests, rate_limits, sign_in_failures');
 });
 
 test('a redeemed code and a spent token stay as long as their family: their return is still known (security R17, R34)', async () => {

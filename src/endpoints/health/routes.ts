@@ -6,12 +6,13 @@ import type { ServerOptions } from '../../http/server-options.ts';
 
 export async function healthEndpoint(
   app: FastifyInstance,
-  { store, metrics, isClosing }: ServerOptions & { isClosing: () => boolean },
+  { store, metrics, isUnfit }: ServerOptions & { isUnfit: () => boolean },
 ): Promise<void> {
   app.setErrorHandler(jsonErrors);
   app.get('/health/live', { exposeHeadRoute: true }, (_request, reply) => noStore(reply).send({ status: 'up' }));
   app.get('/health/ready', { exposeHeadRoute: true }, async (_request, reply) => {
-    if (isClosing()) return noStore(reply).code(503).send({ status: 'down' });
+    // it closes, or its SECRET_KEY was retired: the balancer is to leave it out
+    if (isUnfit()) return noStore(reply).code(503).send({ status: 'down' });
     // throws, and so answers 503, when the database cannot be asked
     await store.users.hasAdmin();
     return noStore(reply).send({ status: 'up' });
