@@ -22,7 +22,7 @@ const doors: Record<string, (file: string) => boolean> = {
   fastify: (file) =>
     file === 'app.ts' ||
     file.startsWith('http/') ||
-    file.endsWith('/routes.ts') ||
+    /[/-]routes\.ts$/.test(file) ||
     file === 'endpoints/token/grant-type.ts',
   '@fastify/cookie': (file) => file === 'app.ts' || file.startsWith('http/'),
   '@fastify/cors': (file) => file.startsWith('http/'),

@@ -59,6 +59,14 @@ const find = statement(
   `SELECT id::text, at, type, outcome, actor, client_id, sub, host(address) AS address, detail FROM audit_events WHERE id = $1`,
 );
 
+// an id of both kinds there is not, but by the same name twice there may be
+const names = statement(
+  'audit_search.names',
+  `SELECT sub AS id, 'user' AS kind, username AS name FROM users WHERE sub = ANY ($1)
+   UNION ALL
+   SELECT client_id, 'client', coalesce(metadata ->> 'client_name', client_id) FROM clients WHERE client_id = ANY ($2)`,
+);
+
 /** The statements for just these facts, so that each combination is planned by the index of the one that leads. */
 function statementsFor(search: AuditSearch, before: string | undefined, limit: number) {
   const values: unknown[] = [];
@@ -112,6 +120,10 @@ export function auditSearchRepository(sql: Sql) {
       // without another condition the index has said all
       const [end] = bounded ? await sql.query<{ id: string; at: Date }>(last, inner) : [];
       return { events, next: end, cut: end !== undefined };
+    },
+    /** What the people and applications are called of whom there are events. */
+    async names(subs: string[], clientIds: string[]): Promise<{ id: string; kind: 'user' | 'client'; name: string }[]> {
+      return sql.query(names, [subs, clientIds]);
     },
     async find(id: string): Promise<StoredEvent | undefined> {
       const [row] = await sql.query<Row>(find, [id]);

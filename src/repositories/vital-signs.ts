@@ -29,7 +29,7 @@ const ping = statement('vital_signs.ping', 'SELECT 1 AS one');
 const amount = (table: string, condition = 'true') =>
   statement(
     `vital_signs.amount_of_${table}`,
-    `SELECT (SELECT count(*)::int FROM (SELECT 1 FROM ${table} WHERE ${condition} LIMIT ${mostCounted + 1}) AS some) AS counted,
+    `SELECT (SELECT count(*)::int FROM (SELECT 1 FROM ${table} WHERE ${condition} LIMIT ${mostCounted + 1}) AS few) AS counted,
             greatest(reltuples, ${mostCounted})::float8 AS estimate FROM pg_class WHERE oid = '${table}'::regclass`,
   );
 const amounts = {

@@ -123,7 +123,8 @@ describe('the second step', () => {
       ...(await service.createUser()),
       password: 'not the password',
     });
-    const blank = (page: Page) => page.body.replace(/(value|data-options)="[^"]*"/g, '').replaceAll(/user-[\w-]{8}/g, '');
+    const blank = (page: Page) =>
+      page.body.replace(/(value|data-options)="[^"]*"/g, '').replaceAll(/user-[\w-]{8}/g, '');
     expect([wrong.status, blank(wrong)]).toEqual([plain.status, blank(plain)]);
 
     const step = await agent.signIn(user);

@@ -59,6 +59,17 @@ const secondStep = { 'transaction?': ['@transaction /login'], 'destination?': ['
 
 const readOnly: Route = { statuses: [200] };
 
+const auditFilter = {
+  'type?': ['user.signed_in', 'token.issued'],
+  'outcome?': ['failure'],
+  'actor?': ['@sub', 'service'],
+  'user?': ['@sub'],
+  'client?': ['@client_id'],
+  'address?': ['127.0.0.1'],
+  'since?': ['2026-01-01T00:00'],
+  'until?': ['2030-01-01T00:00:00Z'],
+};
+
 /** Stylesheets and scripts, each under its digest. */
 const assetRoutes = Object.fromEntries(
   [...createPages({ basePath: '' }).assets.values()].flatMap(({ path }) => {
@@ -97,11 +108,31 @@ export const routes: Record<string, Route> = {
   },
   'GET /account/password': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /admin': { query: { 'done?': ['saved'] }, cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin/audit': {
+    query: { ...auditFilter, 'before?': ['9', 'token-1-0123456789abcdef'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
+  },
+  'GET /admin/audit/:id': { path: { id: ['1', '2'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
+  'GET /admin/audit/export': {
+    query: { ...auditFilter, 'format?': ['csv', 'jsonl'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
   'GET /admin/callback': {
     query: { code: ['@code'], state: ['abc'], iss: ['https://id.example.com'] },
     cookies: byAdministrator,
     statuses: [403],
   },
+  'GET /admin/keys': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin/keys/rotate': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'GET /admin/keys/withdraw': { query: { kid: ['x'] }, cookies: byAdministrator, statuses: [303, 403, 404, 409] },
+  'GET /admin/sessions': {
+    query: { 'user?': ['@sub'], 'address?': ['127.0.0.1', '::1'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
+  },
+  'GET /admin/sessions/end': { query: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
   'GET /admin/registration': {
     query: { verification_code: ['@verification_code', 'BCDF-GHJK'] },
     cookies: ['@reviewer', '@reviewer', '@cookies'],
@@ -236,6 +267,18 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [303, 403],
   },
+  'POST /admin/keys/rotate': {
+    form: { csrf: ['x'], 'alg_EdDSA?': ['on'], 'immediate?': ['on'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'POST /admin/keys/withdraw': {
+    form: { csrf: ['x'], kid: ['x'], typed: ['x'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'POST /admin/sessions': { form: { csrf: ['x'], end: ['x'] }, cookies: byAdministrator, statuses: [303, 403] },
+  'POST /admin/sessions/end': { form: { csrf: ['x'], sub: ['@sub'] }, cookies: byAdministrator, statuses: [303, 403] },
   'POST /admin/registration': {
     form: {
       csrf: ['@review csrf'],

@@ -1,31 +1,17 @@
-// The console's pages about the service itself: the overview at /admin.
+// The console's pages about the service itself: overview, sessions, keys, audit.
 import type { FastifyInstance } from 'fastify';
+import { onlyForms } from '../../http/form-body.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
+import { auditRoutes } from './audit-routes.ts';
+import { keyRoutes } from './key-routes.ts';
+import { overviewRoutes } from './overview-routes.ts';
+import { sessionRoutes } from './session-routes.ts';
 
-/** Counted up to here: more is "more than". */
-const mostCounted = 1000;
-
-export async function consoleOperationsEndpoint(
-  app: FastifyInstance,
-  { console, pages, store }: ServerOptions,
-): Promise<void> {
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-
-  app.get('/admin', async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
-    const waiting = await store.clients.countWaiting(mostCounted + 1);
-    return console.send(
-      request,
-      reply,
-      visit,
-      'console-overview',
-      {
-        waiting: Math.min(waiting, mostCounted),
-        more: waiting > mostCounted,
-        waitingUri: '/admin/clients?waiting=true',
-      },
-      { section: 'overview' },
-    );
-  });
+export async function consoleOperationsEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => options.pages.errors(error, request, reply));
+  overviewRoutes(app, options);
+  sessionRoutes(app, options);
+  keyRoutes(app, options);
+  auditRoutes(app, options);
 }

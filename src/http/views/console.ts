@@ -1,5 +1,5 @@
-// The frame of the console's pages, and the console's first page: what each shows, and examples.
-import { account, type AccountView, type Examples } from './parts.ts';
+// The frame of the console's pages: what it shows, and an example.
+import { account, type AccountView } from './parts.ts';
 
 /** The sections of the console, in the order of its menu; each is a key of the catalogue under `console.section.`. */
 export const consoleSections = [
@@ -25,27 +25,10 @@ export interface ConsoleFrame {
   done?: string;
 }
 
-export interface ConsolePages {
-  'console-overview': ConsoleFrame & {
-    /** Registrations and changes that wait for a decision, counted up to the number that `more` speaks of. */
-    waiting: number;
-    /** There are more of them than were counted. */
-    more?: boolean;
-    waitingUri: string;
-  };
-}
-
 export const consoleFrame: ConsoleFrame = {
   account,
   section: 'overview',
   sections: consoleSections,
   accountUri: '/account',
   logoutUri: '/logout',
-};
-
-export const consoleExamples: Examples<ConsolePages> = {
-  'console-overview': [
-    { ...consoleFrame, account: { username: '' }, waiting: 0, waitingUri: '/admin/clients?waiting=true' },
-    { ...consoleFrame, waiting: 1000, more: true, waitingUri: '/admin/clients?waiting=true' },
-  ],
 };

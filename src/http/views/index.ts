@@ -1,6 +1,6 @@
 // The data that each page shows: the contract between the endpoints and the templates, and an example of each.
 import { accountExamples, type AccountPages } from './account.ts';
-import { consoleExamples, type ConsolePages } from './console.ts';
+import { operationsExamples, type OperationsPages } from './console-operations.ts';
 import type { Examples } from './parts.ts';
 import { passkeyExamples, type PasskeyPages } from './passkeys.ts';
 import { registrationExamples, type RegistrationPages } from './registration.ts';
@@ -14,7 +14,7 @@ export type { RegistrationFacts } from './registration.ts';
 export type { LoginProblem } from './sign-in.ts';
 
 export interface Pages
-  extends SignInPages, AccountPages, PasskeyPages, RegistrationPages, SecondFactorPages, ConsolePages {}
+  extends SignInPages, AccountPages, PasskeyPages, RegistrationPages, SecondFactorPages, OperationsPages {}
 
 export type PageName = keyof Pages;
 
@@ -35,6 +35,6 @@ export const examples: Examples<Pages> = {
   ...accountExamples,
   ...passkeyExamples,
   ...registrationExamples,
+  ...operationsExamples,
   ...secondFactorExamples,
-  ...consoleExamples,
 };

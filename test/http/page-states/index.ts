@@ -2,9 +2,9 @@
 import { examples, type PageName } from '../../../src/http/views/index.ts';
 import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
+import { consoleOperationsStates } from './console-operations.ts';
 import { passkeyStates } from './passkeys.ts';
 import { secondFactorStates } from './second-factors.ts';
-import { consoleStates } from './console.ts';
 import type { View } from './state.ts';
 
 export { signIn } from './common.ts';
@@ -13,8 +13,8 @@ export { translation, type View } from './state.ts';
 export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
   ...commonStates,
+  ...consoleOperationsStates,
   ...passkeyStates,
   ...accountStates,
   ...secondFactorStates,
-  ...consoleStates,
 ];

@@ -1,0 +1,127 @@
+// GET /admin/audit, /admin/audit/{id}, /admin/audit/export: the audit trail by any of its facts, one event, and all that was found as a file.
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { noStore } from '../../http/errors.ts';
+import { singleValued } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import type { AuditEventRow, AuditFilterView, LinkedName } from '../../http/views/console-operations.ts';
+import type { ConsoleFrame, Pages } from '../../http/views/index.ts';
+import { notFound } from '../../oauth/errors.ts';
+import { mostLookedAt, type StoredEvent } from '../../repositories/audit-search.ts';
+import { isEventId, tokenIssued, viewedTypes, type ViewedEvent } from '../../repositories/audit-view.ts';
+import { readAuditFilter, type AuditFilterRead } from './audit-filter.ts';
+import { exported, exportFormats } from './audit-export.ts';
+import { clientLink, queryOf, userLink } from './links.ts';
+
+const list = '/admin/audit';
+const section = 'audit';
+const limit = 50;
+const exportTimeout = 3_600_000; // milliseconds: ten million events take some minutes
+
+export function auditRoutes(app: FastifyInstance, { console, store }: ServerOptions): void {
+  app.get(list, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const query = singleValued(request.query);
+    const read = await readAuditFilter(query, store);
+    const { shown, faults } = read;
+    const before = query['before'] !== undefined && isEventId(query['before']) ? query['before'] : undefined;
+    const found = faults.length > 0 ? { events: [], next: undefined, cut: false } : await find(read, before);
+    const events = await withNames(found.events);
+    const data: Omit<Pages['console-audit'], keyof ConsoleFrame> = {
+      filter: shown,
+      types: [...viewedTypes].sort(),
+      faults,
+      events,
+      exportUris: { csv: exportUri(shown, 'csv'), jsonl: exportUri(shown, 'jsonl') },
+      ...(before !== undefined && { firstUri: list + queryOf(shown) }),
+      ...(found.next && { nextUri: list + queryOf({ ...shown, before: found.next.id }) }),
+      ...(found.cut && found.next && { cut: { lookedAt: mostLookedAt, at: found.next.at } }),
+    };
+    return console.send(request, reply, visit, 'console-audit', data, {
+      section,
+      status: faults.length > 0 ? 400 : 200,
+    });
+  });
+
+  app.get(`${list}/export`, { handlerTimeout: exportTimeout }, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const query = singleValued(request.query);
+    const read = await readAuditFilter(query, store);
+    const format = query['format'] === 'jsonl' ? 'jsonl' : 'csv';
+    if (read.faults.length > 0 || read.issues) throw notFound('there is nothing to export for such a filter');
+    return noStore(reply)
+      .header('content-disposition', `attachment; filename="audit.${format}"`)
+      .type(exportFormats[format])
+      .send(Readable.from(exported(store, read.search, format)));
+  });
+
+  app.get(`${list}/:id`, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const { id = '' } = singleValued(request.params);
+    const event = /^\d{1,18}$/.test(id) ? await store.auditSearch.find(id) : undefined;
+    if (!event) throw notFound('there is no such event');
+    const [row] = await withNames([event]);
+    const { actor, sub: user, clientId: client, address, type } = event;
+    const others = Object.entries({ actor, user, client, address, type }).filter(([, value]) => value !== undefined);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-audit-event',
+      {
+        event: row!,
+        detail: Object.entries(event.detail ?? {}).map(([member, value]) => ({ member, value: textOf(value) })),
+        more: others.map(([of, value]) => ({
+          of: of as Pages['console-audit-event']['more'][number]['of'],
+          uri: list + queryOf({ [of]: value }),
+        })),
+      },
+      { section },
+    );
+  });
+
+  /** The issues of tokens are no events of the trail: those of the tokens that are still stored. */
+  async function find({ search, issues }: AuditFilterRead, before: string | undefined) {
+    if (!issues)
+      return store.auditSearch.search(search, { limit, before: before?.startsWith('token-') ? undefined : before });
+    const { actor, address, outcome, sub, clientId, since, until } = search;
+    if (actor !== undefined || address !== undefined || outcome === 'failure')
+      return { events: [], next: undefined, cut: false };
+    const events = await store.auditView.list({ type: tokenIssued, sub, clientId, since, until }, { limit, before });
+    return { events, next: events.length === limit ? events.at(-1) : undefined, cut: false };
+  }
+
+  async function withNames(events: (StoredEvent | ViewedEvent)[]): Promise<AuditEventRow[]> {
+    const all = (ids: (string | undefined)[]) => [...new Set(ids)].filter((id) => id !== undefined);
+    const names =
+      events.length === 0
+        ? []
+        : await store.auditSearch.names(
+            all(events.flatMap(({ sub, actor }) => [sub, actor])),
+            all(events.flatMap(({ clientId, actor }) => [clientId, actor])),
+          );
+    const nameOf = (kind: 'user' | 'client', id: string) =>
+      names.find((one) => one.kind === kind && one.id === id)?.name;
+    const actorLink = (id: string): LinkedName => {
+      const user = nameOf('user', id);
+      return user === undefined ? clientLink(id, nameOf('client', id)) : userLink(id, user);
+    };
+    return events.map(({ id, at, type, outcome, actor, sub, clientId, address }) => ({
+      ...{ id, at, type, failed: outcome === 'failure' },
+      ...(actor !== undefined && { actor: actorLink(actor) }),
+      ...(sub !== undefined && { user: userLink(sub, nameOf('user', sub)) }),
+      ...(clientId !== undefined && { client: clientLink(clientId, nameOf('client', clientId)) }),
+      ...(address !== undefined && { address }),
+      ...(!id.startsWith('token-') && { uri: `${list}/${id}` }),
+    }));
+  }
+}
+
+const exportUri = (filter: AuditFilterView, format: string) => `${list}/export${queryOf({ ...filter, format })}`;
+
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,417 @@
+// The console's pages about the service itself: overview, sessions, keys, audit: what each shows, and examples.
+import { type ConsoleFrame, consoleFrame } from './console.ts';
+import { type Examples, type FormView, form } from './parts.ts';
+
+/** A number that is exact, or about right where counting would take long. */
+interface AmountView {
+  count: number;
+  exact: boolean;
+}
+
+/** What happened in one hour or on one day, by UTC. */
+export interface BarView {
+  at: Date;
+  signedIn: number;
+  failed: number;
+  refused: number;
+  granted: number;
+}
+
+export interface ChartView {
+  period: 'day' | 'month';
+  /** The oldest first. */
+  bars: BarView[];
+  totals: Omit<BarView, 'at'>;
+  /** The top of the scale. */
+  most: number;
+}
+
+/** A link to a person or an application, by a name if there is one still. */
+export interface LinkedName {
+  id: string;
+  name?: string;
+  uri?: string;
+}
+
+export interface AuditEventRow {
+  id: string;
+  at: Date;
+  type: string;
+  failed: boolean;
+  actor?: LinkedName;
+  user?: LinkedName;
+  client?: LinkedName;
+  address?: string;
+  uri?: string;
+}
+
+export interface AuditFilterView {
+  type?: string;
+  outcome?: string;
+  actor?: string;
+  user?: string;
+  client?: string;
+  address?: string;
+  since?: string;
+  until?: string;
+}
+
+export interface OperationsPages {
+  'console-overview': ConsoleFrame & {
+    /** Registrations and changes that wait for a decision, counted up to the number that `more` speaks of. */
+    waiting: number;
+    /** There are more of them than were counted. */
+    more?: boolean;
+    waitingUri: string;
+    /** The newest of them. */
+    newest: { name: string; host: string; at: Date; uri: string }[];
+    figures: ({ name: 'users' | 'clients' | 'sessions' | 'events'; uri: string } & AmountView)[];
+    /** Of the last day: each leads to its list. */
+    lately: { name: 'signed-in' | 'failed' | 'refused' | 'granted'; count: number; uri: string }[];
+    charts: ChartView[];
+    /** Set while the past is still being counted: how far that is. */
+    countedUntil?: Date;
+    health: {
+      /** `roundTrip` in milliseconds, `size` in bytes. */
+      database: { version: string; roundTrip: number; size: number; startedAt: Date };
+      connections: { busy: number; idle: number; waiting: number };
+      keys: { oldest: Date; next?: Date; uri: string };
+      cleanUp: { at?: Date; late: boolean };
+      mails?: { waiting: number; failed: number };
+    };
+  };
+  'console-sessions': ConsoleFrame & {
+    user?: string;
+    address?: string;
+    fault?: 'user' | 'address';
+    sessions: {
+      id: string;
+      user: LinkedName;
+      /** In short words, as far as it says so. */
+      browser?: string;
+      address?: string;
+      signedInAt: Date;
+      usedAt: Date;
+      own: boolean;
+      clients: LinkedName[];
+    }[];
+    form: FormView;
+    firstUri?: string;
+    nextUri?: string;
+    /** With a person as the filter: all of their sessions. */
+    endAllUri?: string;
+  };
+  'console-sessions-end': ConsoleFrame & {
+    user: LinkedName;
+    sessions: number;
+    /** There are more than were counted. */
+    more: boolean;
+    own: boolean;
+    form: FormView;
+    backUri: string;
+  };
+  'console-keys': ConsoleFrame & {
+    keys: {
+      kid: string;
+      alg: string;
+      state: 'waiting' | 'signing' | 'retired';
+      createdAt: Date;
+      activeAt: Date;
+      expiresAt?: Date;
+      withdrawUri?: string;
+    }[];
+    /** When the service makes the next ones by itself. */
+    next?: Date;
+    rotateUri: string;
+    dataKeys: { version: number; createdAt: Date; seals: boolean; expiresAt?: Date }[];
+    secretKeys: { id: string; instances: number }[];
+  };
+  'console-keys-rotate': ConsoleFrame & {
+    algorithms: string[];
+    /** Seconds for which a new key is published before it signs. */
+    lead: number;
+    form: FormView;
+    backUri: string;
+    fault?: 'algorithms';
+  };
+  'console-keys-withdraw': ConsoleFrame & {
+    kid: string;
+    alg: string;
+    state: 'waiting' | 'retired';
+    /** What has to be typed: the beginning of the key's name. */
+    beginning: string;
+    typed?: string;
+    fault?: 'typed';
+    form: FormView;
+    backUri: string;
+  };
+  'console-audit': ConsoleFrame & {
+    filter: AuditFilterView;
+    types: string[];
+    faults: ('address' | 'since' | 'until')[];
+    events: AuditEventRow[];
+    /** The page ended after so many events that do not fit, at this one's time. */
+    cut?: { lookedAt: number; at: Date };
+    firstUri?: string;
+    nextUri?: string;
+    exportUris: { csv: string; jsonl: string };
+  };
+  'console-audit-event': ConsoleFrame & {
+    event: AuditEventRow;
+    detail: { member: string; value: string }[];
+    /** The lists of what else happened to the same. */
+    more: { of: 'actor' | 'user' | 'client' | 'address' | 'type'; uri: string }[];
+  };
+}
+
+const at = new Date('2026-03-14T09:26:53Z');
+const hour = 3_600_000;
+const bars = (count: number, length: number): BarView[] =>
+  Array.from({ length: count }, (_, index) => ({
+    at: new Date(Date.UTC(2026, 2, 14, 9) - (count - 1 - index) * length),
+    signedIn: (index * 37) % 91,
+    failed: (index * 13) % 17,
+    refused: index % 7 === 3 ? 4 : 0,
+    granted: (index * 41) % 120,
+  }));
+const totals = { signedIn: 1044, failed: 193, refused: 12, granted: 1312 };
+const none = { signedIn: 0, failed: 0, refused: 0, granted: 0 };
+const empty = (count: number, length: number) => bars(count, length).map((bar) => ({ ...bar, ...none }));
+const filterUri = '/admin/audit?type=user.signed_in';
+const ada: LinkedName = { id: 'bq1k', name: 'ada', uri: '/admin/users/bq1k' };
+const harbour: LinkedName = { id: 'harbour', name: 'Harbour', uri: '/admin/clients/harbour' };
+const event: AuditEventRow = {
+  id: '4711',
+  at,
+  type: 'user.sign_in_failed',
+  failed: true,
+  actor: ada,
+  user: ada,
+  client: harbour,
+  address: '203.0.113.7',
+  uri: '/admin/audit/4711',
+};
+const sessionsFrame = { ...consoleFrame, section: 'sessions' } as const;
+const keysFrame = { ...consoleFrame, section: 'keys' } as const;
+const auditFrame = { ...consoleFrame, section: 'audit' } as const;
+const exportUris = { csv: '/admin/audit/export?format=csv', jsonl: '/admin/audit/export?format=jsonl' };
+
+export const operationsExamples: Examples<OperationsPages> = {
+  'console-overview': [
+    {
+      ...consoleFrame,
+      account: { username: '' },
+      waiting: 0,
+      waitingUri: '/admin/clients?waiting=true',
+      newest: [],
+      figures: [],
+      lately: [],
+      charts: [
+        { period: 'day', bars: empty(24, hour), totals: none, most: 1 },
+        { period: 'month', bars: empty(30, 24 * hour), totals: none, most: 1 },
+      ],
+      health: {
+        database: { version: '18.1', roundTrip: 0.4, size: 12_000_000, startedAt: at },
+        connections: { busy: 0, idle: 1, waiting: 0 },
+        keys: { oldest: at, uri: '/admin/keys' },
+        cleanUp: { late: true },
+      },
+    },
+    {
+      ...consoleFrame,
+      done: 'session-ended',
+      waiting: 1000,
+      more: true,
+      waitingUri: '/admin/clients?waiting=true',
+      newest: [
+        { name: 'Harbour', host: 'harbour.example', at, uri: '/admin/clients/harbour' },
+        { name: 'Lighthouse', host: 'lighthouse.example', at, uri: '/admin/clients/lighthouse' },
+      ],
+      figures: [
+        { name: 'users', count: 1_000_000, exact: false, uri: '/admin/users' },
+        { name: 'clients', count: 9_876, exact: true, uri: '/admin/clients' },
+        { name: 'sessions', count: 4_211, exact: true, uri: '/admin/sessions' },
+        { name: 'events', count: 10_000_000, exact: false, uri: '/admin/audit' },
+      ],
+      lately: [
+        { name: 'signed-in', count: 1044, uri: filterUri },
+        { name: 'failed', count: 193, uri: filterUri },
+        { name: 'refused', count: 12, uri: filterUri },
+        { name: 'granted', count: 1312, uri: filterUri },
+      ],
+      charts: [
+        { period: 'day', bars: bars(24, hour), totals, most: 120 },
+        { period: 'month', bars: bars(30, 24 * hour), totals, most: 120 },
+      ],
+      countedUntil: at,
+      health: {
+        database: { version: '18.1', roundTrip: 1.2, size: 4_212_000_000, startedAt: at },
+        connections: { busy: 2, idle: 3, waiting: 1 },
+        keys: { oldest: at, next: new Date('2026-06-12T09:26:53Z'), uri: '/admin/keys' },
+        cleanUp: { at, late: false },
+        mails: { waiting: 3, failed: 1 },
+      },
+    },
+  ],
+  'console-sessions': [
+    { ...sessionsFrame, sessions: [], form: form('/admin/sessions') },
+    {
+      ...sessionsFrame,
+      user: 'ada',
+      address: '203.0.113.7',
+      fault: 'address',
+      sessions: [
+        {
+          id: 's1',
+          user: ada,
+          browser: 'Firefox on Linux',
+          address: '203.0.113.7',
+          signedInAt: at,
+          usedAt: at,
+          own: true,
+          clients: [harbour, { id: 'c-1', name: '', uri: '/admin/clients/c-1' }],
+        },
+        { id: 's2', user: { id: 'x' }, signedInAt: at, usedAt: at, own: false, clients: [] },
+      ],
+      form: form('/admin/sessions'),
+      firstUri: '/admin/sessions?user=ada',
+      nextUri: '/admin/sessions?user=ada&cursor=x',
+      endAllUri: '/admin/sessions/end?sub=bq1k',
+    },
+  ],
+  'console-sessions-end': [
+    {
+      ...sessionsFrame,
+      user: { id: 'x' },
+      sessions: 0,
+      more: false,
+      own: false,
+      form: form('/admin/sessions/end'),
+      backUri: '/admin/sessions',
+    },
+    {
+      ...sessionsFrame,
+      user: ada,
+      sessions: 200,
+      more: true,
+      own: true,
+      form: form('/admin/sessions/end'),
+      backUri: '/admin/sessions?user=ada',
+    },
+  ],
+  'console-keys': [
+    { ...keysFrame, keys: [], rotateUri: '/admin/keys/rotate', dataKeys: [], secretKeys: [] },
+    {
+      ...keysFrame,
+      done: 'keys-rotated',
+      keys: [
+        {
+          kid: 'Jx9cQ0V5aT3hYk7n2mW8pR4sL6uD1eF0gB5iN8oX3zA',
+          alg: 'RS256',
+          state: 'waiting',
+          createdAt: at,
+          activeAt: new Date('2026-03-14T09:36:53Z'),
+          withdrawUri: '/admin/keys/withdraw?kid=Jx9c',
+        },
+        {
+          kid: 'b4KpZ7wQ2rT9yU6iO3aS8dF5gH1jL0kX',
+          alg: 'RS256',
+          state: 'signing',
+          createdAt: at,
+          activeAt: at,
+          expiresAt: new Date('2026-03-14T10:46:53Z'),
+        },
+        {
+          kid: 'm2NvC5xB8qW1eR4tY7uI0oP3',
+          alg: 'EdDSA',
+          state: 'retired',
+          createdAt: at,
+          activeAt: at,
+          expiresAt: new Date('2026-03-14T10:46:53Z'),
+          withdrawUri: '/admin/keys/withdraw?kid=m2Nv',
+        },
+      ],
+      next: new Date('2026-06-12T09:26:53Z'),
+      rotateUri: '/admin/keys/rotate',
+      dataKeys: [
+        { version: 1, createdAt: at, seals: false, expiresAt: new Date('2026-04-14T09:26:53Z') },
+        { version: 2, createdAt: at, seals: true },
+      ],
+      secretKeys: [
+        { id: '0f1e2d3c4b5a6978', instances: 2 },
+        { id: '8796a5b4c3d2e1f0', instances: 0 },
+      ],
+    },
+  ],
+  'console-keys-rotate': [
+    { ...keysFrame, algorithms: ['RS256'], lead: 600, form: form('/admin/keys/rotate'), backUri: '/admin/keys' },
+    {
+      ...keysFrame,
+      algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+      lead: 600,
+      form: form('/admin/keys/rotate'),
+      backUri: '/admin/keys',
+      fault: 'algorithms',
+    },
+  ],
+  'console-keys-withdraw': [
+    {
+      ...keysFrame,
+      kid: 'm2NvC5xB8qW1',
+      alg: 'EdDSA',
+      state: 'retired',
+      beginning: 'm2NvC5xB',
+      form: form('/admin/keys/withdraw'),
+      backUri: '/admin/keys',
+    },
+    {
+      ...keysFrame,
+      kid: 'm2NvC5xB8qW1',
+      alg: 'EdDSA',
+      state: 'waiting',
+      beginning: 'm2NvC5xB',
+      typed: 'm2',
+      fault: 'typed',
+      form: form('/admin/keys/withdraw'),
+      backUri: '/admin/keys',
+    },
+  ],
+  'console-audit': [
+    { ...auditFrame, filter: {}, types: [], faults: [], events: [], exportUris },
+    {
+      ...auditFrame,
+      filter: {
+        type: 'user.sign_in_failed',
+        outcome: 'failure',
+        actor: 'ada',
+        user: 'ada',
+        client: 'harbour',
+        address: '203.0.113',
+        since: '2026-03-01T00:00',
+        until: 'tomorrow',
+      },
+      types: ['user.signed_in', 'user.sign_in_failed'],
+      faults: ['address', 'since', 'until'],
+      events: [
+        event,
+        { id: 'token-1', at, type: 'token.issued', failed: false, client: { id: 'c-1' }, actor: { id: 'service' } },
+      ],
+      cut: { lookedAt: 20_000, at },
+      firstUri: '/admin/audit?type=user.sign_in_failed',
+      nextUri: '/admin/audit?type=user.sign_in_failed&before=4711',
+      exportUris,
+    },
+  ],
+  'console-audit-event': [
+    { ...auditFrame, event: { id: '1', at, type: 'keys.rotated', failed: false }, detail: [], more: [] },
+    {
+      ...auditFrame,
+      event,
+      detail: [
+        { member: 'username', value: 'ada' },
+        { member: 'members', value: 'client_name, redirect_uris' },
+      ],
+      more: (['actor', 'user', 'client', 'address', 'type'] as const).map((of) => ({ of, uri: filterUri })),
+    },
+  ],
+};

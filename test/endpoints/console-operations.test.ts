@@ -1,0 +1,237 @@
+// The console's pages about the service itself: overview, sessions, keys, audit.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formOf, openConsole } from '../helpers/console.ts';
+import { obtainTokens, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { type Page, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let admin: Awaited<ReturnType<TestService['createUser']>>;
+let agent: UserAgent;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  admin = await service.createUser({ admin: true, username: 'ann' });
+  ({ agent } = await openConsole(service, admin));
+});
+afterAll(() => service?.stop());
+
+const path = (page: Page) => page.location?.replace(service.issuer, '');
+const texts = (page: Page) => page.body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+/** The figure above a word on the overview. */
+const figure = (page: Page, words: string) =>
+  Number(new RegExp(`<b>([\\d,]+)</b> <span[^>]*>${words}<`).exec(page.body)?.[1]?.replaceAll(',', ''));
+const stale = (sub: string) =>
+  service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '1 hour' WHERE sub = $1`, [sub]);
+const fresh = (sub: string) =>
+  service.database.sql(`UPDATE sessions SET auth_time = auth_time + interval '1 hour' WHERE sub = $1`, [sub]);
+
+test('the overview says what waits, what was done, what there is, and how the service is (issue 6)', async () => {
+  const before = await agent.get('/admin');
+  expect(before.status).toBe(200);
+  expect(texts(before)).toContain('Nothing waits for you.');
+  const client = await service.createClient();
+  const user = await service.createUser();
+  for (let count = 0; count < 3; count++) await obtainTokens(service, client, user);
+  await new UserAgent(service).signIn({ ...user, password: 'wrong' });
+  await service.createClient({ client_name: 'Harbour' }, { status: 'disabled' });
+  const after = await agent.get('/admin');
+  for (const [words, more] of [
+    ['sign-ins', 3],
+    ['failed sign-ins', 1],
+    ['refusals in all', 0],
+    ['times tokens were issued', 3],
+    ['users', 1],
+    ['clients', 2],
+    ['live sessions', 3],
+  ] as const)
+    expect([words, figure(after, words)]).toEqual([words, figure(before, words) + more]);
+  expect(texts(after)).toMatch(/Harbour rp\.example\.com .* Registrations and changes that wait: 1/);
+  expect(texts(after)).toMatch(/PostgreSQL \d+.*, answers in [\d.]+ ms/);
+  // the chart, its words and the table behind it say the same
+  const total = figure(after, 'sign-ins');
+  expect(after.body).toContain(`sign-ins ${total}, failed`);
+  expect(after.body).toMatch(new RegExp(`<tbody>\\s*<tr><th scope="row">[^<]*</th><td>${total}</td>`));
+  // a figure leads to its list
+  const [, uri] = /href="([^"]*)"><b>[^<]*<\/b> <span[^>]*>failed sign-ins/.exec(after.body)!;
+  const listed = await agent.get(uri!.replaceAll('&amp;', '&'));
+  expect(listed.body.match(/<tr>\s*<td/g)).toHaveLength(figure(after, 'failed sign-ins'));
+});
+
+test('sessions are found by person and by address, and one of them or all end, in the name of who ended them (security R54)', async () => {
+  const user = await service.createUser({ username: 'zoe' });
+  const agents = [new UserAgent(service), new UserAgent(service), new UserAgent(service)];
+  for (const one of agents) await one.signIn(user);
+  // a sign-in of long ago ends sessions, too: that must never wait
+  await stale(admin.sub);
+  const page = await agent.get('/admin/sessions?user=ZOE');
+  const sids = [...page.body.matchAll(/name="end" value="([^"]*)"/g)].map(([, sid]) => sid!);
+  expect(sids).toHaveLength(3);
+  expect((await agent.get('/admin/sessions?user=zoe&address=192.0.2.9')).body).not.toContain('name="end"');
+  for (const query of ['user=nobody-of-this-name', 'address=300.1.1.1']) {
+    const refused = await agent.get(`/admin/sessions?${query}`);
+    expect(refused.status).toBe(400);
+    expect(refused.body).toContain('role="alert"');
+  }
+  // the filter's form leads to the same address
+  const form = formOf({ ...page, body: page.body.slice(page.body.indexOf('<form id="ending"')) }, '/admin/sessions');
+  const done = await agent.post('/admin/sessions', { ...form, end: sids[0]! });
+  expect(path(done)).toBe('/admin/sessions?user=ZOE&done=session-ended');
+  expect((await agent.get(done.location!)).body).toContain('The session has ended.');
+  const question = await agent.get(`/admin/sessions/end?sub=${user.sub}`);
+  expect(texts(question)).toContain('Sessions that end: 2');
+  const all = formOf(question, '/admin/sessions/end');
+  expect((await agent.post('/admin/sessions/end', { ...all, sub: admin.sub })).status).toBe(400);
+  expect(path(await agent.post('/admin/sessions/end', all))).toBe('/admin/sessions?done=sessions-ended');
+  for (const one of agents) expect((await one.get('/account')).status).toBe(303);
+  expect(
+    await service.database.sql(`SELECT actor FROM audit_events WHERE type = 'session.ended' AND sub = $1`, [user.sub]),
+  ).toEqual([{ actor: admin.sub }, { actor: admin.sub }]);
+  await fresh(admin.sub);
+});
+
+test('new keys are made for the chosen algorithms, and one is withdrawn by the beginning of its name, after a fresh sign-in only (security R91)', async () => {
+  const kids = async () =>
+    await service.database.sql<{ kid: string; alg: string }>(
+      'SELECT kid, alg FROM signing_keys ORDER BY created_at, kid',
+    );
+  const before = await kids();
+  const form = formOf(await agent.get('/admin/keys/rotate'), '/admin/keys/rotate');
+  await stale(admin.sub);
+  expect((await agent.get('/admin/keys/rotate')).location).toContain('max_age=900');
+  expect((await agent.post('/admin/keys/rotate', { ...form, alg_EdDSA: 'on' })).location).toContain('/authorize?');
+  await fresh(admin.sub);
+  const none = await agent.post('/admin/keys/rotate', form);
+  expect(none).toMatchObject({ status: 400 });
+  expect(none.body).toContain('Choose one algorithm at least.');
+  expect(await kids()).toEqual(before);
+  expect(path(await agent.post('/admin/keys/rotate', { ...form, alg_EdDSA: 'on' }))).toBe(
+    '/admin/keys?done=keys-rotated',
+  );
+  const made = (await kids()).filter(({ kid }) => !before.some((key) => key.kid === kid));
+  expect(made).toMatchObject([{ alg: 'EdDSA' }]);
+  const { kid } = made[0]!;
+  expect(texts(await agent.get('/admin/keys'))).toContain(`${kid} Published, signs soon`);
+
+  const address = `/admin/keys/withdraw?kid=${kid}`;
+  const withdrawal = formOf(await agent.get(address), '/admin/keys/withdraw');
+  expect(await agent.post('/admin/keys/withdraw', { ...withdrawal, typed: kid.slice(0, 7) })).toMatchObject({
+    status: 400,
+  });
+  expect(await kids()).toHaveLength(before.length + 1);
+  await stale(admin.sub);
+  expect((await agent.post('/admin/keys/withdraw', { ...withdrawal, typed: kid.slice(0, 8) })).location).toContain(
+    '/authorize?',
+  );
+  await fresh(admin.sub);
+  expect(path(await agent.post('/admin/keys/withdraw', { ...withdrawal, typed: kid.slice(0, 8) }))).toBe(
+    '/admin/keys?done=key-withdrawn',
+  );
+  expect(await kids()).toEqual(before);
+  expect((await agent.get(address)).status).toBe(404);
+  const signing = /bdi class="id">([^<]*)<\/bdi><\/td>\s*<td[^>]*><span class="tag good"/.exec(
+    (await agent.get('/admin/keys')).body,
+  )![1]!;
+  expect((await agent.get(`/admin/keys/withdraw?kid=${signing}`)).status).toBe(409);
+});
+
+test('the audit trail is found by its facts, by name or id, one event has a page, and what was found is exported (issue 6)', async () => {
+  const user = await service.createUser({ username: 'mia' });
+  const detail = { scope: '=1+1', reason: 'a "quoted", text' };
+  await service.store.auditEvents.insert({
+    type: 'code.replayed',
+    outcome: 'failure',
+    actor: '=cmd()',
+    sub: user.sub,
+    address: '2001:db8::7',
+    detail,
+  });
+  await service.store.auditEvents.insert({
+    type: 'consent.granted',
+    outcome: 'success',
+    actor: user.sub,
+    sub: user.sub,
+    detail: {},
+  });
+  const rows = async (query: string) => {
+    const page = await agent.get(`/admin/audit?${query}`);
+    expect(page.status).toBe(200);
+    return [...page.body.matchAll(/href="(\/admin\/audit\/\d+)"><bdi>([^<]*)</g)].map(([, , type]) => type);
+  };
+  expect(await rows('user=MIA')).toEqual(['consent.granted', 'code.replayed', 'user.created']);
+  expect(await rows(`user=${user.sub}&outcome=failure`)).toEqual(['code.replayed']);
+  expect(await rows('actor=mia')).toEqual(['consent.granted']);
+  expect(await rows('address=2001:db8::7')).toEqual(['code.replayed']);
+  expect(await rows('user=mia&since=2000-01-01T00:00&until=2001-01-01T00:00')).toEqual([]);
+  expect(await rows('type=consent.granted&client=nobody')).toEqual([]);
+  for (const query of ['address=nowhere', 'since=yesterday', 'until=2026-99-99'])
+    expect((await agent.get(`/admin/audit?${query}`)).status).toBe(400);
+  const list = await agent.get('/admin/audit?address=2001:db8::7');
+  const event = await agent.get(/href="(\/admin\/audit\/\d+)"/.exec(list.body)![1]!);
+  expect(texts(event)).toMatch(/code\.replayed .*mia .*2001:db8::7 .*a &quot;quoted&quot;, text/);
+  expect((await agent.get('/admin/audit/999999999')).status).toBe(404);
+  // the issues of tokens that are stored
+  await obtainTokens(service, await service.createClient(), user);
+  expect((await agent.get('/admin/audit?type=token.issued&user=mia')).body).toContain('<bdi>token.issued</bdi>');
+
+  const csv = await agent.get('/admin/audit/export?format=csv&address=2001:db8::7');
+  expect(csv.body.split('\r\n')).toHaveLength(3);
+  // neither a formula nor a broken row
+  expect(csv.body).toMatch(
+    /^id,at,type,[^\r]*\r\n\d+,[^,]*,code\.replayed,failure,'=cmd\(\),,[^,]*,2001:db8::7,"\{""scope"":""=1\+1"",""reason"":""a \\""quoted\\"", text""\}"\r\n$/,
+  );
+  const jsonl = await agent.get('/admin/audit/export?format=jsonl&user=mia');
+  const events = jsonl.body
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { type: string });
+  expect(events.map(({ type }) => type)).toEqual(
+    expect.arrayContaining(['user.signed_in', 'consent.granted', 'code.replayed', 'user.created']),
+  );
+});
+
+test('an export goes on over many pieces, as long as there are events (issue 6)', async () => {
+  await service.database.sql(
+    `INSERT INTO audit_events (at, type, outcome, address) SELECT now() - i * interval '1 ms', 'token.revoked', 'success', '192.0.2.200' FROM generate_series(1, 2345) i`,
+  );
+  const { body } = await agent.get('/admin/audit/export?format=jsonl&address=192.0.2.200&type=token.revoked');
+  expect(
+    new Set(
+      body
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { id: string }).id),
+    ).size,
+  ).toBe(2345);
+});
+
+const addresses = [
+  '/admin',
+  '/admin/sessions',
+  '/admin/sessions/end?sub=x',
+  '/admin/keys',
+  '/admin/keys/rotate',
+  '/admin/keys/withdraw?kid=x',
+  '/admin/audit',
+  '/admin/audit/1',
+  '/admin/audit/export',
+];
+const acts: [string, Record<string, string>][] = [
+  ['/admin/sessions', { end: 'x' }],
+  ['/admin/sessions/end', { sub: 'x' }],
+  ['/admin/keys/rotate', { alg_EdDSA: 'on' }],
+  ['/admin/keys/withdraw', { kid: 'x', typed: 'x' }],
+];
+test('nobody but an administrator sees or does any of it, and no form of another site does (security R89, R55)', async () => {
+  const stranger = new UserAgent(service);
+  const other = new UserAgent(service);
+  await other.signIn(await service.createUser());
+  for (const address of addresses) {
+    expect((await stranger.get(address)).location).toContain('/authorize?');
+    expect([address, (await other.get(address)).status]).toEqual([address, 403]);
+  }
+  for (const [address, fields] of acts) {
+    expect((await stranger.post(address, { csrf: 'x', ...fields })).location).toContain('/authorize?');
+    expect((await other.post(address, { csrf: 'x', ...fields })).status).toBe(403);
+    expect((await agent.post(address, { csrf: 'x', ...fields })).status).toBe(400);
+  }
+});
