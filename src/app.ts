@@ -1,4 +1,5 @@
 // The composition root: builds everything by hand and registers every endpoint; the route map on one screen.
+import { join } from 'node:path';
 import fastifyCookie from '@fastify/cookie';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
@@ -7,6 +8,7 @@ import { createPasswordHashing } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
 import { newPatience, type Patience, withPatience } from './database/patience.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
+import { accountEmailEndpoint } from './endpoints/account-email/routes.ts';
 import { accountPasskeysEndpoint } from './endpoints/account-passkeys/routes.ts';
 import { accountApplicationsEndpoint } from './endpoints/account-applications/routes.ts';
 import { accountDataEndpoint } from './endpoints/account-data/routes.ts';
@@ -36,12 +38,14 @@ import { loginSecondFactorEndpoint } from './endpoints/login-second-factor/route
 import { loginEndpoint } from './endpoints/login/routes.ts';
 import { logoutEndpoint } from './endpoints/logout/routes.ts';
 import { pagesEndpoint } from './endpoints/pages/routes.ts';
+import { passwordResetEndpoint } from './endpoints/password-reset/routes.ts';
 import { pushedAuthorizationRequestEndpoint } from './endpoints/pushed-authorization-request/routes.ts';
 import { introspectionEndpoint } from './endpoints/introspection/routes.ts';
 import { registrationModes } from './endpoints/registration/deferred.ts';
 import { registrationEndpoint } from './endpoints/registration/routes.ts';
 import { registrationApprovalEndpoint } from './endpoints/registration-approval/routes.ts';
 import { revocationEndpoint } from './endpoints/revocation/routes.ts';
+import { signUpEndpoint } from './endpoints/sign-up/routes.ts';
 import { authorizationCodeGrant } from './endpoints/token/authorization-code.ts';
 import { clientCredentialsGrant } from './endpoints/token/client-credentials.ts';
 import { refreshTokenGrant } from './endpoints/token/refresh-token.ts';
@@ -86,6 +90,9 @@ import { responseModes, responseTypes } from './oauth/response-type.ts';
 import { registrableScopes } from './oauth/scope.ts';
 import { subjectTypes } from './oauth/subject-type.ts';
 import { startLogoutDelivery } from './logout-delivery.ts';
+import { createMailTransport } from './mail/transport.ts';
+import { createMailComposition } from './mail-composition.ts';
+import { startMailDelivery } from './mail-delivery.ts';
 import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
 import { logEvent } from './repositories/audit-events.ts';
 import { createClientCache } from './repositories/client-cache.ts';
@@ -178,7 +185,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
   });
   const audit = createAuditTrail(store);
   const renderer = createPages(
-    config.templatesDir === undefined ? { basePath } : { basePath, templatesDir: config.templatesDir },
+    config.templatesDir === undefined ? { basePath, issuer } : { basePath, issuer, templatesDir: config.templatesDir },
   );
   const pages = createPageResponses(renderer, basePath);
   const knownBrowsers = createKnownBrowsers({
@@ -368,6 +375,9 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(accountEndpoint, options);
       await root.register(accountProfileEndpoint, options);
       await root.register(accountPasswordEndpoint, options);
+      await root.register(accountEmailEndpoint, options);
+      await root.register(passwordResetEndpoint, options);
+      await root.register(signUpEndpoint, options);
       await root.register(accountPasskeysEndpoint, options);
       await root.register(accountSessionsEndpoint, options);
       await root.register(accountApplicationsEndpoint, options);
@@ -404,6 +414,17 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     logger,
   });
   app.addHook('onClose', () => logoutDelivery.stop());
+  const transport = createMailTransport({
+    smtpUrl: config.smtpUrl,
+    folder: join(config.dataDir, 'mail'),
+    from: config.mailFrom,
+    host: new URL(issuer).hostname,
+  });
+  if (transport.kind === 'smtp') logger.info({ server: transport.place }, 'mail goes to the mail server');
+  else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is written to a folder and goes nowhere');
+  const composition = createMailComposition({ config, store, renderer, limits });
+  const mailDelivery = startMailDelivery({ store, composition, transport, logger });
+  app.addHook('onClose', () => mailDelivery.stop());
   app.addHook('onClose', () => activity.stop());
 
   database.introduce(introduction(dataKeyRing.knows));
@@ -413,6 +434,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
     if (kind === undefined || kind === 'keys') void tendKeys();
     if (kind === 'data-keys') void tendDataKeys();
     if (kind === undefined || kind === 'logout') logoutDelivery.wake();
+    if (kind === undefined || kind === 'mail') mailDelivery.wake();
   });
   const tendDataKeys = async () => {
     try {

@@ -74,6 +74,37 @@ const breachService = z
     'must be off, list, or the address of a range service, with a slash at the end, such as https://api.pwnedpasswords.com/range/',
   );
 
+const smtpUrl = z.string().refine((text) => {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, pathname, search, hash } = new URL(text);
+  return /^smtps?:$/.test(protocol) && hostname !== '' && /^\/?$/.test(pathname) && search === '' && hash === '';
+}, 'must be smtp://USER:PASSWORD@HOST:PORT, or smtps:// where TLS begins at once');
+
+/** "name@host" or "Name <name@host>", on one line and for one address. */
+const sender = z
+  .string()
+  .max(320)
+  .refine(
+    (text) =>
+      /^(?:[^\p{Cc}<>@,;"]* <)?[^\s\p{Cc}<>@,;"]+@[^\s\p{Cc}<>@,;"]+>?$/u.test(text) &&
+      / </.test(text) === text.endsWith('>'),
+    'must be an address, such as: Example Accounts <accounts@example.com>',
+  );
+
+const domainList = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim().toLowerCase())
+      .filter(Boolean),
+  )
+  .refine(
+    (list) => list.every((item) => /^[^\s@,]+\.[^\s@,]+$/.test(item)),
+    'must be a comma-separated list of domains, such as example.com',
+  );
+
 /** Those that oauth/own-profile.ts knows how to read. */
 const editableClaims = [
   'name',
@@ -139,6 +170,10 @@ export const settings = {
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   TRUST_PROXY: cidrList,
   OUTBOUND_ALLOW: hostPortList,
+  SMTP_URL: smtpUrl.optional(),
+  MAIL_FROM: sender.optional(),
+  SIGN_UP: z.enum(['off', 'on']).default('off'),
+  SIGN_UP_DOMAINS: domainList,
   TEMPLATES_DIR: z.string().min(1).optional(),
   REGISTRATION_APPROVAL: z.enum(['manual', 'automatic']).default('manual'),
   ERROR_DELIVERY: z.enum(['authenticate_first', 'standard']).default('authenticate_first'),
@@ -158,6 +193,9 @@ export const settings = {
   SESSION_LIFETIME: seconds(86_400),
   FORM_LIFETIME: seconds(600, 86_400),
   KNOWN_BROWSER_LIFETIME: seconds(90 * 86_400),
+  PASSWORD_RESET_LIFETIME: seconds(1800, 86_400),
+  EMAIL_VERIFICATION_LIFETIME: seconds(86_400, 30 * 86_400),
+  RECOVERY_LINK_LIFETIME: seconds(86_400, 30 * 86_400),
   INITIAL_ACCESS_TOKEN_LIFETIME: seconds(7 * 86_400),
   REGISTRATION_WAITING_LIFETIME: seconds(30 * 86_400),
   REGISTRATION_CODE_LIFETIME: seconds(1800, 86_400),
@@ -192,6 +230,8 @@ export const settings = {
   LIMIT_CODES_PER_SESSION: count(20, 1000),
   LIMIT_SESSIONS_PER_USER: count(100),
   LIMIT_PUSHED_REQUESTS: count(1000),
+  LIMIT_MAILED_LINKS: count(5),
+  LIMIT_MAILED_LINKS_PER_NETWORK: count(50),
   LIMIT_CONNECTIONS: count(10_000),
 } as const;
 
@@ -218,6 +258,12 @@ export interface Config {
   readonly logLevel: Settings['LOG_LEVEL'];
   readonly trustProxy: string[];
   readonly outboundAllow: string[];
+  /** The mail server; undefined puts mails into a folder. */
+  readonly smtpUrl: string | undefined;
+  readonly mailFrom: string;
+  readonly signUp: boolean;
+  /** Lower case; of none all are let in. */
+  readonly signUpDomains: string[];
   readonly templatesDir: string | undefined;
   readonly automaticApproval: boolean;
   readonly errorDelivery: Settings['ERROR_DELIVERY'];
@@ -239,6 +285,9 @@ export interface Config {
     readonly session: number;
     readonly form: number;
     readonly knownBrowser: number;
+    readonly passwordReset: number;
+    readonly emailVerification: number;
+    readonly recoveryLink: number;
     readonly initialAccessToken: number;
     readonly registrationWaiting: number;
     readonly registrationCode: number;
@@ -274,6 +323,8 @@ export interface Config {
     readonly codesPerSession: number;
     readonly sessionsPerUser: number;
     readonly pushedRequests: number;
+    readonly mailedLinks: number;
+    readonly mailedLinksPerNetwork: number;
     readonly connections: number;
   };
 }
@@ -322,6 +373,10 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     logLevel: s.LOG_LEVEL,
     trustProxy: s.TRUST_PROXY,
     outboundAllow: s.OUTBOUND_ALLOW,
+    smtpUrl: s.SMTP_URL,
+    mailFrom: s.MAIL_FROM ?? `Gatehouse <no-reply@${url.hostname.replace(/^\[|\]$/g, '')}>`,
+    signUp: s.SIGN_UP === 'on',
+    signUpDomains: s.SIGN_UP_DOMAINS,
     templatesDir: s.TEMPLATES_DIR,
     automaticApproval: s.REGISTRATION_APPROVAL === 'automatic',
     errorDelivery: s.ERROR_DELIVERY,
@@ -342,6 +397,9 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       session: s.SESSION_LIFETIME,
       form: s.FORM_LIFETIME,
       knownBrowser: s.KNOWN_BROWSER_LIFETIME,
+      passwordReset: s.PASSWORD_RESET_LIFETIME,
+      emailVerification: s.EMAIL_VERIFICATION_LIFETIME,
+      recoveryLink: s.RECOVERY_LINK_LIFETIME,
       initialAccessToken: s.INITIAL_ACCESS_TOKEN_LIFETIME,
       registrationWaiting: s.REGISTRATION_WAITING_LIFETIME,
       registrationCode: s.REGISTRATION_CODE_LIFETIME,
@@ -373,6 +431,8 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       codesPerSession: s.LIMIT_CODES_PER_SESSION,
       sessionsPerUser: s.LIMIT_SESSIONS_PER_USER,
       pushedRequests: s.LIMIT_PUSHED_REQUESTS,
+      mailedLinks: s.LIMIT_MAILED_LINKS,
+      mailedLinksPerNetwork: s.LIMIT_MAILED_LINKS_PER_NETWORK,
       connections: s.LIMIT_CONNECTIONS,
     }),
   });
@@ -398,6 +458,7 @@ function refuseReuse(s: z.infer<typeof schema>): void {
     ['SECRET_KEY', s.SECRET_KEY?.replace(/=$/, '')],
     ['ADMIN_PASSWORD', s.ADMIN_PASSWORD?.replace(/=$/, '')],
     ['DATABASE_URL', databasePassword.replace(/=$/, '') || undefined],
+    ['SMTP_URL', (s.SMTP_URL === undefined ? '' : passwordOf(s.SMTP_URL)).replace(/=$/, '') || undefined],
   ] as const;
   for (const [index, [name, secret]] of secrets.entries()) {
     const other = secrets.slice(0, index).find(([, before]) => before !== undefined && before === secret);

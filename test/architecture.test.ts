@@ -9,12 +9,12 @@ const root = resolve(import.meta.dirname, '../src');
 const layers = [
   ['server.ts', 'cli.ts', 'commands'],
   ['service.ts', 'connection.ts', 'clean-up.ts'],
-  ['app.ts', 'logout-delivery.ts'],
+  ['app.ts', 'logout-delivery.ts', 'mail-delivery.ts', 'mail-composition.ts'],
   ['endpoints'],
   ['http'],
   ['tokens'],
   ['repositories'],
-  ['database', 'oauth', 'crypto', 'outbound', 'config.ts'],
+  ['database', 'oauth', 'crypto', 'outbound', 'mail', 'config.ts'],
 ];
 
 /** Which places may import an outside package; packages that are not named are for anybody. */
@@ -40,6 +40,7 @@ const doors: Record<string, (file: string) => boolean> = {
   uqr: (file) => file === 'http/qr-code.ts',
   'prom-client': (file) => file === 'http/metrics.ts',
   'rate-limiter-flexible': (file) => file === 'repositories/limits.ts',
+  nodemailer: (file) => file === 'mail/transport.ts',
   'request-filtering-agent': (file) => file === 'outbound/guarded-fetch.ts',
 };
 

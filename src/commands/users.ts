@@ -3,10 +3,12 @@ import { text as readAll } from 'node:stream/consumers';
 import type { Config } from '../config.ts';
 import { createPasswordHashing } from '../crypto/password-hashing.ts';
 import { secondFactorView, userView } from '../http/administrator-views.ts';
+import { recoveryUri } from '../http/mailed-link.ts';
 import { createPasswordPolicy, type PasswordPolicy } from '../http/password-policy.ts';
 import { firstProblem, isTextClaim, newUserShape, password as passwordShape } from '../oauth/administration.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { createGuardedFetch } from '../outbound/guarded-fetch.ts';
+import { newOpaqueToken } from '../tokens/opaque-token.ts';
 import {
   by,
   type Command,
@@ -169,6 +171,25 @@ export const userCommands: Record<string, Command> = {
         text: changed
           ? `The failed sign-ins of ${user.username} are forgotten.`
           : `There were no failed sign-ins of ${user.username}: nothing changed.`,
+      };
+    },
+  },
+  'user recovery-link': {
+    usage: 'NAME [--lifetime SECONDS]',
+    summary: 'Makes a link, shown once, by which a user chooses another password; second factors stay demanded.',
+    async run(config, args) {
+      const { values, positionals } = parse(args, { lifetime: { type: 'string' } }, ['NAME']);
+      const lifetime = values.lifetime === undefined ? config.lifetimes.recoveryLink : Number(values.lifetime);
+      if (!Number.isSafeInteger(lifetime) || lifetime < 1 || lifetime > 30 * 86_400)
+        throw new UsageError('--lifetime takes a whole number of seconds, 30 days at most.');
+      const { token, hash } = newOpaqueToken('mailed_link');
+      const expiresAt = await withDatabase(config, async ({ store, administration }) =>
+        administration.createRecoveryLink(by, (await findUser(store, positionals[0]!)).sub, hash, lifetime),
+      );
+      const uri = recoveryUri(config.issuer, token);
+      return {
+        json: { recovery_uri: uri, expires_at: expiresAt.toISOString() },
+        text: `${uri}\n\nIt works once, before ${expiresAt.toISOString()}. Hand it over on a way that nobody else reads.`,
       };
     },
   },

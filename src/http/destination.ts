@@ -4,7 +4,7 @@ import { singleValued } from './parameters.ts';
 
 export interface Destination {
   /** Which page: a key of the catalogue under `login.lead.`. */
-  name: 'registration' | 'data' | 'deletion' | 'passkeys' | 'second-factors' | 'authenticator';
+  name: 'registration' | 'data' | 'email' | 'deletion' | 'passkeys' | 'second-factors' | 'authenticator';
   /** The whole of it, for the parameter `destination` of the sign-in page. */
   value: string;
   /** Path and query of the page. */
@@ -13,7 +13,9 @@ export interface Destination {
 
 /** The page that a value of the parameter names, with what it needs to show; undefined for anything else. */
 export function readDestination(value: string | undefined): Destination | undefined {
-  const own = [ownData, ownDeletion, ownPasskeys, secondFactors, newAuthenticator].find((page) => page.value === value);
+  const own = [ownData, ownAddress, ownDeletion, ownPasskeys, secondFactors, newAuthenticator].find(
+    (page) => page.value === value,
+  );
   if (own) return own;
   const match = /^registration(?:\.([A-Z]{4}-[A-Z]{4}))?$/.exec(value ?? '');
   return match ? registrationPage(match[1]) : undefined;
@@ -39,6 +41,9 @@ export const newAuthenticator: Destination = {
   value: 'authenticator',
   path: '/account/authenticator',
 };
+
+/** Where the address of the account is changed, likewise. */
+export const ownAddress: Destination = { name: 'email', value: 'email', path: '/account/email' };
 
 /** The page on which an administrator decides about a registration. @param code its verification code, if known */
 export function registrationPage(code: string | undefined): Destination {

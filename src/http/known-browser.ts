@@ -27,19 +27,22 @@ export function createKnownBrowsers({ store, basePath, secure, lifetime }: Known
     /**
      * Somebody signs in: the browser gets a new token, so that one which was planted or copied is worth nothing any more.
      * @param repositories of the transaction that signs in, if there is one
+     * @returns whether the person has signed in in this browser before
      */
     async remember(
       request: FastifyRequest,
       reply: FastifyReply,
       sub: string,
       repositories?: Repositories,
-    ): Promise<void> {
+    ): Promise<boolean> {
       const { token, hash } = newOpaqueToken('known_browser');
       const previous = this.hash(request);
-      if (repositories) await repositories.knownBrowsers.remember(sub, hash, previous, lifetime);
-      else await store.transaction(({ knownBrowsers }) => knownBrowsers.remember(sub, hash, previous, lifetime));
+      const known = await (repositories
+        ? repositories.knownBrowsers.remember(sub, hash, previous, lifetime)
+        : store.transaction(({ knownBrowsers }) => knownBrowsers.remember(sub, hash, previous, lifetime)));
       const path = basePath || '/';
       reply.setCookie(knownBrowserCookie, token, { httpOnly: true, sameSite: 'lax', secure, path, maxAge: lifetime });
+      return known;
     },
   };
 }

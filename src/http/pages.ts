@@ -6,8 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { Eta, type TemplateFunction } from 'eta/core';
 import {
   examples,
+  mailExamples,
+  mailNames,
   type AccountView,
   type ClientView,
+  type MailContent,
+  type MailName,
   type PageContext,
   type PageName,
   type Pages,
@@ -31,6 +35,8 @@ export interface RenderOptions {
 export interface PageRenderer {
   /** A complete HTML document. Throws only for a template's own mistake or an address that nobody validated. */
   render<N extends PageName>(name: N, data: Pages[N], options: RenderOptions): string;
+  /** A mail's subject, and the mail as text and as HTML. Throws as render() does. */
+  mail(name: MailName, content: MailContent, options: RenderOptions): { subject: string; text: string; html: string };
   /** Stylesheets and scripts: every .css and .js file of the templates by its name, but what stands inside another one or a page. */
   assets: ReadonlyMap<string, Asset>;
   /** The source expression that lets the form_post page's inline script run, quotes included: `'sha256-…'`. */
@@ -45,6 +51,8 @@ export interface PagesOptions {
   /** Files here stand in for those of the same name in /templates; further templates and catalogues are added. */
   templatesDir?: string;
   basePath: PageContext['basePath'];
+  /** Stands in mails, so that people know whom they come from. */
+  issuer?: string;
   /** Catalogues by locale, laid over those in files. */
   catalogues?: Record<string, Record<string, string>>;
 }
@@ -252,6 +260,8 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
   const lists = new Intl.ListFormat(locale, { type: 'conjunction' });
   const minutes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' });
+  const hours = new Intl.NumberFormat(locale, { style: 'unit', unit: 'hour', unitDisplay: 'long' });
+  const days = new Intl.NumberFormat(locale, { style: 'unit', unit: 'day', unitDisplay: 'long' });
   return {
     locale,
     dir: direction(locale),
@@ -288,6 +298,13 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
       ),
     /** "2 minutes", rounded up. @param seconds until then */
     minutes: (seconds: number): string => minutes.format(Math.max(1, Math.ceil(seconds / 60))),
+    /** How long something is good for: "30 minutes", "24 hours", "3 days". @param seconds */
+    duration: (seconds: number): string => {
+      if (seconds < 7200) return minutes.format(Math.max(1, Math.floor(seconds / 60)));
+      return seconds < 2 * 86_400
+        ? hours.format(Math.floor(seconds / 3600))
+        : days.format(Math.floor(seconds / 86_400));
+    },
   };
 }
 
@@ -295,7 +312,7 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
  * Compiles all templates and reads all catalogues, once. Throws an error whose message is one sentence naming the file
  * if one of them is broken, also when it only fails with certain data: every page is rendered before the first person comes.
  */
-export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOptions): PageRenderer {
+export function createPages({ templatesDir, basePath, issuer = '', catalogues = {} }: PagesOptions): PageRenderer {
   if (templatesDir !== undefined && !existsSync(templatesDir)) {
     throw new TemplateError(`The templates folder ${templatesDir} does not exist.`);
   }
@@ -374,6 +391,37 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     });
   }
 
+  const plainText = new Eta({
+    escapeFunction: (value: unknown) => (value instanceof Html ? value.text : String(value ?? '')),
+    autoTrim: false,
+  });
+  const mailTemplate = (kind: 'html' | 'text', engine: Eta): ((data: object) => string) => {
+    const path = locate(`mail/${kind}.eta`);
+    try {
+      const template = engine.compile(readFileSync(path, 'utf8'));
+      return (data) => {
+        try {
+          return template.call(engine, data);
+        } catch (error) {
+          throw new TemplateError(`The template ${path} fails: ${firstLine(error)}.`, { cause: error });
+        }
+      };
+    } catch (error) {
+      throw new TemplateError(`The template ${path} is broken: ${firstLine(error)}.`, { cause: error });
+    }
+  };
+  const mailAsHtml = mailTemplate('html', eta);
+  const mailAsText = mailTemplate('text', plainText);
+  const mail: PageRenderer['mail'] = (name, content, { locale }) => {
+    const it = { ...(tools.get(locale) ?? tools.get(defaultLocale)!), ...content, name, issuer, clean, cleanName };
+    const values = { ...content.values, issuer };
+    const data = { ...it, values, subject: it.t(`mail.${name}.subject`, values) };
+    const text = mailAsText(data)
+      .replace(/\n{3,}/g, '\n\n')
+      .trim();
+    return { subject: data.subject, text: `${text}\n`, html: mailAsHtml(data) };
+  };
+
   /** A path of the service, as the browser has to ask for it. Anything else could lead away from it. */
   const local = (path: string): string => {
     if (!/^\/(?![/\\])/.test(path)) throw new Error(`"${path}" is not a path of this service`);
@@ -409,9 +457,12 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   for (const name of Object.keys(examples) as PageName[]) {
     for (const example of examples[name]) render(name, example, { locale: defaultLocale });
   }
+  for (const name of mailNames)
+    for (const example of mailExamples[name]) mail(name, example, { locale: defaultLocale });
 
   return {
     render,
+    mail,
     assets,
     formPostScriptHash: `'sha256-${createHash('sha256').update(submitScript).digest('base64')}'`,
     availableLocales,

@@ -3,9 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Repositories } from '../repositories/index.ts';
 import type { Session } from '../repositories/sessions.ts';
 import type { AuditTrail } from './audit.ts';
+import { browserAndSystem } from './browser-name.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Destination } from './destination.ts';
 import type { KnownBrowsers } from './known-browser.ts';
+import { languagesOf } from './mailed-link.ts';
+import { clientAddress } from './network.ts';
 import { mustShowSecondFactor, type SecondFactorPolicy } from './second-factor-policy.ts';
 import type { SecondStep } from './second-step.ts';
 
@@ -52,7 +55,8 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
     const { clientId } = course;
     secondStep.close(request, reply);
     const made = await sessions.signIn(request, reply, person, course.previous, async (repositories) => {
-      await knownBrowsers.remember(request, reply, sub, repositories);
+      const known = await knownBrowsers.remember(request, reply, sub, repositories);
+      if (!known) await repositories.mails.notify(newSignIn(request, sub));
       const event = { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, detail: { amr } } as const;
       await audit(request, event, repositories);
     });
@@ -84,6 +88,18 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
     complete,
   };
 }
+
+/** What tells somebody of a sign-in in a browser that was not used before. */
+const newSignIn = (request: FastifyRequest, sub: string) => ({
+  name: 'new-sign-in',
+  sub,
+  locale: languagesOf(request),
+  data: {
+    ...browserAndSystem(request.headers['user-agent']),
+    address: clientAddress(request),
+    at: new Date().toISOString(),
+  },
+});
 
 /** Where somebody goes on who has signed in. */
 export function wayOn({ transaction, destination }: SignInCourse): string {

@@ -11,6 +11,7 @@ export const name = z
   .max(255, 'must have at most 255 characters')
   .refine((value) => wellFormed(value) && !/[\p{Cc}]/u.test(value), 'must not hold control characters');
 
+/** One address of mail. */
 export const email = z
   .string()
   .max(320)

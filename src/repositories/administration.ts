@@ -146,6 +146,21 @@ export function createAdministration(store: Store) {
         return [{ user, changed }, changed ? { type: 'user.failures_forgotten', sub } : undefined];
       }),
     /**
+     * Stores a link by which a user chooses another password, once; returns when it ends.
+     * @param lifetime in seconds
+     * @throws OAuthError not_found, or conflict for a disabled user
+     */
+    createRecoveryLink: (by: Actor, sub: string, tokenHash: Buffer, lifetime: number): Promise<Date> => {
+      if (lifetime < 1) throw invalidRequest('the lifetime must be at least a second');
+      return act<Date>(by, async ({ users, mailedLinks }) => {
+        const user = found(await users.lock(sub), 'user');
+        if (user.status !== 'enabled') throw conflict('the user is disabled: enable the user first');
+        const none = { email: undefined, replaces: undefined };
+        const expiresAt = await mailedLinks.insert({ ...none, purpose: 'recovery', sub, tokenHash, lifetime });
+        return [expiresAt, { type: 'link.created', sub, detail: { purpose: 'recovery' } }];
+      });
+    },
+    /**
      * Takes second factors of a user away; with the last one the recovery codes go.
      * @param id of one of them; without it all
      * @param keepWayIn refuses the last passkey of somebody without a password, who could not sign in any more

@@ -18,6 +18,9 @@ export const auditEventTypes = [
   'user.recovery_codes_renewed',
   'user.recovery_code_used',
   'user.data_downloaded',
+  'user.signed_up',
+  'user.email_verified',
+  'user.email_changed',
   'users.imported',
   'users.exported',
   'group.created',
@@ -55,6 +58,10 @@ export const auditEventTypes = [
   'data_key.created',
   'data_key.retired',
   'registration_token.created',
+  'link.sent',
+  'link.created',
+  'link.used',
+  'mail.given_up',
   'audit_events.expired',
 ] as const;
 export type AuditEventType = (typeof auditEventTypes)[number];

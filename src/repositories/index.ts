@@ -19,6 +19,8 @@ import { groupsRepository } from './groups.ts';
 import { hourlyCountsRepository } from './hourly-counts.ts';
 import { knownBrowsersRepository } from './known-browsers.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries.ts';
+import { mailedLinksRepository } from './mailed-links.ts';
+import { mailsRepository } from './mails.ts';
 import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
 import { passkeysRepository } from './passkeys.ts';
 import { recoveryCodesRepository } from './recovery-codes.ts';
@@ -57,6 +59,8 @@ function repositories(sql: Sql, onEvent: EventListener) {
     hourlyCounts: hourlyCountsRepository(sql),
     knownBrowsers: knownBrowsersRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
+    mailedLinks: mailedLinksRepository(sql),
+    mails: mailsRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
     passkeys: passkeysRepository(sql),
     recoveryCodes: recoveryCodesRepository(sql),

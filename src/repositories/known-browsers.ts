@@ -20,7 +20,10 @@ const rename = statement(
   'known_browsers.rename',
   'UPDATE known_browsers SET token_hash = $2 WHERE token_hash = $1 AND sub <> $3',
 );
-const forget = statement('known_browsers.forget', 'DELETE FROM known_browsers WHERE token_hash = $1 AND sub = $2');
+const forget = statement(
+  'known_browsers.forget',
+  'DELETE FROM known_browsers WHERE token_hash = $1 AND sub = $2 RETURNING expires_at > now() AS live',
+);
 const insert = statement(
   'known_browsers.insert',
   `INSERT INTO known_browsers (token_hash, sub, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))`,
@@ -44,14 +47,22 @@ export function knownBrowsersRepository(sql: Sql) {
     /**
      * In a transaction: a person has signed in in a browser, which is called by another token from now on, for everybody who is known in it.
      * @param lifetime in seconds
+     * @returns whether the person was known in it before
      */
-    async remember(sub: string, tokenHash: Buffer, previousHash: Buffer | undefined, lifetime: number): Promise<void> {
+    async remember(
+      sub: string,
+      tokenHash: Buffer,
+      previousHash: Buffer | undefined,
+      lifetime: number,
+    ): Promise<boolean> {
+      let known = false;
       if (previousHash) {
-        await sql.query(forget, [previousHash, sub]);
+        known = (await sql.query<{ live: boolean }>(forget, [previousHash, sub])).some(({ live }) => live);
         await sql.query(rename, [previousHash, tokenHash, sub]);
       }
       await sql.query(insert, [tokenHash, sub, lifetime]);
       await sql.query(prune, [sub]);
+      return known;
     },
   };
 }

@@ -11,7 +11,9 @@ export type LimitName =
   | 'clientAuthFailures'
   | 'clientAuthFailuresPerNetwork'
   | 'verificationCodes'
-  | 'pushedPerNetwork';
+  | 'pushedPerNetwork'
+  | 'mailedLinks'
+  | 'mailedLinksPerNetwork';
 
 /** Points a window, 0 for no limit. */
 export type LimitPoints = Readonly<Record<LimitName, number>>;
@@ -26,6 +28,8 @@ const windows: Readonly<Record<LimitName, number>> = {
   clientAuthFailuresPerNetwork: 60,
   verificationCodes: 15 * 60,
   pushedPerNetwork: 60,
+  mailedLinks: 3600,
+  mailedLinksPerNetwork: 3600,
 };
 
 /** Every limit by its name, with which its keys begin. */
@@ -73,6 +77,8 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
     clientAuthFailuresPerNetwork: limiter('clientAuthFailuresPerNetwork'),
     verificationCodes: limiter('verificationCodes'),
     pushedPerNetwork: limiter('pushedPerNetwork'),
+    mailedLinks: limiter('mailedLinks'),
+    mailedLinksPerNetwork: limiter('mailedLinksPerNetwork'),
   };
   const short = (key: string) => digest('limit', key).toString('base64url');
   /** Until when (milliseconds of performance.now) this instance knows a key to be past its limit. */

@@ -53,6 +53,10 @@ const findByLogin = statement(
   `SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC)) OR email_key = lower(normalize(btrim($1), NFKC))
     ORDER BY (username_key = lower(normalize(btrim($1), NFKC))) DESC LIMIT 1`,
 );
+const findByEmail = statement(
+  'users.find_by_email',
+  'SELECT * FROM users WHERE email_key = lower(normalize(btrim($1), NFKC))',
+);
 const findByUsername = statement(
   'users.find_by_username',
   'SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC))',
@@ -129,6 +133,7 @@ export function usersRepository(sql: Sql) {
     lock: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(lock, [sub])),
     /** By user name or email, however it is spelled (security R61). */
     findByLogin: (login: string): Promise<User | undefined> => one(sql.query<UserRow>(findByLogin, [login])),
+    findByEmail: (email: string): Promise<User | undefined> => one(sql.query<UserRow>(findByEmail, [email])),
     findByUsername: (username: string): Promise<User | undefined> =>
       one(sql.query<UserRow>(findByUsername, [username])),
     async list(page: Page): Promise<User[]> {

@@ -15,6 +15,7 @@ export const tokenPrefixes = {
   session: 'ghse_',
   pushed_authorization_request: 'ghpr_',
   known_browser: 'ghkb_',
+  mailed_link: 'ghml_',
 } as const;
 export type OpaqueTokenKind = keyof typeof tokenPrefixes;
 
@@ -25,7 +26,7 @@ export interface OpaqueToken {
   hash: Buffer;
 }
 
-const form = /^gh(?:ac|at|ch|rt|ra|ia|rc|se|pr|kb)_[A-Za-z0-9_-]{49}$/;
+const form = /^gh(?:ac|at|ch|rt|ra|ia|rc|se|pr|kb|ml)_[A-Za-z0-9_-]{49}$/;
 const randomLength = 43;
 
 export function newOpaqueToken(kind: OpaqueTokenKind): OpaqueToken {

@@ -59,6 +59,7 @@ test('every admin route but reading is dangerous, unless it stands here (securit
     'POST /admin/api/keys',
     'POST /admin/api/registration-tokens',
     'POST /admin/api/users',
+    'POST /admin/api/users/:sub/recovery-link',
     'POST /admin/api/users/import',
   ]);
   expect(

@@ -202,6 +202,7 @@ describe('the answers of real calls match their schemas', () => {
     const path = `/users/${user['sub'] as string}`;
     await check('GET', path, '/users/{sub}');
     await check('PATCH', path, '/users/{sub}', { claims: { name: null }, email: null });
+    await check('POST', `${path}/recovery-link`, '/users/{sub}/recovery-link', { lifetime: 60 });
     await check('GET', '/users?limit=1', '/users');
     const other = await service.createUser();
     const client = await service.createClient();

@@ -30,6 +30,8 @@ beforeAll(async () => {
   const scope = { scope: everyScope };
   const { body } = await redeem(service.issuer, client, await obtainCode(service, client, user, scope, agent));
   const { body: initial } = await call(`${service.issuer}/admin/api/registration-tokens`, { token: admin, body: {} });
+  const recoveryLink = `${service.issuer}/admin/api/users/${user.sub}/recovery-link`;
+  const { body: recovery } = await call(recoveryLink, { token: admin, body: {} });
   const { body: deferred } = await call(`${service.issuer}/register`, {
     body: { redirect_uris, registration_mode: ['approval'] },
   });
@@ -49,6 +51,7 @@ beforeAll(async () => {
     session: agent.cookies.get('JSESSIONOPENID')!,
     pushed_authorization_request: (pushed.body['request_uri'] as string).split(':').at(-1)!,
     known_browser: agent.cookies.get('GATEHOUSE_KNOWN_BROWSER')!,
+    mailed_link: new URL(recovery['recovery_uri'] as string).searchParams.get('token')!,
   };
 });
 afterAll(() => service?.stop());
@@ -74,6 +77,8 @@ const doors: Record<Opening, (secret: string) => Promise<boolean>> = {
     const { location } = await agent.follow(await agent.get(`/authorize?${parameters.toString()}`));
     return location?.includes('code=') ?? false;
   },
+  // looking does not use it up
+  mailed_link: async (token) => (await status(new UserAgent(service).get(`/password/reset?token=${token}`))) === 200,
   registration_code: async (code) =>
     (await call(`${service.issuer}/register`, { body: { registration_code: code } })).status === 202,
   refresh_token: async (token) =>

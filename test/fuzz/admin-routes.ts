@@ -107,6 +107,7 @@ export const adminRoutes: Record<string, Route> = {
   'POST /admin/api/keys': admin(201, {
     json: { immediate: [true, false], algorithms: [['ES256'], ['EdDSA', 'EdDSA']] },
   }),
+  'POST /admin/api/users/:sub/recovery-link': admin(201, { ...person, json: { lifetime: [60] } }),
   'POST /admin/api/registration-tokens': admin(201, { json: { lifetime: [60] } }),
   // a body that is no file: the files themselves have a test of their own
   'POST /admin/api/users/import': {

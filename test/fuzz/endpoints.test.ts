@@ -29,6 +29,7 @@ beforeAll(async () => {
       // longer than any run
       ACCESS_TOKEN_LIFETIME: '86400',
       USERINFO_POST: 'true',
+      SIGN_UP: 'on',
       REQUEST_OBJECT_UNSIGNED: 'true',
       TRUST_PROXY: '127.0.0.0/8,::1',
     },

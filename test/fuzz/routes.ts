@@ -92,6 +92,8 @@ export const routes: Record<string, Route> = {
   'GET /.well-known/openid-configuration': readOnly,
   'GET /access-denied': { query: { client_id: ['@client_id', '@disabled_id'] }, cookies: byCookie, statuses: [403] },
   'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/email': { cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /account/email/confirm': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
   'GET /account/passkeys': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/applications': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/data': { cookies: byCookie, statuses: [200, 303, 403] },
@@ -179,6 +181,10 @@ export const routes: Record<string, Route> = {
     statuses: [200, 302, 303, 403],
   },
   'GET /metrics': { authorization: ['@admin', '@bearer access_token'], statuses: [200, 401, 403] },
+  'GET /password/forgotten': { cookies: byCookie, statuses: [200, 403] },
+  'GET /password/reset': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
+  'GET /sign-up': { cookies: byCookie, statuses: [200, 403] },
+  'GET /sign-up/complete': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
   'GET /register/:clientId': {
     path: { clientId: ['@victim'] },
     authorization: ['@registration'],
@@ -213,6 +219,42 @@ export const routes: Record<string, Route> = {
     statuses: [303, 403],
   },
   'POST /account/data': { form: { csrf: ['@csrf /account/data'] }, cookies: byCookie, statuses: [200, 303, 403] },
+  'POST /account/email': {
+    form: { csrf: ['@csrf /account/email'], email: ['ada@example.com'] },
+    cookies: byCookie,
+    statuses: [200, 303, 403, 429],
+  },
+  'POST /account/email/confirm': {
+    form: { csrf: ['@csrf /account/email'], token: ['@mailed_link'] },
+    cookies: byCookie,
+    statuses: [303, 403, 410],
+  },
+  'POST /account/email/verification': {
+    form: { csrf: ['@csrf /account/email/verification'] },
+    cookies: byCookie,
+    statuses: [200, 303, 403, 429],
+  },
+  'POST /password/forgotten': {
+    form: { csrf: ['@csrf /password/forgotten'], login: ['@username', 'nobody'] },
+    cookies: byCookie,
+    statuses: [200, 403, 429],
+  },
+  'POST /password/reset': {
+    // the token is of another form: no round may change the password of the account that all share
+    form: { csrf: ['@csrf /account'], token: ['@mailed_link'], new_password: ['x9 y8 z7 w6 v5'] },
+    cookies: byCookie,
+    statuses: [403, 410],
+  },
+  'POST /sign-up': {
+    form: { csrf: ['@csrf /sign-up'], email: ['new@example.com'] },
+    cookies: byCookie,
+    statuses: [200, 403, 429],
+  },
+  'POST /sign-up/complete': {
+    form: { csrf: ['@csrf /sign-up'], token: ['@mailed_link'], username: ['new'], new_password: ['x9 y8 z7 w6 v5'] },
+    cookies: byCookie,
+    statuses: [403, 410],
+  },
   'POST /account/other-sessions': {
     // the token is of another form: no round may end what the others use
     form: { csrf: ['@csrf /account'] },

@@ -103,6 +103,9 @@ export async function foundWorld(service: TestService): Promise<World> {
     const initial = await inApi('/registration-tokens', { method: 'POST', body: {} });
     world.set('initial', [`Bearer ${String(initial.body['initial_access_token'])}`]);
 
+    const recovery = await inApi(`/users/${user.sub}/recovery-link`, { method: 'POST', body: {} });
+    world.set('mailed_link', [new URL(recovery.body['recovery_uri'] as string).searchParams.get('token')!]);
+
     // forms as the browser has them before it
     const cookies = (of: UserAgent) => [...of.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const forms = async (form: string, path: string, browser: UserAgent) => {
@@ -111,9 +114,10 @@ export async function foundWorld(service: TestService): Promise<World> {
       if (fields['transaction'] !== undefined) world.set(`transaction ${form}`, [fields['transaction']]);
     };
     await forms('/account', '/account/applications', agent);
+    world.set('csrf /account/email/verification', ['']);
+    for (const path of ['/account/email', '/password/forgotten', '/sign-up', '/logout']) await forms(path, path, agent);
     for (const page of ['/account/sessions', '/account/data', '/account/profile/edit', '/account/passkeys'])
       await forms(page, page, agent);
-    await forms('/logout', '/logout', agent);
     await forms('/consent', authorizationUrl(service.issuer, client, ask), agent);
     await forms('/authenticate', `/authenticate?client_id=${client.clientId}&redirect_uri=${redirectUri}`, agent);
     world.set('cookies', [cookies(agent)]);

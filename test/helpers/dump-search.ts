@@ -3,7 +3,7 @@ import { Secret } from 'otpauth';
 import type pg from 'pg';
 
 /** What is recognised wherever it stands: opaque tokens by their form, the others by the name before them. */
-const tokens = /gh(?:ac|at|ch|rt|ra|ia|rc|se|pr|kb)_[A-Za-z0-9_-]{49}/g;
+const tokens = /gh(?:ac|at|ch|rt|ra|ia|rc|se|pr|kb|ml)_[A-Za-z0-9_-]{49}/g;
 const named =
   /"(client_secret|shared_secret|secret_key|verification_code)": ?"([^"]+)"|(GATEHOUSE_BROWSER|transaction)=([A-Za-z0-9_-]{43})|name="(csrf)"[^>]* value="([^"]+)"/g;
 /** The key of an authenticator in its link, and recovery codes. */
@@ -11,7 +11,7 @@ const factors = /[?&;]secret=([A-Z2-7]{32})|\b((?:[A-HJ-NP-Z2-9]{4}-){3}[A-HJ-NP
 const kinds: Record<string, string> = {
   ...{ ghac_: 'authorization code', ghat_: 'access token', ghch_: 'client session handle', ghrt_: 'refresh token' },
   ...{ ghra_: 'registration access token', ghia_: 'initial access token', ghrc_: 'registration code' },
-  ...{ ghse_: 'session cookie', ghpr_: 'pushed authorization request', ghkb_: 'known browser' },
+  ...{ ghse_: 'session cookie', ghpr_: 'pushed authorization request', ghkb_: 'known browser', ghml_: 'mailed link' },
 };
 
 const prefixLength = 8;

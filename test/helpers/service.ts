@@ -1,5 +1,8 @@
 // A whole service for tests: one or several instances on one database, in this process, on real sockets of the loopback.
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { vi } from 'vitest';
@@ -37,6 +40,8 @@ export interface TestService {
   database: TestDatabase;
   store: Store;
   secretKey: string;
+  /** DATA_DIR of all instances: their mails are in its folder `mail`. */
+  dataDir: string;
   /** Names of the statements that the instances sent outside transactions, in order. */
   statements: string[];
   /** Log lines of all instances, as parsed JSON. */
@@ -74,6 +79,7 @@ export async function startTestService(
   } = {},
 ): Promise<TestService> {
   const database = await createTestDatabase();
+  const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const secretKey = randomSecret();
   remember('SECRET_KEY', secretKey);
   const count = options.instances ?? 1;
@@ -94,6 +100,7 @@ export async function startTestService(
       BASE_URL: issuer,
       DATABASE_URL: database.url,
       SECRET_KEY: secretKey,
+      DATA_DIR: dataDir,
       LOG_LEVEL: 'debug',
       // all tests call from one address; the limits have tests of their own
       LIMIT_SIGN_IN_PER_NETWORK: '0',
@@ -133,6 +140,7 @@ export async function startTestService(
     database,
     store,
     secretKey,
+    dataDir,
     logs,
     statements,
     async createUser(user = {}) {
@@ -180,6 +188,7 @@ export async function startTestService(
       for (const close of closers) await close();
       await rememberKeys(ring, store);
       await opened.close();
+      rmSync(dataDir, { recursive: true, force: true });
       await database.drop();
     },
   };

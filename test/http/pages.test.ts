@@ -6,7 +6,14 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 import { builtInTemplates, createPages, linkTarget } from '../../src/http/pages.ts';
-import { examples, type ClientView, type PageName, type Pages } from '../../src/http/views/index.ts';
+import {
+  examples,
+  mailExamples,
+  mailNames,
+  type ClientView,
+  type PageName,
+  type Pages,
+} from '../../src/http/views/index.ts';
 import { everyView, signIn, translation, type View } from './page-states/index.ts';
 
 const client = examples.continue[1].client;
@@ -35,6 +42,8 @@ afterAll(() => {
 /** Bytes, with all that a page loads. */
 function limitOf(name: PageName): number {
   if (name.startsWith('console')) return 60_000;
+  // with the strength of a new password
+  if (name === 'password-reset' || name === 'sign-up-complete') return 30_000;
   return name.startsWith('account') ? 30_000 : 20_000;
 }
 
@@ -396,7 +405,13 @@ describe('the message catalogue', () => {
     ]),
   );
   const keyed = createPages({ basePath: '', catalogues: { tlh: marked } });
-  const rendered = everyView.map((view) => keyed.render(view.name, view.data, { locale: 'tlh' }));
+  const mails = mailNames.flatMap((name) =>
+    mailExamples[name].map((content) => keyed.mail(name, content, { locale: 'tlh' })),
+  );
+  const rendered = [
+    ...everyView.map((view) => keyed.render(view.name, view.data, { locale: 'tlh' })),
+    ...mails.flatMap(({ subject, text, html }) => [subject, text, html]),
+  ];
 
   it('holds no message that no page shows, and lacks none that one does', () => {
     const shown = new Set(rendered.flatMap((html) => [...html.matchAll(/⟦([^⟧]*)⟧/g)].map(([, key]) => key!)));

@@ -168,6 +168,7 @@ export const answers = {
   Key: key,
   Keys: z.object({ keys: z.array(key) }),
   RegistrationToken: z.object({ initial_access_token: z.string(), expires_at: time }),
+  RecoveryLink: z.object({ recovery_uri: z.url(), expires_at: time }),
   OpenApi: z.looseObject({ openapi: z.string() }),
   Error: z.object({
     error: z.enum(errorCodes),

@@ -1,11 +1,13 @@
 // The admin routes of users, of their sessions, and of what clients are told when those end.
 import { z } from 'zod';
-import { isNumber, pageOf, pageShape, readCursor, readUserCursor, userCursorOf } from '../../http/paging.ts';
 import { logoutDeliveryView, secondFactorView, sessionView, userView } from '../../http/administrator-views.ts';
+import { recoveryUri } from '../../http/mailed-link.ts';
+import { isNumber, pageOf, pageShape, readCursor, readUserCursor, userCursorOf } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
 import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries.ts';
+import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import { adminRoute, byId } from './route.ts';
 
 const deliveryFilter = pageShape.extend({
@@ -22,6 +24,13 @@ const userFilter = pageShape.extend({
   order: z.enum(['newest', 'name']).default('newest'),
 });
 const bySub = z.object({ sub: text(255) });
+const recoveryLink = z.strictObject({
+  lifetime: z
+    .int()
+    .min(1)
+    .max(30 * 86_400)
+    .optional(),
+});
 const path = '/admin/api/users';
 
 export const userRoutes = [
@@ -156,6 +165,22 @@ export const userRoutes = [
     params: bySub.extend({ id: text(100) }),
     async handle({ administration }, { params: { sub, id }, by }) {
       await administration.removeSecondFactor(by, sub, id);
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path: `${path}/:sub/recovery-link`,
+    tag: 'users',
+    summary: 'Makes a link, shown once, by which a user chooses another password; second factors stay demanded',
+    params: bySub,
+    body: () => recoveryLink,
+    status: 201,
+    answer: 'RecoveryLink',
+    async handle({ administration, config }, { params: { sub }, body, by }) {
+      const { token, hash } = newOpaqueToken('mailed_link');
+      const lifetime = body.lifetime ?? config.lifetimes.recoveryLink;
+      const expiresAt = await administration.createRecoveryLink(by, sub, hash, lifetime);
+      return { recovery_uri: recoveryUri(config.issuer, token), expires_at: expiresAt.toISOString() };
     },
   }),
   adminRoute({

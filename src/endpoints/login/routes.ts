@@ -30,7 +30,7 @@ const passkeyForm = z.object({
 const standing: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
 
 export async function loginEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { checkPassword, passkeys, signIn, sessions, pages, audit } = options;
+  const { config, checkPassword, passkeys, signIn, sessions, pages, audit } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -163,7 +163,8 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
         ...(shown !== undefined && { destination: shown }),
       },
     });
-    const data: Pages['login'] = { form: formOf('/login') };
+    const data: Pages['login'] = { form: formOf('/login'), forgottenPasswordUri: '/password/forgotten' };
+    if (config.signUp) data.signUpUri = '/sign-up';
     const asked = passkeys.requestOptions(request, reply, { purpose: 'sign-in' });
     if (asked !== undefined) data.passkey = { form: formOf('/login/passkey'), options: asked };
     if (destination && transaction === undefined) data.destination = destination.name;

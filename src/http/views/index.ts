@@ -2,19 +2,21 @@
 import { accountExamples, type AccountPages } from './account.ts';
 import { operationsExamples, type OperationsPages } from './console-operations.ts';
 import type { Examples } from './parts.ts';
+import { mailPageExamples, type MailPages } from './mail-pages.ts';
 import { passkeyExamples, type PasskeyPages } from './passkeys.ts';
 import { registrationExamples, type RegistrationPages } from './registration.ts';
 import { secondFactorExamples, type SecondFactorPages } from './second-factors.ts';
 import { signInExamples, type SignInPages } from './sign-in.ts';
 
 export type { ConsoleFrame, ConsoleSection } from './console.ts';
-export type { AccountView, ClaimText, ClientView, FormView } from './parts.ts';
+export { mailExamples, type MailName, mailNames } from './mail.ts';
+export type { AccountView, ClaimText, ClientView, FormView, MailContent } from './parts.ts';
 export type { PasskeyView } from './passkeys.ts';
 export type { RegistrationFacts } from './registration.ts';
 export type { LoginProblem } from './sign-in.ts';
 
 export interface Pages
-  extends SignInPages, AccountPages, PasskeyPages, RegistrationPages, SecondFactorPages, OperationsPages {}
+  extends SignInPages, AccountPages, PasskeyPages, RegistrationPages, SecondFactorPages, OperationsPages, MailPages {}
 
 export type PageName = keyof Pages;
 
@@ -37,4 +39,5 @@ export const examples: Examples<Pages> = {
   ...registrationExamples,
   ...operationsExamples,
   ...secondFactorExamples,
+  ...mailPageExamples,
 };

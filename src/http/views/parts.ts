@@ -33,6 +33,17 @@ export interface AccountView {
   name?: string;
 }
 
+/** What a mail says beside its sentences; all of it untrusted text but the link. */
+export interface MailContent {
+  /** What is filled into the sentences. */
+  values?: Record<string, string>;
+  facts?: { browser?: string; system?: string; at?: Date; address?: string; names?: string[]; reason?: string };
+  /** Where its button leads. */
+  link?: string;
+  /** Seconds that the link is good for. */
+  lifetime?: number;
+}
+
 /** Hidden fields that every form carries: the pending authorization request (if any) and the anti-forgery token. */
 export interface FormView {
   /** Path and query that the form posts to, e.g. "/login". */

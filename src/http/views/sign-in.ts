@@ -46,6 +46,8 @@ export interface SignInPages {
     passkey?: PasskeyView;
     /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
     forgottenPasswordUri?: string;
+    /** Where people open an account; absent where they cannot. */
+    signUpUri?: string;
     /** A short reference for the operator's log. */
     reference?: string;
   };
@@ -117,7 +119,8 @@ export const signInExamples: Examples<SignInPages> = {
       fields: ['username', 'password'],
       reauthentication: account,
       passkey: passkeyExample,
-      forgottenPasswordUri: '/password',
+      forgottenPasswordUri: '/password/forgotten',
+      signUpUri: '/sign-up',
       reference: '7F3K-9QXD',
     },
   ],

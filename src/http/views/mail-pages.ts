@@ -1,0 +1,136 @@
+// The pages that order a mailed link and those that such a link leads to: what each shows, and examples.
+import { type AccountView, type FormView, type Examples, account, form } from './parts.ts';
+
+/** Why nothing was ordered: keys of the catalogue under `link.problem.`, and what stands at the field. */
+export type OrderProblem = 'missing' | 'tampered' | 'throttled';
+
+export interface MailPages {
+  /** Somebody asks for a link by which to choose a new password. */
+  'password-forgotten': {
+    form: FormView;
+    typed?: string;
+    problem?: OrderProblem;
+    /** With `throttled`: seconds until the next try. */
+    wait?: number;
+    /** The order is taken, whoever it was about. */
+    sent?: boolean;
+    /** Of the link, in seconds. */
+    lifetime: number;
+    loginUri: string;
+  };
+  /** Where such a link leads. Posts `new_password`. `form` absent: it is done. */
+  'password-reset': {
+    username: string;
+    form?: FormView;
+    least: number;
+    most: number;
+    fault?: 'missing' | 'length' | 'common';
+    problem?: 'tampered' | 'busy';
+    loginUri: string;
+  };
+  /** A person sees, confirms and changes the address of the account. Posts `email`. */
+  'account-email': {
+    account: AccountView;
+    email?: string;
+    verified: boolean;
+    form: FormView;
+    /** Sends a link to the present address; absent when there is none, or it is confirmed. */
+    verificationForm?: FormView;
+    typed?: string;
+    fault?: 'invalid' | 'same';
+    problem?: 'throttled';
+    wait?: number;
+    /** Where a link is on its way to. */
+    sent?: string;
+    accountUri: string;
+  };
+  /** Where a link leads that proves an address. `form` absent: it is done, or `taken`. */
+  'address-confirm': {
+    username: string;
+    address: string;
+    form?: FormView;
+    taken?: boolean;
+    accountUri: string;
+  };
+  /** Somebody without an account asks for one. Posts `email`. */
+  'sign-up': {
+    form: FormView;
+    typed?: string;
+    fault?: 'invalid' | 'domain';
+    problem?: 'tampered' | 'throttled';
+    wait?: number;
+    sent?: boolean;
+    lifetime: number;
+    /** Those whose addresses are let in; none: all are. */
+    domains: string[];
+    loginUri: string;
+  };
+  /** Where the link leads that proves the address of an account to be. Posts `username` and `new_password`. `form` absent: it is done. */
+  'sign-up-complete': {
+    address: string;
+    username?: string;
+    form?: FormView;
+    least: number;
+    most: number;
+    faults?: { username?: 'missing' | 'invalid' | 'taken'; password?: 'missing' | 'length' | 'common' };
+    problem?: 'tampered' | 'busy';
+    loginUri: string;
+  };
+  /** A link that is used up, or whose time is over. */
+  'link-gone': { kind: 'password' | 'address' | 'sign-up'; uri: string };
+}
+
+export const mailPageExamples: Examples<MailPages> = {
+  'password-forgotten': [
+    { form: form('/password/forgotten'), lifetime: 1800, loginUri: '/login' },
+    { form: form('/password/forgotten'), typed: 'ada', problem: 'missing', lifetime: 1800, loginUri: '/login' },
+  ],
+  'password-reset': [
+    { username: '', form: form('/password/reset'), least: 12, most: 128, loginUri: '/login' },
+    { username: 'ada', form: form('/password/reset'), least: 12, most: 128, fault: 'common', loginUri: '/login' },
+  ],
+  'account-email': [
+    { account: { username: '' }, verified: false, form: form('/account/email'), accountUri: '/account' },
+    {
+      account,
+      email: 'ada@example.org',
+      verified: false,
+      form: form('/account/email'),
+      verificationForm: form('/account/email/verification'),
+      typed: 'ada',
+      fault: 'invalid',
+      accountUri: '/account',
+    },
+  ],
+  'address-confirm': [
+    { username: '', address: '', accountUri: '/account' },
+    { username: 'ada', address: 'ada@example.org', form: form('/account/email/confirm'), accountUri: '/account' },
+  ],
+  'sign-up': [
+    { form: form('/sign-up'), lifetime: 86_400, domains: [], loginUri: '/login' },
+    {
+      form: form('/sign-up'),
+      typed: 'ada@example.net',
+      fault: 'domain',
+      lifetime: 86_400,
+      domains: ['example.org', 'example.com'],
+      loginUri: '/login',
+    },
+  ],
+  'sign-up-complete': [
+    { address: '', form: form('/sign-up/complete'), least: 12, most: 128, loginUri: '/login' },
+    {
+      address: 'ada@example.org',
+      username: 'ada',
+      form: form('/sign-up/complete'),
+      least: 12,
+      most: 128,
+      faults: { username: 'taken', password: 'common' },
+      loginUri: '/login',
+    },
+  ],
+  'link-gone': [
+    { kind: 'password', uri: '/password/forgotten' },
+    { kind: 'sign-up', uri: '/sign-up' },
+  ],
+};

@@ -1,0 +1,162 @@
+// Turns orders for mail into mails: finds out whom each concerns, in which language, and makes the link in it.
+import type { Config } from './config.ts';
+import type { PageRenderer } from './http/pages.ts';
+import type { MailContent, MailName } from './http/views/index.ts';
+import { mailNames } from './http/views/index.ts';
+import type { Letter } from './mail/transport.ts';
+import { displayName } from './oauth/client-metadata.ts';
+import type { Repositories, Store } from './repositories/index.ts';
+import type { Limits } from './repositories/limits.ts';
+import type { LinkPurpose } from './repositories/mailed-links.ts';
+import type { QueuedMail } from './repositories/mails.ts';
+import type { User } from './repositories/users.ts';
+import { newOpaqueToken } from './tokens/opaque-token.ts';
+
+export interface MailCompositionOptions {
+  config: Config;
+  store: Store;
+  renderer: Pick<PageRenderer, 'mail' | 'chooseLocale'>;
+  limits: Limits;
+}
+
+/** A mail that can be sent, and what its link is for. */
+export interface Composed {
+  letter: Letter;
+  purpose: LinkPurpose | undefined;
+}
+
+/** Orders that concern people who have yet to be found. */
+type Expansion = (repositories: Repositories, order: QueuedMail) => Promise<void>;
+
+const decisionPause = 3600; // seconds between two mails about what waits
+const mostContacts = 3;
+const mostNames = 10;
+
+const purposes: Partial<Record<MailName, LinkPurpose>> = {
+  'verify-address': 'verify_address',
+  'reset-password': 'reset_password',
+  'sign-up': 'sign_up',
+};
+const paths: Record<LinkPurpose, string> = {
+  verify_address: '/account/email/confirm',
+  reset_password: '/password/reset',
+  recovery: '/password/reset',
+  sign_up: '/sign-up/complete',
+};
+/** Where the button of a mail without a link of its own leads. */
+const places: Partial<Record<MailName, string>> = {
+  'password-changed': '/account',
+  'second-factor-changed': '/account',
+  'new-sign-in': '/account',
+  'sign-up-known': '/login',
+  'registration-waiting': '/admin',
+};
+
+export type MailComposition = ReturnType<typeof createMailComposition>;
+
+export function createMailComposition({ config, store, renderer, limits }: MailCompositionOptions) {
+  const { issuer, lifetimes } = config;
+  const lifetimeOf: Record<LinkPurpose, number> = {
+    verify_address: lifetimes.emailVerification,
+    reset_password: lifetimes.passwordReset,
+    recovery: lifetimes.recoveryLink,
+    sign_up: lifetimes.emailVerification,
+  };
+
+  const expansions: Record<string, Expansion> = {
+    // asked for by anybody: that there is nobody of the name is found out here, where nobody waits for an answer
+    async 'forgotten-password'({ users, mails }, { data, locale }) {
+      const login = data['login'];
+      const user = typeof login === 'string' ? await users.findByLogin(login) : undefined;
+      if (user?.status === 'enabled') await mails.notify({ name: 'reset-password', sub: user.sub, locale });
+    },
+    async 'sign-up-wanted'({ users, mails }, { recipient, locale }) {
+      if (recipient === undefined) return;
+      const user = await users.findByEmail(recipient);
+      if (!user) return mails.insert({ name: 'sign-up', recipient, locale });
+      if (user.status === 'enabled' && user.emailVerified)
+        await mails.insert({ name: 'sign-up-known', sub: user.sub, locale });
+    },
+    async registrations({ clients, mails }, { data }) {
+      const since = typeof data['since'] === 'string' ? new Date(data['since']) : undefined;
+      const waiting = await clients.list({ status: undefined, waiting: true }, { limit: mostNames, after: undefined });
+      const news = waiting.filter((client) => since === undefined || client.updatedAt > since);
+      if (news.length === 0) return;
+      const names = news.map((client) => displayName(client.clientId, client.pendingMetadata ?? client.metadata));
+      await mails.insertForAdministrators({ name: 'registration-waiting', data: { names } });
+      const newest = Math.max(...news.map((client) => client.updatedAt.getTime()));
+      await mails.insertForLater(
+        { name: 'registrations', data: { since: new Date(newest).toISOString() } },
+        decisionPause,
+      );
+    },
+    async 'registration-decided'({ clients, mails }, { clientId, data }) {
+      const client = clientId === undefined ? undefined : await clients.find(clientId);
+      const { approved, reason } = data;
+      const addresses = (client?.metadata.contacts ?? []).filter((contact) => /^[^\s@]+@[^\s@]+$/.test(contact));
+      for (const recipient of [...new Set(addresses)].slice(0, mostContacts))
+        await mails.insert({
+          name: approved === true ? 'registration-approved' : 'registration-refused',
+          clientId,
+          recipient,
+          data: typeof reason === 'string' ? { reason } : {},
+        });
+    },
+  };
+
+  return {
+    /** What has to be done in one transaction with the end of the order, for one that is no mail yet. */
+    expansionOf: (order: QueuedMail): Expansion | undefined =>
+      Object.hasOwn(expansions, order.name) ? expansions[order.name] : undefined,
+    /** The mail of an order; undefined when it concerns nobody any more. */
+    async compose(order: QueuedMail): Promise<Composed | undefined> {
+      const name = mailNames.find((known) => known === order.name);
+      const user = order.sub === undefined ? undefined : await store.users.find(order.sub);
+      if (!name || (order.sub !== undefined && user?.status !== 'enabled')) return undefined;
+      const to = order.recipient ?? (user?.emailVerified ? user.email : undefined);
+      if (to === undefined) return undefined;
+      const purpose = purposes[name];
+      // one that was ordered for an address which the account has no more would do nothing
+      if (purpose === 'verify_address' && user?.email !== (order.data['replaces'] ?? undefined)) return undefined;
+      if (purpose && order.attempts === 1 && (await limits.consume('mailedLinks', to.toLowerCase())) > 0)
+        return undefined;
+      const content = await contentOf(order, user, to);
+      const place = places[name];
+      if (purpose) {
+        content.lifetime = lifetimeOf[purpose];
+        content.link = await makeLink(purpose, { sub: user?.sub, email: to, replaces: user?.email });
+      } else if (place !== undefined) content.link = issuer + place;
+      const chosen = user?.claims['locale'];
+      const locale = renderer.chooseLocale(typeof chosen === 'string' ? chosen : undefined, order.locale);
+      return { purpose, letter: { id: order.messageId, to, ...renderer.mail(name, content, { locale }) } };
+    },
+  };
+
+  async function contentOf(order: QueuedMail, user: User | undefined, to: string): Promise<MailContent> {
+    const text = (name: string) => (typeof order.data[name] === 'string' ? order.data[name] : undefined);
+    const client = order.clientId === undefined ? undefined : await store.clients.find(order.clientId);
+    const facts: NonNullable<MailContent['facts']> = {};
+    for (const fact of ['browser', 'system', 'address', 'reason'] as const) {
+      const value = text(fact);
+      if (value !== undefined) facts[fact] = value;
+    }
+    const at = text('at');
+    if (at !== undefined && !Number.isNaN(Date.parse(at))) facts.at = new Date(at);
+    const { names } = order.data;
+    if (Array.isArray(names)) facts.names = names.map(String);
+    const values: Record<string, string> = { username: user?.username ?? '', address: to };
+    if (order.clientId !== undefined)
+      values['client'] = client ? displayName(client.clientId, client.metadata) : order.clientId;
+    return { values, facts };
+  }
+
+  /** Made anew at each attempt: nothing that was stored before holds it. */
+  async function makeLink(
+    purpose: LinkPurpose,
+    link: { sub: string | undefined; email: string; replaces: string | undefined },
+  ): Promise<string> {
+    const { token, hash } = newOpaqueToken('mailed_link');
+    await store.mailedLinks.insert({ ...link, purpose, tokenHash: hash, lifetime: lifetimeOf[purpose] });
+    return `${issuer}${paths[purpose]}?token=${token}`;
+  }
+}

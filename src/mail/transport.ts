@@ -1,0 +1,131 @@
+// The only way out for mail: by SMTP to the server that a setting names, or without one into a folder, a file for each mail.
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createTransport } from 'nodemailer';
+
+/** A mail as it is sent: one recipient, a text and the same as HTML. */
+export interface Letter {
+  /** Unique: what stands left of the at sign in Message-ID. */
+  id: string;
+  to: string;
+  subject: string;
+  text: string;
+  html: string;
+}
+
+/** The mail was not taken. `permanent`: nor will it be, however often it is tried. The message is for the log, and holds no secret. */
+export class MailRefused extends Error {
+  readonly permanent: boolean;
+  constructor(message: string, permanent: boolean, options?: ErrorOptions) {
+    super(message, options);
+    this.permanent = permanent;
+  }
+}
+
+export interface MailTransport {
+  kind: 'smtp' | 'folder';
+  /** Host and port of the server, or the folder: for the log. */
+  place: string;
+  /** @throws MailRefused */
+  send(letter: Letter): Promise<void>;
+}
+
+export interface MailTransportOptions {
+  /** smtp: or smtps: with the credentials in it; undefined for the folder. */
+  smtpUrl: string | undefined;
+  folder: string;
+  /** "Name <address>" */
+  from: string;
+  /** Of the issuer: what stands right of the at sign in Message-ID. */
+  host: string;
+}
+
+const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 15_000, dnsTimeout: 10_000 };
+
+export function createMailTransport(options: MailTransportOptions): MailTransport {
+  return options.smtpUrl === undefined ? intoFolder(options) : bySmtp(options, new URL(options.smtpUrl));
+}
+
+function bySmtp(options: MailTransportOptions, url: URL): MailTransport {
+  const secure = url.protocol === 'smtps:';
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = Number(url.port) || (secure ? 465 : 587);
+  const loopback = /^(localhost|127(\.\d+){3}|::1)$/i.test(host);
+  const transport = createTransport({
+    host,
+    port,
+    secure,
+    // a password and a link never go in the clear, but to this machine itself
+    requireTLS: !secure && !loopback,
+    ignoreTLS: !secure && loopback,
+    tls: { minVersion: 'TLSv1.2' },
+    ...(url.username !== '' && {
+      auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
+    }),
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    ...timeouts,
+  });
+  return {
+    kind: 'smtp',
+    place: `${host}:${port}`,
+    async send(letter) {
+      const message = messageOf(letter, options);
+      try {
+        await transport.sendMail(message);
+      } catch (error) {
+        throw refusal(error);
+      }
+    },
+  };
+}
+
+function intoFolder(options: MailTransportOptions): MailTransport {
+  const { folder } = options;
+  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
+  return {
+    kind: 'folder',
+    place: folder,
+    async send(letter) {
+      const { message } = await transport.sendMail(messageOf(letter, options));
+      const name = `${new Date().toISOString().replace(/[:.]/g, '-')}-${letter.id}.eml`;
+      try {
+        await mkdir(folder, { recursive: true, mode: 0o700 });
+        // whole or not at all, and for nobody else: links stand in it
+        await writeFile(join(folder, `.${name}`), message as Buffer, { mode: 0o600 });
+        await rename(join(folder, `.${name}`), join(folder, name));
+      } catch (error) {
+        throw new MailRefused(error instanceof Error ? error.message : String(error), false, { cause: error });
+      }
+    },
+  };
+}
+
+/** @throws MailRefused for a recipient that is not one address */
+function messageOf({ id, to, subject, text, html }: Letter, { from, host }: MailTransportOptions) {
+  // one that was stored by SQL was not looked at
+  if (!/^[^\s\p{Cc}<>(),;:"\\@[\]]{1,64}@[^\s\p{Cc}<>(),;:"\\@]{1,255}$/u.test(to))
+    throw new MailRefused('the recipient is not a mail address', true);
+  return {
+    from,
+    to: { name: '', address: to },
+    subject: subject.replace(/\p{Cc}+/gu, ' '),
+    text,
+    html,
+    messageId: `<${id}@${host}>`,
+    // RFC 3834 5: no machine answers it
+    headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}
+
+/** What an administrator can mend, in one line without the credentials; a server's words may come back with what it was sent. */
+function refusal(error: unknown): MailRefused {
+  const { code, responseCode, command } = error as { code?: string; responseCode?: number; command?: string };
+  const words = error instanceof Error ? error.message.replace(/\p{Cc}+/gu, ' ').replace(/https?:\S+/g, '…') : '';
+  // the server's considered answer about this mail (RFC 5321 4.2.1); one about us can be mended
+  const permanent = (code === 'EENVELOPE' || code === 'EMESSAGE') && (responseCode ?? 0) >= 500;
+  const reason = code === 'EAUTH' ? `the mail server did not take the credentials (${responseCode ?? command})` : words;
+  return new MailRefused(reason.slice(0, 300), permanent);
+}

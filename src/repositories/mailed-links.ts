@@ -1,0 +1,73 @@
+// The table mailed_links: single-use links that prove an address or stand in for a forgotten password; only digests are kept.
+import { type Sql, statement } from '../database/database.ts';
+
+export type LinkPurpose = 'verify_address' | 'reset_password' | 'recovery' | 'sign_up';
+
+export interface MailedLink {
+  purpose: LinkPurpose;
+  sub: string | undefined;
+  /** The address that it was sent to; undefined for one that an administrator hands over. */
+  email: string | undefined;
+  /** The address that the account had then. */
+  replaces: string | undefined;
+}
+
+export interface NewLink extends MailedLink {
+  tokenHash: Buffer;
+  /** In seconds. */
+  lifetime: number;
+}
+
+interface Row {
+  purpose: LinkPurpose;
+  sub: string | null;
+  email: string | null;
+  replaces: string | null;
+}
+
+const insert = statement(
+  'mailed_links.insert',
+  `INSERT INTO mailed_links (token_hash, purpose, sub, email, replaces, expires_at)
+   VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6)) RETURNING expires_at`,
+);
+const find = statement(
+  'mailed_links.find',
+  `SELECT purpose, sub, email, replaces FROM mailed_links
+    WHERE token_hash = $1 AND purpose = ANY ($2::text[]) AND used_at IS NULL AND expires_at > now()`,
+);
+const use = statement(
+  'mailed_links.use',
+  `UPDATE mailed_links SET used_at = now()
+    WHERE token_hash = $1 AND purpose = ANY ($2::text[]) AND used_at IS NULL AND expires_at > now()
+   RETURNING purpose, sub, email, replaces`,
+);
+
+export function mailedLinksRepository(sql: Sql) {
+  return {
+    /** Returns when it ends. */
+    async insert({ tokenHash, purpose, sub, email, replaces, lifetime }: NewLink): Promise<Date> {
+      const values = [tokenHash, purpose, sub, email, replaces, lifetime];
+      const [row] = await sql.query<{ expires_at: Date }>(insert, values);
+      return row!.expires_at;
+    },
+    /** One that is still good; looking does not use it up, since programs look at mails before people do. */
+    async find(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {
+      const [row] = await sql.query<Row>(find, [tokenHash, purposes]);
+      return row && toLink(row);
+    },
+    /** Uses it up; of several at once one gets it. The user's row is to be locked before. */
+    async use(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {
+      const [row] = await sql.query<Row>(use, [tokenHash, purposes]);
+      return row && toLink(row);
+    },
+  };
+}
+
+function toLink(row: Row): MailedLink {
+  return {
+    purpose: row.purpose,
+    sub: row.sub ?? undefined,
+    email: row.email ?? undefined,
+    replaces: row.replaces ?? undefined,
+  };
+}
