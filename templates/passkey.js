@@ -74,6 +74,6 @@
   });
   form.hidden = false;
   var without = document.querySelector('[data-without-passkey]');
-  if (without) without.hidden = true;
+  if (without) without.remove();
   offer();
 })();
