@@ -8,8 +8,9 @@ const long = [
   'faults/database',
   'database/embedded',
   'relying-parties/',
-  'endpoints/cli',
   'repositories/races',
+  'endpoints/introspection',
+  'flows/demo',
 ];
 
 class LongFirst extends BaseSequencer {

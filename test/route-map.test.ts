@@ -16,6 +16,7 @@ afterAll(async () => {
 });
 
 const expected = [
+
   'DELETE /admin/api/clients/:id',
   'DELETE /admin/api/groups/:name',
   'DELETE /admin/api/keys/:kid',
@@ -60,7 +61,6 @@ const expected = [
   'GET /admin/api/users/:sub/grants',
   'GET /admin/api/users/:sub/second-factors',
   'GET /admin/api/users/export',
-
   'GET /admin/audit',
   'GET /admin/audit/:id',
   'GET /admin/audit/export',
@@ -71,6 +71,8 @@ const expected = [
   'GET /admin/registration',
   'GET /admin/sessions',
   'GET /admin/sessions/end',
+  'GET /admin/try-it',
+  'GET /admin/try-it/callback',
   'GET /assets/account-profile.*.js',
   'GET /assets/account.*.css',
   'GET /assets/console-operations.*.css',
@@ -153,6 +155,9 @@ const expected = [
   'POST /admin/registration',
   'POST /admin/sessions',
   'POST /admin/sessions/end',
+  'POST /admin/try-it/begin',
+  'POST /admin/try-it/redeem',
+  'POST /admin/try-it/redirect-uri',
   'POST /authenticate',
   'POST /authorize',
   'POST /consent',

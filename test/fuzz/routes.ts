@@ -126,6 +126,16 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [403],
   },
+  'GET /admin/try-it': {
+    query: { 'client_id?': ['@client_id'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'GET /admin/try-it/callback': {
+    query: { code: ['@code'], state: ['abc'], iss: ['https://id.example.com'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
   'GET /admin/keys': { cookies: byAdministrator, statuses: [200, 303, 403] },
   'GET /admin/keys/rotate': { cookies: byAdministrator, statuses: [200, 303, 403] },
   'GET /admin/keys/withdraw': { query: { kid: ['x'] }, cookies: byAdministrator, statuses: [303, 403, 404, 409] },
@@ -264,6 +274,21 @@ export const routes: Record<string, Route> = {
   'POST /account/sessions': {
     form: { csrf: ['@csrf /account/sessions'], end: ['none'] },
     cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /admin/try-it/begin': {
+    form: { csrf: ['@csrf /account'], client_id: ['@client_id'], 'scope?': ['openid'], 'max_age?': ['60'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'POST /admin/try-it/redeem': {
+    form: { csrf: ['@csrf /account'], client_secret: ['@client_secret'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'POST /admin/try-it/redirect-uri': {
+    form: { csrf: ['@csrf /account'], client_id: ['@client_id'], change: ['add', 'remove'] },
+    cookies: byAdministrator,
     statuses: [303, 403],
   },
   'POST /account/passkeys': {

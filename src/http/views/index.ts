@@ -7,6 +7,7 @@ import { passkeyExamples, type PasskeyPages } from './passkeys.ts';
 import { registrationExamples, type RegistrationPages } from './registration.ts';
 import { secondFactorExamples, type SecondFactorPages } from './second-factors.ts';
 import { signInExamples, type SignInPages } from './sign-in.ts';
+import { tryItExamples, type TryItPages } from './try-it.ts';
 
 export type { ConsoleFrame, ConsoleSection } from './console.ts';
 export { mailExamples, type MailName, mailNames } from './mail.ts';
@@ -16,7 +17,15 @@ export type { RegistrationFacts } from './registration.ts';
 export type { LoginProblem } from './sign-in.ts';
 
 export interface Pages
-  extends SignInPages, AccountPages, PasskeyPages, RegistrationPages, SecondFactorPages, OperationsPages, MailPages {}
+  extends
+    SignInPages,
+    AccountPages,
+    PasskeyPages,
+    RegistrationPages,
+    SecondFactorPages,
+    OperationsPages,
+    MailPages,
+    TryItPages {}
 
 export type PageName = keyof Pages;
 
@@ -39,5 +48,6 @@ export const examples: Examples<Pages> = {
   ...registrationExamples,
   ...operationsExamples,
   ...secondFactorExamples,
+  ...tryItExamples,
   ...mailPageExamples,
 };

@@ -6,6 +6,7 @@ import { mailStates } from './mail.ts';
 import { consoleOperationsStates } from './console-operations.ts';
 import { passkeyStates } from './passkeys.ts';
 import { secondFactorStates } from './second-factors.ts';
+import { tryItStates } from './try-it.ts';
 import type { View } from './state.ts';
 
 export { signIn } from './common.ts';
@@ -19,4 +20,5 @@ export const everyView: View[] = [
   ...passkeyStates,
   ...accountStates,
   ...secondFactorStates,
+  ...tryItStates,
 ];
