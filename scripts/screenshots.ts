@@ -41,6 +41,7 @@ const signIn: Pages['login'] = {
 };
 const consent: Pages['consent'] = { ...most('consent'), problem: undefined };
 
+const secondFactor = most('login-second-factor');
 const review = most('registration-review');
 
 const shots: Shot[] = [
@@ -65,6 +66,15 @@ const shots: Shot[] = [
     data: { ...signIn, username: 'ada', problem: 'credentials' },
     locale: 'ar',
   },
+  { name: 'second-factor', page: 'login-second-factor', data: { ...secondFactor, problem: undefined } },
+  { name: 'second-factor-wrong', page: 'login-second-factor', data: secondFactor },
+  {
+    name: 'second-factor-german',
+    page: 'login-second-factor',
+    data: { ...secondFactor, client: longClient, account: longAccount, problem: 'recovery' },
+    locale: 'de',
+  },
+  { name: 'second-factor-arabic', page: 'login-second-factor', data: secondFactor, locale: 'ar' },
   { name: 'consent', page: 'consent', data: { ...consent, client: { ...client, selfRegistered: false } } },
   { name: 'consent-self', page: 'consent', data: most('consent') },
   { name: 'consent-long', page: 'consent', data: { ...consent, client: longClient, account: longAccount } },

@@ -144,6 +144,10 @@ describe('the second step', () => {
     const agent = new UserAgent(service);
     const step = await agent.authorize(client, user, { scope: 'openid' });
     expect(step.body).toContain('Harbour');
+    // browsers hold the whole way that a form leads against it
+    expect(step.headers.get('content-security-policy')).toContain(
+      `form-action 'self' ${new URL(client.redirectUri).origin}`,
+    );
     let page = await agent.submit(step, { code: app.code(1) });
     page = await agent.submit(page, { decision: 'allow' });
     const code = new URL(page.location!).searchParams.get('code')!;

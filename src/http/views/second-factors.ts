@@ -1,5 +1,6 @@
 // The pages of second factors, in the account and within a sign-in: what each shows, and examples.
 import type { SecondFactor } from '../../repositories/second-factors.ts';
+import { qrCode, type QrCode } from '../qr-code.ts';
 import { type AccountView, type ClientView, type Examples, type FormView, account, client, form } from './parts.ts';
 import { passkeyExample, type PasskeyView } from './passkeys.ts';
 
@@ -12,7 +13,7 @@ export interface SecondFactorPages {
     /** What the person can show beside a passkey. */
     methods: { authenticator: boolean; recovery: boolean };
     /** What was wrong; of the two codes it is the field's name. */
-    problem?: 'code' | 'recovery' | 'passkey' | 'tampered';
+    problem?: 'code' | 'recovery' | 'passkey' | 'tampered' | undefined;
     /** Absent: the person has none. */
     passkey?: PasskeyView;
     /** Begins the sign-in anew, as somebody else. */
@@ -40,7 +41,7 @@ export interface SecondFactorPages {
     secret: string;
     /** What an app on the same device opens. */
     uri: string;
-    qr: { size: number; path: string };
+    qr: QrCode;
     /** What was typed. */
     name?: string;
     problem?: 'code' | 'expired' | 'tampered';
@@ -59,10 +60,10 @@ export interface SecondFactorPages {
   };
 }
 
-const qr = { size: 3, path: 'M0 0h1v1h-1zM2 1h1v1h-1z' };
 const secret = 'JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP';
 const uri = 'otpauth://totp/id.example:ada?issuer=id.example&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
-const codes = Array.from({ length: 10 }, (_, index) => `ABCD-EFGH-JKLM-NP${index % 8}Q`.replace(/[01]/g, 'X'));
+const qr = qrCode(uri);
+const codes = [...'ABCDEFGHJK'].map((letter) => `${letter}7QM-X3FH-${letter}2WK-NP9${letter}`);
 const since = new Date('2026-03-14T09:26:53Z');
 
 export const secondFactorExamples: Examples<SecondFactorPages> = {
