@@ -23,6 +23,7 @@ import { authenticationEndpoint } from './endpoints/authentication/routes.ts';
 import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
 import { checkSessionEndpoint } from './endpoints/check-session/routes.ts';
 import { consoleEndpoint } from './endpoints/console/routes.ts';
+import { consoleClientsEndpoint } from './endpoints/console-clients/routes.ts';
 import { consoleTryItEndpoint } from './endpoints/console-try-it/routes.ts';
 import { consoleOperationsEndpoint } from './endpoints/console-operations/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
@@ -387,6 +388,7 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(accountSecondFactorsEndpoint, options);
       await root.register(adminEndpoint, options);
       await root.register(consoleEndpoint, options);
+      await root.register(consoleClientsEndpoint, options);
       await root.register(consoleOperationsEndpoint, options);
       await root.register(consoleTryItEndpoint, options);
       await root.register(registrationApprovalEndpoint, options);

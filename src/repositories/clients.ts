@@ -174,6 +174,12 @@ const countWaiting = statement(
   `SELECT count(*)::int AS waiting FROM (
      SELECT 1 FROM clients WHERE status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL LIMIT $1) AS capped`,
 );
+const countToDecide = statement(
+  'clients.count_to_decide',
+  `SELECT count(*)::int AS waiting FROM (
+     SELECT 1 FROM clients WHERE ((status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL) OR pending_metadata IS NOT NULL)
+      LIMIT $1) AS capped`,
+);
 const update = statement(
   'clients.update',
   `UPDATE clients SET
@@ -283,6 +289,11 @@ export function clientsRepository(sql: Sql) {
     /** How many registrations wait for an administrator, counted up to `limit`. */
     async countWaiting(limit: number): Promise<number> {
       const [row] = await sql.query<{ waiting: number }>(countWaiting, [limit]);
+      return row!.waiting;
+    },
+    /** How many registrations and changes wait for a decision, counted up to `limit`. */
+    async countToDecide(limit: number): Promise<number> {
+      const [row] = await sql.query<{ waiting: number }>(countToDecide, [limit]);
       return row!.waiting;
     },
     update(clientId: string, change: ClientChange): Promise<Client | undefined> {

@@ -121,6 +121,42 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [200, 303, 403, 404],
   },
+  'GET /admin/clients': {
+    query: {
+      'q?': ["o'h\\ & :* !(", 'harb'],
+      'status?': ['enabled'],
+      'registered?': ['false'],
+      'cursor?': ['@cursor'],
+      'waiting?': ['true'],
+    },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
+  },
+  ...Object.fromEntries(
+    ['GET', 'POST'].flatMap((method) =>
+      ['new', 'waiting', 'decide', ':id', ':id/edit', ':id/secrets', ':id/disable', ':id/delete']
+        .filter((path) => (method === 'GET' ? path !== 'decide' : path !== 'waiting' && path !== ':id'))
+        .map((path): [string, Route] => [
+          `${method} /admin/clients/${path}`,
+          {
+            ...(path.startsWith(':id') && { path: { id: ['@victim', '@client_id'] } }),
+            ...(path === 'waiting' && { query: { 'cursor?': ['@cursor'] } }),
+            ...(method === 'POST' && {
+              form: {
+                csrf: ['none'],
+                shown: ['harbour 1'],
+                version: ['1'],
+                decision: ['approve', 'refuse'],
+                'name?': ['Harbour'],
+                'client_name?': ['Harbour'],
+              },
+            }),
+            cookies: byAdministrator,
+            statuses: [200, 303, 403, 404, 409],
+          },
+        ]),
+    ),
+  ),
   'GET /admin/callback': {
     query: { code: ['@code'], state: ['abc'], iss: ['https://id.example.com'] },
     cookies: byAdministrator,

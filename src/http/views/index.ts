@@ -1,5 +1,6 @@
 // The data that each page shows: the contract between the endpoints and the templates, and an example of each.
 import { accountExamples, type AccountPages } from './account.ts';
+import { consoleClientExamples, type ConsoleClientPages } from './console-clients.ts';
 import { operationsExamples, type OperationsPages } from './console-operations.ts';
 import type { Examples } from './parts.ts';
 import { mailPageExamples, type MailPages } from './mail-pages.ts';
@@ -25,7 +26,8 @@ export interface Pages
     SecondFactorPages,
     OperationsPages,
     MailPages,
-    TryItPages {}
+    TryItPages,
+    ConsoleClientPages {}
 
 export type PageName = keyof Pages;
 
@@ -42,6 +44,7 @@ export interface PageContext {
  * template which fails does so before anybody meets it.
  */
 export const examples: Examples<Pages> = {
+  ...consoleClientExamples,
   ...signInExamples,
   ...accountExamples,
   ...passkeyExamples,

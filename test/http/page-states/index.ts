@@ -2,6 +2,7 @@
 import { examples, type PageName } from '../../../src/http/views/index.ts';
 import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
+import { consoleClientStates } from './console-clients.ts';
 import { mailStates } from './mail.ts';
 import { consoleOperationsStates } from './console-operations.ts';
 import { passkeyStates } from './passkeys.ts';
@@ -15,6 +16,7 @@ export { translation, type View } from './state.ts';
 export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
   ...commonStates,
+  ...consoleClientStates,
   ...mailStates,
   ...consoleOperationsStates,
   ...passkeyStates,

@@ -1,0 +1,193 @@
+// Making a client in the console, and changing one: a form with every member of the metadata.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { randomId } from '../../crypto/secrets.ts';
+import { type ConsoleVisit, consoleClientId } from '../../http/console.ts';
+import { readParameters, singleValued, text } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
+import { conflict, OAuthError } from '../../oauth/errors.ts';
+import { needsSectorCheck } from '../../oauth/subject-type.ts';
+import type { Administration } from '../../repositories/administration.ts';
+import type { Client, ClientChange } from '../../repositories/clients.ts';
+import { newCredentials, secretFor, type ShownCredentials } from '../../tokens/client-credentials.ts';
+import { clientOfForm, faultsOf, fieldsOf, formOfClient, memberOf, newClientForm, readForm } from './fields.ts';
+import { clientPath, listPath, named } from './view.ts';
+
+const byId = z.object({ id: text(255) });
+const bound = z.object({
+  csrf: text(100).optional(),
+  version: z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .optional(),
+});
+const newPath = `${listPath}/new`;
+
+/** What is wrong with a form: by member, or as a whole. */
+interface Refusal {
+  faults: Record<string, string>;
+  problem?: string;
+  changed?: boolean;
+  status: number;
+}
+
+/** Secrets as their page shows them, once. */
+export function shownSecrets(issuer: string, clientId: string, shown: Partial<ShownCredentials>) {
+  const values = {
+    client_id: clientId,
+    issuer,
+    client_secret: shown.clientSecret,
+    shared_secret: shown.sharedSecret,
+    registration_access_token: shown.registrationAccessToken,
+  };
+  type Name = keyof typeof values;
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [{ name: name as Name, value }],
+  );
+}
+
+export function editRoutes(
+  app: FastifyInstance,
+  { console, clients, checkSector, secretBox, config }: ServerOptions,
+  administration: Administration,
+  find: (clientId: string) => Promise<Client>,
+): void {
+  app.get(newPath, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    return visit ? show(request, reply, visit, undefined, newClientForm) : reply;
+  });
+
+  app.post(newPath, async (request, reply) => {
+    const { csrf } = readParameters(bound, request.body);
+    const visit = await console.submitted(request, reply, { csrf, action: newPath, back: newPath, fresh: true });
+    if (!visit) return reply;
+    const typed = readForm(singleValued(request.body));
+    const read = validated(typed);
+    if ('refusal' in read) return show(request, reply, visit, undefined, typed, read.refusal);
+    const { metadata, settings } = read;
+    const clientId = randomId();
+    const { stored, shown } = newCredentials(secretBox, clientId, metadata);
+    try {
+      await checkSector(metadata);
+    } catch (error) {
+      return show(request, reply, visit, undefined, typed, refusalOf(error));
+    }
+    const client = await administration.createClient(
+      visit.by,
+      { clientId, metadata, status: 'enabled', approvedBy: 'administrator', firstParty: false, ...stored },
+      settings,
+    );
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-client-secrets',
+      { ...named(client), secrets: [], shown: shownSecrets(config.issuer, clientId, shown), made: true },
+      { section: 'clients' },
+    );
+  });
+
+  app.get(`${listPath}/:id/edit`, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const client = await changeable(readParameters(byId, request.params).id);
+    return show(request, reply, visit, client, formOfClient(client));
+  });
+
+  app.post(`${listPath}/:id/edit`, async (request, reply) => {
+    const { id } = readParameters(byId, request.params);
+    const { csrf, version = '' } = readParameters(bound, request.body);
+    const action = `${clientPath(id)}/edit`;
+    const visit = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
+    if (!visit) return reply;
+    const looked = await changeable(id);
+    const typed = readForm(singleValued(request.body));
+    const read = validated(typed);
+    if ('refusal' in read) return show(request, reply, visit, looked, typed, read.refusal, version);
+    const { metadata, settings } = read;
+    let newSecret: string | undefined;
+    try {
+      if (needsSectorCheck(metadata, looked.metadata)) await checkSector(metadata);
+      await administration.changeClient(visit.by, id, (client) => {
+        const issued = secretFor(secretBox, client, metadata);
+        newSecret = issued?.newSecret;
+        return { ...settings, metadata, credentials: issued?.credentials, version: Number(version) };
+      });
+    } catch (error) {
+      // shown with what the client has become; what was typed stays
+      return show(request, reply, visit, await changeable(id), typed, refusalOf(error));
+    }
+    clients.forget(id);
+    if (newSecret === undefined) return console.done(reply, clientPath(id), 'client-saved');
+    const shown = shownSecrets(config.issuer, id, { clientSecret: newSecret });
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-client-secrets',
+      { ...named(await find(id)), secrets: [], shown },
+      { section: 'clients' },
+    );
+  });
+
+  async function changeable(clientId: string): Promise<Client> {
+    const client = await find(clientId);
+    // it is made and kept by the console itself
+    if (clientId === consoleClientId) throw conflict("the console's own client is not changed here");
+    return client;
+  }
+
+  /** @param version the one that the form was made for, where it is to stay so */
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    client: Client | undefined,
+    typed: Record<string, string>,
+    refusal?: Refusal,
+    version = client && String(client.version),
+  ): FastifyReply {
+    const action = client ? `${clientPath(client.clientId)}/edit` : newPath;
+    const form = console.form(request, reply, visit, action, version);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-client-edit',
+      {
+        ...(client && { client: named(client) }),
+        form: version === undefined ? form : { ...form, hidden: { ...form.hidden, version } },
+        groups: fieldsOf(typed, refusal?.faults ?? {}),
+        ...(refusal?.problem !== undefined && { problem: refusal.problem }),
+        ...(refusal?.changed && { changed: true }),
+        ...(client?.pendingMetadata && { waits: true }),
+      },
+      { section: 'clients', status: refusal?.status ?? 200 },
+    );
+  }
+}
+
+/** What was typed as metadata that registers, or what is wrong with it. */
+function validated(
+  typed: Record<string, string>,
+): { metadata: ClientMetadata; settings: ClientChange } | { refusal: Refusal } {
+  const { metadata, settings, faults } = clientOfForm(typed);
+  const all = { ...faultsOf(metadata), ...faults };
+  if (Object.keys(all).length > 0) return { refusal: { faults: all, status: 400 } };
+  try {
+    return { metadata: parseClientMetadata(metadata, { admin: true }), settings };
+  } catch (error) {
+    return { refusal: refusalOf(error) };
+  }
+}
+
+/** A refusal of the service's as the form shows it; anything else is no answer to the form. */
+function refusalOf(error: unknown): Refusal {
+  if (!(error instanceof OAuthError) || error.status >= 500) throw error;
+  if (error.code === 'conflict') return { faults: {}, changed: true, status: 409 };
+  const member = memberOf(error.description);
+  return member === undefined
+    ? { faults: {}, problem: error.description, status: 400 }
+    : { faults: { [member]: error.description.slice(member.length).replace(/^:? /, '') }, status: 400 };
+}

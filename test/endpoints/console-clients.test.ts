@@ -1,0 +1,410 @@
+// The console's clients: found, shown, made, changed, decided about, several at once; by administrators who signed in lately, and by nobody else.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formOf, openConsole } from '../helpers/console.ts';
+import { call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { type Page, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let ada: Awaited<ReturnType<TestService['createUser']>>;
+let agent: UserAgent;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits, basePath: '/idp' });
+  ada = await service.createUser({ username: 'ada', admin: true });
+  ({ agent } = await openConsole(service, ada));
+});
+afterAll(() => service?.stop());
+
+const at = (path: string) => agent.get(`/admin/clients${path}`);
+const fresh = (minutes: number) =>
+  service.database.sql('UPDATE sessions SET auth_time = now() - make_interval(mins => $1)', [minutes]);
+const title = ({ body }: Page) => /<h1>(.*?)<\/h1>/s.exec(body)?.[1]?.replace(/<[^>]*>/g, '');
+const stored = (clientId: string) => service.store.clients.find(clientId);
+const events = (clientId: string) =>
+  service.database.sql<{ type: string; actor: string }>(
+    'SELECT type, actor FROM audit_events WHERE client_id = $1 ORDER BY id DESC',
+    [clientId],
+  );
+
+let number = 0;
+async function register(metadata: Record<string, unknown> = {}) {
+  number += 1;
+  const name = `Boat ${String.fromCharCode(64 + number).repeat(4)}`;
+  const body = { client_name: name, redirect_uris: [`https://b${number}.example/cb`], ...metadata };
+  const answer = (await call(`${service.issuer}/register`, { body })).body;
+  return {
+    clientId: answer['client_id'] as string,
+    token: answer['registration_access_token'] as string,
+    name: body.client_name,
+    body,
+  };
+}
+const decide = (page: Page, fields: Record<string, string>, by = agent) =>
+  by.post('/admin/clients/decide', { ...formOf(page, '/admin/clients/decide'), ...fields });
+/** The checkboxes of these clients on a page of what waits. */
+const ticks = (page: Page, clientIds: string[]) => {
+  const { shown = '' } = formOf(page, '/admin/clients/decide');
+  const ids = shown.split(',').map((one) => one.split(' ')[0]);
+  return Object.fromEntries(clientIds.map((clientId) => [`client.${ids.indexOf(clientId)}`, 'on']));
+};
+
+describe('the list', () => {
+  test('finds clients by what is typed, and keeps the filter on every further page (issue 6)', async () => {
+    for (let count = 0; count < 30; count++) await service.createClient({ client_name: `Ferry ${count}` });
+    const page = await at('?q=ferry&status=enabled');
+    expect(page).toMatchObject({ status: 200 });
+    expect(page.body.match(/<th scope="row">/g)).toHaveLength(25);
+    const next = /href="([^"]*)" rel="next"/.exec(page.body)![1]!.replaceAll('&amp;', '&');
+    expect(next).toMatch(/^\/idp\/admin\/clients\?q=ferry&status=enabled&cursor=/);
+    const second = await agent.get(next.slice('/idp'.length));
+    expect(second.body.match(/<th scope="row">/g)).toHaveLength(5);
+    expect(second.body).toContain('value="ferry"');
+    expect((await at('?q=nosuch')).body).toContain('No client fits.');
+    expect((await at('?cursor=x')).status).toBe(400);
+  });
+
+  test('of what waits has a page of its own (issue 6)', async () => {
+    expect(await at('?waiting=true')).toMatchObject({
+      status: 303,
+      location: `${service.issuer}/admin/clients/waiting`,
+    });
+  });
+});
+
+describe('what waits', () => {
+  test('is shown with look-alike names, hosts nobody knows, and where it came from (security R48)', async () => {
+    await service.createClient({ client_name: 'Harbour', redirect_uris: ['https://harbour.example/cb'] });
+    const { clientId } = await register({
+      client_name: 'Hаrbour', // with a Cyrillic letter
+      redirect_uris: ['https://harbour.example/cb', 'https://harb0ur.example/cb'],
+      contacts: ['ops@harb0ur.example'],
+    });
+    const page = await at(`/${clientId}`);
+    expect(page.body).toContain('This registration waits for you');
+    expect(page.body).toContain('looks the same');
+    expect(page.body).toContain('Never seen here before.');
+    expect(page.body).toContain('Known here since');
+    expect(page.body).toContain('ops@harb0ur.example');
+    expect(page.body).toMatch(/Registered from<\/dt><dd><bdi dir="ltr">(127\.0\.0\.1|::1)/);
+  });
+
+  test('of an approved client is shown as a difference to what was approved (security R45)', async () => {
+    const { clientId, token, body } = await register();
+    await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [clientId]);
+    const widened = { ...body, redirect_uris: ['https://elsewhere.example/cb'], client_id: clientId };
+    await call(`${service.issuer}/register/${clientId}`, { method: 'PUT', token, body: widened });
+    const page = await at(`/${clientId}`);
+    expect(page.body).toMatch(/<del>.*b\d+\.example\/cb.*<\/del>/);
+    expect(page.body).toMatch(/<ins>.*elsewhere\.example\/cb.*<\/ins>/);
+    const done = await decide(page, { 'client.0': 'on', one: 'on', decision: 'approve' });
+    expect(done.location).toBe(`${service.issuer}/admin/clients/${clientId}?done=client-approved`);
+    expect((await stored(clientId))!.metadata.redirect_uris).toEqual(['https://elsewhere.example/cb']);
+    expect((await events(clientId))[0]).toEqual({ type: 'client.approved', actor: ada.sub });
+    expect((await agent.follow(done)).body).toContain('Approved.');
+  });
+
+  test('is decided several at once; what changed meanwhile is named, and kept as it was (security R90)', async () => {
+    const [first, second, third, untouched] = [await register(), await register(), await register(), await register()];
+    const page = await at('/waiting');
+    const { clientId, token, body } = second;
+    await call(`${service.issuer}/register/${clientId}`, {
+      method: 'PUT',
+      token,
+      body: { ...body, client_id: clientId, scope: 'openid email' },
+    });
+    await call(`${service.issuer}/register/${third.clientId}`, { method: 'DELETE', token: third.token });
+    const answer = await decide(page, {
+      ...ticks(page, [first.clientId, clientId, third.clientId]),
+      decision: 'approve',
+    });
+    expect(answer.status).toBe(409);
+    const report = /id="problem-heading"(.*?)<h1>/s.exec(answer.body)![1]!;
+    expect(report).toContain('Decided: 1');
+    expect(report).toContain(second.name);
+    expect(report).not.toContain(first.name);
+    expect(report).toContain('No longer there: 1');
+    expect((await stored(first.clientId))!.status).toBe('enabled');
+    expect((await stored(clientId))!.status).toBe('disabled');
+    expect((await stored(untouched.clientId))!.status).toBe('disabled');
+  });
+
+  test('is refused with a reason that the registrant reads, and not without one (decisions section 2)', async () => {
+    const [first, second] = [await register(), await register()];
+    const page = await at('/waiting');
+    const both = ticks(page, [first.clientId, second.clientId]);
+    const silent = await decide(page, { ...both, decision: 'refuse' });
+    expect(silent).toMatchObject({ status: 400 });
+    expect(silent.body).toContain('Say why you refuse.');
+    expect((await decide(page, { decision: 'approve' })).body).toContain('Tick what you want to decide on.');
+    const done = await decide(page, { ...both, decision: 'refuse', reason: 'Nobody knows you.' });
+    expect(done.location).toContain('/admin/clients/waiting?done=client-refused');
+    for (const { clientId, token } of [first, second])
+      expect((await call(`${service.issuer}/register/${clientId}`, { method: 'GET', token })).body).toMatchObject({
+        refusal_reason: 'Nobody knows you.',
+      });
+  });
+
+  test('is decided about only as its page showed it: no other client or version can be put into the form (security R55)', async () => {
+    const [first, second] = [await register(), await register()];
+    const page = await at(`/${first.clientId}`);
+    const form = { 'client.0': 'on', decision: 'approve' };
+    const { version } = (await stored(second.clientId))!;
+    for (const shown of [`${second.clientId} ${version}`, `${first.clientId} 99`, 'x'])
+      expect((await decide(page, { ...form, shown })).status).toBe(400);
+    const elsewhere = await agent.post(
+      '/admin/clients/decide',
+      { ...formOf(page, '/admin/clients/decide'), ...form },
+      { origin: 'https://evil.example' },
+    );
+    expect(elsewhere.status).toBe(403);
+    for (const { clientId } of [first, second]) expect((await stored(clientId))!.status).toBe('disabled');
+  });
+});
+
+describe('a client', () => {
+  /** Fills the form as a browser would send it. */
+  function filled(page: Page): Record<string, string> {
+    const form: Record<string, string> = {};
+    const decode = (text: string) =>
+      text
+        .replaceAll('&lt;', '<')
+        .replaceAll('&gt;', '>')
+        .replaceAll('&quot;', '"')
+        .replaceAll('&#39;', "'")
+        .replaceAll('&amp;', '&');
+    const main = page.body.slice(page.body.indexOf('<form class="edit"'));
+    for (const [tag] of main.matchAll(/<input [^>]*>/g)) {
+      const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1];
+      const isTaken = !tag.includes('type="checkbox"') || tag.includes(' checked');
+      if (isTaken) form[attribute('name')!] = decode(attribute('value') ?? 'on');
+    }
+    for (const [, name, value] of main.matchAll(/<textarea [^>]*?name="([^"]*)"[^>]*>\n?([^<]*)<\/textarea>/g))
+      form[name!] = decode(value!);
+    for (const [, name, options] of main.matchAll(/<select [^>]*?name="([^"]*)"[^>]*>(.*?)<\/select>/gs))
+      form[name!] = / value="([^"]*)" selected/.exec(options!)?.[1] ?? '';
+    return form;
+  }
+
+  test('is made from the form, enabled, and its secrets are shown once and work (issue 6)', async () => {
+    const form = filled(await at('/new'));
+    const page = await agent.post('/admin/clients/new', {
+      ...form,
+      client_name: 'Quay',
+      redirect_uris: 'https://quay.example/cb\r\nhttps://quay.example/cb2',
+    });
+    expect(page.status).toBe(200);
+    expect(title(page)).toBe('The client is made');
+    const secret = (name: string) =>
+      new RegExp(`${name}</code></dt><dd><bdi class="secret" dir="ltr">([^<]*)`).exec(page.body)![1]!;
+    const client = (await stored(secret('client_id')))!;
+    expect(client).toMatchObject({ status: 'enabled', approvedBy: 'administrator', selfRegistered: false });
+    expect(client.metadata).toMatchObject({
+      client_name: 'Quay',
+      redirect_uris: ['https://quay.example/cb', 'https://quay.example/cb2'],
+      grant_types: ['authorization_code', 'refresh_token'],
+      require_pkce: true,
+    });
+    expect(secret('issuer')).toBe(service.issuer);
+    const read = await call(`${service.issuer}/register/${client.clientId}`, {
+      method: 'GET',
+      token: secret('registration_access_token'),
+    });
+    expect(read.status).toBe(200);
+    expect((await at(`/${client.clientId}`)).body).not.toContain(secret('client_secret'));
+    expect((await events(client.clientId))[0]).toEqual({ type: 'client.created', actor: ada.sub });
+  });
+
+  test('is saved as its form shows it: what was not touched stays as it is (issue 6)', async () => {
+    const { clientId } = await service.createClient({
+      client_name: 'Pier',
+      contacts: ['a@pier.example', 'Pier desk'],
+      scope: 'openid email admin',
+      response_types: ['code', 'code id_token'],
+      grant_types: ['authorization_code', 'implicit'],
+      default_max_age: 600,
+      jwks_uri: 'https://pier.example/jwks',
+      subject_type: 'pairwise',
+      request_uris: ['https://pier.example/object'],
+      backchannel_logout_uri: 'https://pier.example/bye',
+      backchannel_logout_session_required: true,
+    });
+    const before = (await stored(clientId))!;
+    const form = filled(await at(`/${clientId}/edit`));
+    expect(Object.keys(form).length).toBeLessThanOrEqual(64);
+    const saved = await agent.post(`/admin/clients/${clientId}/edit`, form);
+    expect(saved.location).toBe(`${service.issuer}/admin/clients/${clientId}?done=client-saved`);
+    expect((await stored(clientId))!.metadata).toEqual(before.metadata);
+    const form2 = filled(await at(`/${clientId}/edit`));
+    await agent.post(`/admin/clients/${clientId}/edit`, {
+      ...form2,
+      client_name: 'Pier 2',
+      access_token_lifetime: '60',
+      first_party: 'true',
+    });
+    expect(await stored(clientId)).toMatchObject({
+      firstParty: true,
+      lifetimes: { accessToken: 60 },
+      metadata: { ...before.metadata, client_name: 'Pier 2' },
+    });
+  });
+
+  test('is not saved where a field is wrong: each is named, and what was typed stays (decisions section 2)', async () => {
+    const form = filled(await at('/new'));
+    const page = await agent.post('/admin/clients/new', {
+      ...form,
+      client_name: '"><script>alert(1)</script>',
+      redirect_uris: 'http://evil.example/cb',
+      client_uri: 'ftp://x',
+      access_token_lifetime: 'soon',
+      jwks: '{',
+    });
+    expect(page.status).toBe(400);
+    for (const field of ['client_uri', 'access_token_lifetime', 'jwks'])
+      expect(page.body).toContain(`<p class="fault" id="${field}-fault">`);
+    expect(page.body).toContain('&lt;script&gt;');
+    expect(page.body).not.toContain('<script>alert');
+    expect(page.body).toContain('http://evil.example/cb');
+    const uri = await agent.post('/admin/clients/new', { ...form, redirect_uris: 'http://evil.example/cb' });
+    expect(uri.body).toContain('<p class="fault" id="redirect_uris-fault">');
+    // together they make no sense, and none of them alone is wrong
+    const whole = await agent.post('/admin/clients/new', {
+      ...form,
+      redirect_uris: 'https://quay.example/cb',
+      token_endpoint_auth_method: 'none',
+      id_token_signed_response_alg: 'HS256',
+    });
+    expect(whole.body).toContain('a public client cannot have HS256 signatures');
+  });
+
+  test('is not overwritten by somebody who looked at an older version (security R90)', async () => {
+    const { clientId } = await service.createClient({ client_name: 'Jetty' });
+    const form = filled(await at(`/${clientId}/edit`));
+    await service.database.sql(`UPDATE clients SET first_party = true WHERE client_id = $1`, [clientId]);
+    const page = await agent.post(`/admin/clients/${clientId}/edit`, { ...form, client_name: 'Other' });
+    expect(page).toMatchObject({ status: 409 });
+    expect(page.body).toContain('The client changed meanwhile');
+    expect((await stored(clientId))!.metadata.client_name).toBe('Jetty');
+    expect((await agent.post(`/admin/clients/${clientId}/edit`, { ...form, version: '2' })).status).toBe(400);
+  });
+
+  test('shows every registered member only as text, whatever stands in it (security R93)', async () => {
+    const { clientId } = await service.createClient({ client_name: 'Mole' });
+    const evil = `"'><img src=x onerror=alert(1)><script>alert(2)</script>`;
+    await service.database.sql(
+      `UPDATE clients SET metadata = metadata || $2::jsonb, refused_at = NULL WHERE client_id = $1`,
+      [
+        clientId,
+        JSON.stringify({
+          client_name: evil,
+          contacts: [evil],
+          client_uri: `javascript:alert(3)`,
+          software_id: evil,
+          scope: evil,
+          redirect_uris: [`https://x.example/${evil}`],
+        }),
+      ],
+    );
+    for (const path of [
+      `/${clientId}`,
+      `/${clientId}/edit`,
+      `/${clientId}/delete`,
+      `/${clientId}/disable`,
+      `/${clientId}/secrets`,
+      '?q=%22',
+    ]) {
+      const page = await at(path);
+      expect(page.status, path).toBe(200);
+      expect(page.body, path).not.toContain('<img');
+      expect(page.body, path).not.toContain('<script>');
+      expect(page.body, path).not.toContain('href="javascript:');
+    }
+  });
+
+  test('gets new secrets, those that are ticked, once and at the version that was shown (security R70)', async () => {
+    const client = await service.createClient({ client_name: 'Buoy' });
+    const path = `/admin/clients/${client.clientId}/secrets`;
+    const form = formOf(await agent.get(path), path);
+    expect(await agent.post(path, form)).toMatchObject({ status: 400 });
+    const page = await agent.post(path, { ...form, client_secret: 'on' });
+    expect(title(page)).toBe('The new secrets');
+    expect(page.body).not.toContain('shared_secret');
+    expect((await events(client.clientId))[0]).toEqual({ type: 'client.credentials_renewed', actor: ada.sub });
+    expect(await agent.post(path, { ...form, client_secret: 'on' })).toMatchObject({ status: 409 });
+  });
+
+  test('is disabled and deleted only by whoever types its name (issue 6)', async () => {
+    const { clientId } = await service.createClient({ client_name: 'Wharf' });
+    for (const act of ['disable', 'delete']) {
+      const path = `/admin/clients/${clientId}/${act}`;
+      const form = formOf(await agent.get(path), path);
+      expect(await agent.post(path, { ...form, name: 'Warf' })).toMatchObject({ status: 400 });
+      expect(await stored(clientId)).toBeDefined();
+      expect((await agent.post(path, { ...form, name: ' Wharf ' })).location).toContain(`done=client-${act}d`);
+    }
+    expect(await stored(clientId)).toBeUndefined();
+    expect((await events(clientId)).map(({ type }) => type)).toEqual([
+      'client.deleted',
+      'client.disabled',
+      'client.created',
+    ]);
+    expect((await at(`/${clientId}`)).status).toBe(404);
+  });
+
+  test('that is disabled is enabled again from its page (decisions section 2)', async () => {
+    const { clientId } = await service.createClient({ client_name: 'Lock' });
+    await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [clientId]);
+    const page = await at(`/${clientId}`);
+    expect(await decide(page, { 'client.0': 'on', one: 'on', decision: 'approve' })).toMatchObject({ status: 303 });
+    expect((await stored(clientId))!.status).toBe('enabled');
+  });
+});
+
+describe('nobody else', () => {
+  const pages = ['', '/new', '/waiting', '/ID', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
+  const acts = ['/new', '/decide', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
+
+  test('than administrators sees a page or does anything (security R89)', async () => {
+    const { clientId } = await service.createClient({ client_name: 'Anchor' });
+    const stranger = new UserAgent(service);
+    const user = await service.createUser({ username: 'eve' });
+    const eve = new UserAgent(service);
+    await eve.signIn(user);
+    for (const path of pages) {
+      const address = `/admin/clients${path.replace('ID', clientId)}`;
+      expect((await stranger.get(address)).location, path).toContain('/authorize?');
+      expect((await eve.get(address)).status, path).toBe(403);
+    }
+    for (const path of acts) {
+      const address = `/admin/clients${path.replace('ID', clientId)}`;
+      const form = {
+        csrf: 'x',
+        shown: `${clientId} 1`,
+        version: '1',
+        decision: 'approve',
+        name: 'Anchor',
+        'client.0': 'on',
+      };
+      expect((await stranger.post(address, form)).location, path).toContain('/authorize?');
+      expect((await eve.post(address, form)).status, path).toBe(403);
+      // nor an administrator by a form that is not ours
+      expect((await agent.post(address, form)).status, path).toBe(400);
+    }
+    expect(await stored(clientId)).toMatchObject({ status: 'enabled', version: 1 });
+  });
+
+  test('acts from a browser that was left open: after 15 minutes every act asks to sign in again, and does nothing (security R91)', async () => {
+    const { clientId } = await service.createClient({ client_name: 'Chain' });
+    const forms = new Map<string, Record<string, string>>();
+    for (const act of ['secrets', 'disable', 'delete', 'edit']) {
+      const path = `/admin/clients/${clientId}/${act}`;
+      forms.set(path, formOf(await agent.get(path), path));
+    }
+    await fresh(16);
+    for (const [path, form] of forms) {
+      const answer = await agent.post(path, { ...form, name: 'Chain', client_secret: 'on' });
+      expect(answer.location, path).toMatch(/\/authorize\?.*max_age=900/);
+    }
+    expect(await stored(clientId)).toMatchObject({ status: 'enabled', version: 1 });
+    await fresh(0);
+  });
+});
