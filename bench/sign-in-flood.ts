@@ -1,4 +1,4 @@
-// What a flood of sign-ins does to everybody else: the time of /introspect and /token at a fixed rate, with and without it, in turn in one run.
+// What a flood of sign-ins does to everybody else: the time of /jwks, /introspect and /token at a fixed rate, with and without it, in turn in one run.
 // node bench/sign-in-flood.ts [--rounds 3] [--seconds 8] [--postgres FOLDER]; ends with 1 when the flood makes the slowest hundredth more than three times slower.
 import { randomUUID } from 'node:crypto';
 import { Agent, request as send } from 'node:http';
@@ -22,10 +22,12 @@ const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 /** People and programs that try to sign in at the same time, each again as soon as the service lets it. */
 const intruders = 400;
-/** Of each of the three operations, in a second. */
+/** Of each of the four operations, in a second. */
 const rate = 20;
 const chains = 40;
 const mostTimes = 3;
+/** Milliseconds (security R102). */
+const mostP95 = 250;
 const redirectUri = 'https://rp.example.com/callback';
 
 interface Answer {
@@ -33,7 +35,8 @@ interface Answer {
   retryAfter: number;
   body: string;
 }
-type Post = (path: string, headers: Record<string, string>, body: string) => Promise<Answer>;
+/** @param body undefined for GET */
+type Post = (path: string, headers: Record<string, string>, body?: string) => Promise<Answer>;
 
 const settings = {
   // the flood comes from one network here; it is the queue that is looked at, not the limits before it
@@ -73,19 +76,22 @@ async function measure(base: string, settings: Record<string, string>): Promise<
     process.stdout.write(
       `${cells.map((cell, at) => (at === 0 ? String(cell).padEnd(20) : String(cell).padStart(12))).join('')}\n`,
     );
-  row(['', 'calm p50 ms', 'p99', 'flood p50', 'p99', 'p99 ratio']);
+  let slowest = 0;
+  row(['', 'calm p50 ms', 'p95', 'p99', 'flood p50', 'p95', 'p99', 'p99 ratio']);
   for (const name of names) {
     const [calm, flooded] = [times.calm[name]!, times.flooded[name]!];
     const ratio = at(flooded, 0.99) / at(calm, 0.99);
     worst = Math.max(worst, ratio);
+    slowest = Math.max(slowest, at(flooded, 0.95));
     row([
       name,
-      ...[calm, flooded].flatMap((all) => [at(all, 0.5).toFixed(1), at(all, 0.99).toFixed(1)]),
+      ...[calm, flooded].flatMap((all) => [0.5, 0.95, 0.99].map((part) => at(all, part).toFixed(1))),
       ratio.toFixed(2),
     ]);
   }
   process.stdout.write(`\nfailures outside the flood: ${failures}\n`);
-  if (worst > mostTimes || failures > 0) process.exitCode = 1;
+  process.stdout.write(`slowest p95 in the flood: ${slowest.toFixed(1)} ms, of ${mostP95} allowed (security R102)\n`);
+  if (worst > mostTimes || slowest > mostP95 || failures > 0) process.exitCode = 1;
 }
 
 const emptyTimes = (names: string[]): Record<string, number[]> => Object.fromEntries(names.map((name) => [name, []]));
@@ -106,7 +112,7 @@ async function phase(
   const begin = performance.now();
   for (let count = 0; count < time * rate; count++) {
     for (const [index, [name, operation]] of Object.entries(operations).entries()) {
-      const due = begin + ((count + index / 3) * 1000) / rate;
+      const due = begin + ((count + index / 4) * 1000) / rate;
       await delay(Math.max(0, due - performance.now()));
       const sent = performance.now();
       under.push(
@@ -158,6 +164,7 @@ async function prepare(base: string, settings: Record<string, string>): Promise<
     refreshTokens.push(read(await asked('/token', web, redeemed))['refresh_token']!);
   }
   return {
+    '/jwks': () => post('/jwks', {}),
     '/introspect': () => asked('/introspect', machine, { token: access_token! }),
     '/token (client)': () => asked('/token', machine, { grant_type: 'client_credentials' }),
     '/token (refresh)': async () => {
@@ -176,8 +183,9 @@ function postTo(base: string, connections: number): Post {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   return (path, headers, body) =>
     new Promise((resolve, reject) => {
-      const length = { 'content-length': String(Buffer.byteLength(body)) };
-      const outgoing = send(base + path, { method: 'POST', agent, headers: { ...headers, ...length } }, (response) => {
+      const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+      const method = body === undefined ? 'GET' : 'POST';
+      const outgoing = send(base + path, { method, agent, headers: { ...headers, ...length } }, (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (part: string) => (text += part));
         response.on('end', () =>

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
 import { createPages } from '../src/http/pages.ts';
+import { inspect, overflow } from '../test/helpers/page-inspection.ts';
 import { examples, type ClientView, type PageName, type Pages } from '../src/http/views/index.ts';
 
 const [folder, only = ''] = process.argv.slice(2);
@@ -176,54 +177,6 @@ const shots: Shot[] = [
 
 const logo =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48"><circle cx="24" cy="24" r="22" fill="#1b4f8f"/><path d="M10 29c5-4 9 4 14 0s9 4 14 0M24 10v16" stroke="#fff" stroke-width="4" fill="none" stroke-linecap="round"/></svg>';
-
-/** What a machine can see. It runs in the browser, hence as text: Node has no document to type it against. */
-const inspect = `(() => {
-  const faults = [];
-  const parse = (color) => {
-    const parts = color.match(/[\\d.]+/g).map(Number);
-    return { rgb: parts.slice(0, 3), alpha: parts.length > 3 ? parts[3] : 1 };
-  };
-  const luminance = (rgb) => {
-    const [r, g, b] = rgb.map((v) => ((v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ratio = (a, b) => {
-    const [x, y] = [luminance(a), luminance(b)].sort((m, n) => n - m);
-    return (x + 0.05) / (y + 0.05);
-  };
-  // The page's ground shades from one colour to another: text has to stand out from both.
-  const grounds = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const style = getComputedStyle(at);
-      const { rgb, alpha } = parse(style.backgroundColor);
-      if (alpha === 0 && style.backgroundImage === 'none') continue;
-      const stops = style.backgroundImage.match(/rgba?\\([^)]*\\)/g) ?? [];
-      return [rgb, ...stops.map(parse).filter((stop) => stop.alpha === 1).map((stop) => stop.rgb)];
-    }
-    return [[255, 255, 255]];
-  };
-  let least = 21;
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const holders = new Set(document.querySelectorAll('input:not([type=hidden])'));
-  while (texts.nextNode()) if (texts.currentNode.data.trim() !== '') holders.add(texts.currentNode.parentElement);
-  for (const holder of holders) {
-    if (!holder.checkVisibility() || ['SCRIPT', 'NOSCRIPT'].includes(holder.tagName)) continue;
-    for (const ground of grounds(holder)) {
-      const found = ratio(parse(getComputedStyle(holder).color).rgb, ground);
-      least = Math.min(least, found);
-      if (found < 7) faults.push('contrast ' + found.toFixed(2) + ' of "' + holder.textContent.slice(0, 30) + '"');
-    }
-  }
-  for (const target of document.querySelectorAll('a, button, summary, input:not([type=hidden])')) {
-    if (!target.checkVisibility()) continue;
-    const { width, height } = target.getBoundingClientRect();
-    if (height < 44 || width < 44) faults.push('target of ' + Math.round(width) + ' x ' + Math.round(height) + ': "' + target.textContent.slice(0, 30) + '"');
-  }
-  if (document.querySelector('[style]')) faults.push('inline style');
-  return { least, faults };
-})()`;
-const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
 
 mkdirSync(folder, { recursive: true });
 const browser = await chromium.launch({

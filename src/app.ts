@@ -24,6 +24,8 @@ import { authorizationEndpoint } from './endpoints/authorization/routes.ts';
 import { checkSessionEndpoint } from './endpoints/check-session/routes.ts';
 import { consoleEndpoint } from './endpoints/console/routes.ts';
 import { consoleClientsEndpoint } from './endpoints/console-clients/routes.ts';
+import { consoleGroupsEndpoint } from './endpoints/console-groups/routes.ts';
+import { consoleUsersEndpoint } from './endpoints/console-users/routes.ts';
 import { consoleTryItEndpoint } from './endpoints/console-try-it/routes.ts';
 import { consoleOperationsEndpoint } from './endpoints/console-operations/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
@@ -389,6 +391,8 @@ export async function buildApp({ config, database, secretKey, logger }: AppOptio
       await root.register(adminEndpoint, options);
       await root.register(consoleEndpoint, options);
       await root.register(consoleClientsEndpoint, options);
+      await root.register(consoleUsersEndpoint, options);
+      await root.register(consoleGroupsEndpoint, options);
       await root.register(consoleOperationsEndpoint, options);
       await root.register(consoleTryItEndpoint, options);
       await root.register(registrationApprovalEndpoint, options);

@@ -181,6 +181,35 @@ export const routes: Record<string, Route> = {
     statuses: [200, 303, 403],
   },
   'GET /admin/sessions/end': { query: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
+  'GET /admin/groups': {
+    query: { 'q?': ['staff'], 'cursor?': ['x'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
+  },
+  'GET /admin/users': {
+    query: { 'q?': ['ada'], 'group?': ['staff'], 'status?': ['enabled'], 'admin?': ['true'], 'order?': ['name'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
+  },
+  'GET /admin/users/:sub': { path: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
+  'GET /admin/users/:sub/delete': { path: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
+  'POST /admin/groups': {
+    form: { name: ['crew'], description: ['On board'] },
+    cookies: byAdministrator,
+    statuses: [303, 403],
+  },
+  'POST /admin/users/:sub': {
+    path: { sub: ['@sub'] },
+    form: { act: ['enable', 'groups', 'withdraw'], 'groups?': ['staff'], 'client_id?': ['@client_id'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
+  'POST /admin/users/:sub/delete': {
+    path: { sub: ['@sub'] },
+    form: { typed: ['ada'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
   'GET /admin/registration': {
     query: { verification_code: ['@verification_code', 'BCDF-GHJK'] },
     cookies: ['@reviewer', '@reviewer', '@cookies'],

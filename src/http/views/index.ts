@@ -1,6 +1,7 @@
 // The data that each page shows: the contract between the endpoints and the templates, and an example of each.
 import { accountExamples, type AccountPages } from './account.ts';
 import { consoleClientExamples, type ConsoleClientPages } from './console-clients.ts';
+import { consoleUsersExamples, type ConsoleUsersPages } from './console-users.ts';
 import { operationsExamples, type OperationsPages } from './console-operations.ts';
 import type { Examples } from './parts.ts';
 import { mailPageExamples, type MailPages } from './mail-pages.ts';
@@ -27,7 +28,8 @@ export interface Pages
     OperationsPages,
     MailPages,
     TryItPages,
-    ConsoleClientPages {}
+    ConsoleClientPages,
+    ConsoleUsersPages {}
 
 export type PageName = keyof Pages;
 
@@ -45,6 +47,7 @@ export interface PageContext {
  */
 export const examples: Examples<Pages> = {
   ...consoleClientExamples,
+  ...consoleUsersExamples,
   ...signInExamples,
   ...accountExamples,
   ...passkeyExamples,

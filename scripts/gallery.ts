@@ -1,0 +1,84 @@
+// Photographs every page for the documentation and weighs it: node scripts/gallery.ts writes docs/pages.md and docs/images/pages/.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { chromium } from 'playwright-core';
+import { createPages } from '../src/http/pages.ts';
+import { examples, type PageName } from '../src/http/views/index.ts';
+import type { View } from '../test/http/page-states/index.ts';
+import { openRendered } from '../test/helpers/rendered-page.ts';
+
+const docs = join(dirname(import.meta.dirname), 'docs');
+const images = join(docs, 'images/pages');
+const rounds = 5;
+/** What a page shows when all is well is what people see of it. */
+const troubles = ['problem', 'faults', 'fields', 'pause', 'wait', 'reauthentication', 'reference', 'typed'];
+const pages = createPages({ basePath: '' });
+// the page that posts itself is gone before anybody sees it
+const names = (Object.keys(examples) as PageName[]).filter((name) => name !== 'form-post');
+
+function atRest(name: PageName): View {
+  const most = Object.entries(examples[name][1]).filter(([member]) => !troubles.includes(member));
+  return { name, data: Object.fromEntries(most) } as unknown as View;
+}
+
+rmSync(images, { recursive: true, force: true });
+mkdirSync(images, { recursive: true });
+const browser = await chromium.launch({
+  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+  args: ['--disable-gpu', '--hide-scrollbars', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
+});
+const wide = await openRendered(await browser.newContext({ viewport: { width: 1024, height: 640 } }), pages);
+const narrow = await openRendered(
+  await browser.newContext({ viewport: { width: 360, height: 640 }, colorScheme: 'dark' }),
+  pages,
+);
+
+const rows: string[] = [];
+const pictures: string[] = [];
+for (const name of names) {
+  const view = atRest(name);
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    await wide.show(view);
+    times.push(
+      await wide.page.evaluate<number>('performance.timing.domContentLoadedEventEnd - performance.timing.responseEnd'),
+    );
+  }
+  await wide.page.screenshot({ path: join(images, `${name}.png`), fullPage: true, animations: 'disabled' });
+  await narrow.show(view);
+  await narrow.page.screenshot({ path: join(images, `${name}-telephone.png`), fullPage: true, animations: 'disabled' });
+  const html = pages.render(view.name, view.data, { locale: 'en' });
+  const parts = [html, ...[...pages.assets.values()].filter(({ path }) => html.includes(path)).map(({ body }) => body)];
+  const weigh = (measure: (part: string) => number) => parts.reduce((sum, part) => sum + measure(part), 0);
+  const median = times.toSorted((a, b) => a - b)[Math.floor(rounds / 2)]!;
+  rows.push(
+    `| [${name}](#${name}) | ${weigh(Buffer.byteLength).toLocaleString('en')} | ${weigh((part) => gzipSync(part).length).toLocaleString('en')} | ${parts.length} | ${median} |`,
+  );
+  pictures.push(
+    `### ${name}\n\n<img src="images/pages/${name}.png" width="640" alt="The page ${name} at 1024 pixels, light"> <img src="images/pages/${name}-telephone.png" width="200" alt="The page ${name} on a telephone, dark">\n`,
+  );
+}
+await browser.close();
+
+writeFileSync(
+  join(docs, 'pages.md'),
+  `# The pages
+
+Every page that people meet, with example data, as \`node scripts/gallery.ts\` photographs them: at 1024 pixels in light colours, and on a
+telephone of 360 pixels in dark ones. All of them are complete without script, in English, German and Arabic.
+
+## What they weigh
+
+With everything that a page loads (its own HTML, stylesheets and scripts; nothing comes from elsewhere but a client's logo). Stylesheets and
+scripts are named by what they hold and are kept by the browser: the next page loads its HTML only. "Interactive" is the time in Chromium
+from the last byte of the HTML until the page can be used, its scripts having run: milliseconds, median of ${rounds}, files from memory.
+
+| Page | bytes | gzipped | requests | interactive, ms |
+|---|---|---|---|---|
+${rows.join('\n')}
+
+## What they look like
+
+${pictures.join('\n')}`,
+);

@@ -1,0 +1,80 @@
+// The console's page of groups: the list with counts, and a form that makes one.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ConsoleVisit } from '../../http/console.ts';
+import { onlyForms } from '../../http/form-body.ts';
+import { readTextCursor, textCursorOf } from '../../http/paging.ts';
+import { singleValued } from '../../http/parameters.ts';
+import type { ServerOptions } from '../../http/server-options.ts';
+import type { ConsoleUsersPages } from '../../http/views/console-users.ts';
+import { newGroupShape } from '../../oauth/administration.ts';
+import { OAuthError } from '../../oauth/errors.ts';
+import { createAdministration } from '../../repositories/administration.ts';
+
+const pageSize = 50;
+const path = '/admin/groups';
+
+export async function consoleGroupsEndpoint(
+  app: FastifyInstance,
+  { store, console, pages }: ServerOptions,
+): Promise<void> {
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+  await onlyForms(app);
+  const administration = createAdministration(store);
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    more: Pick<ConsoleUsersPages['console-groups'], 'typed' | 'problem'> = {},
+  ): Promise<FastifyReply> {
+    const given = singleValued(request.query);
+    const q = given['q']?.replaceAll('\0', '').slice(0, 255);
+    const groups = await store.groups.list({ limit: pageSize, after: readTextCursor(given['cursor']), words: q });
+    const query = new URLSearchParams(q ? { q } : {});
+    const last = groups.length === pageSize ? groups.at(-1) : undefined;
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-groups',
+      {
+        ...(q && { q }),
+        groups: groups.map(({ name, description, members }) => ({
+          ...{ name, description, members },
+          uri: `/admin/users?${new URLSearchParams({ group: name })}`,
+        })),
+        form: console.form(request, reply, visit, path),
+        ...more,
+        ...(given['cursor'] && { first: `${path}?${query}` }),
+        ...(last && { next: `${path}?${query}&cursor=${textCursorOf(last.name)}` }),
+      },
+      { section: 'groups', status: more.problem ? 400 : 200 },
+    );
+  }
+
+  app.get(path, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    return visit ? show(request, reply, visit) : reply;
+  });
+
+  app.post(path, async (request, reply) => {
+    const body = singleValued(request.body);
+    const visit = await console.submitted(request, reply, {
+      csrf: body['csrf'],
+      action: path,
+      back: path,
+      fresh: true,
+    });
+    if (!visit) return reply;
+    const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
+    const parsed = newGroupShape.safeParse(typed);
+    if (!parsed.success) return show(request, reply, visit, { typed, problem: 'name' });
+    try {
+      await administration.createGroup(visit.by, parsed.data.name, parsed.data.description ?? '');
+    } catch (error) {
+      if (!(error instanceof OAuthError) || error.status !== 409) throw error;
+      return show(request, reply, visit, { typed, problem: 'taken' });
+    }
+    return console.done(reply, path, 'group-made');
+  });
+}

@@ -1,0 +1,53 @@
+// What a machine can see of a page in a browser, beside what axe-core finds: contrast, size of targets, sideways scrolling.
+
+/** What a machine can see. It runs in the browser, hence as text: Node has no document to type it against. */
+export const inspect = `(() => {
+  const faults = [];
+  const parse = (color) => {
+    const parts = color.match(/[\\d.]+/g).map(Number);
+    return { rgb: parts.slice(0, 3), alpha: parts.length > 3 ? parts[3] : 1 };
+  };
+  const luminance = (rgb) => {
+    const [r, g, b] = rgb.map((v) => ((v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratio = (a, b) => {
+    const [x, y] = [luminance(a), luminance(b)].sort((m, n) => n - m);
+    return (x + 0.05) / (y + 0.05);
+  };
+  // The page's ground shades from one colour to another: text has to stand out from both.
+  const grounds = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const style = getComputedStyle(at);
+      const { rgb, alpha } = parse(style.backgroundColor);
+      if (alpha === 0 && style.backgroundImage === 'none') continue;
+      const stops = style.backgroundImage.match(/rgba?\\([^)]*\\)/g) ?? [];
+      return [rgb, ...stops.map(parse).filter((stop) => stop.alpha === 1).map((stop) => stop.rgb)];
+    }
+    return [[255, 255, 255]];
+  };
+  let least = 21;
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const holders = new Set(document.querySelectorAll('input:not([type=hidden])'));
+  while (texts.nextNode()) if (texts.currentNode.data.trim() !== '') holders.add(texts.currentNode.parentElement);
+  for (const holder of holders) {
+    if (!holder.checkVisibility() || ['SCRIPT', 'NOSCRIPT'].includes(holder.tagName)) continue;
+    for (const ground of grounds(holder)) {
+      const found = ratio(parse(getComputedStyle(holder).color).rgb, ground);
+      least = Math.min(least, found);
+      if (found < 7) faults.push('contrast ' + found.toFixed(2) + ' of "' + holder.textContent.slice(0, 30) + '"');
+    }
+  }
+  for (const target of document.querySelectorAll('a, button, summary, input:not([type=hidden])')) {
+    if (!target.checkVisibility()) continue;
+    // a link within a sentence is as high as the sentence (WCAG 2.5.8); a box is ticked by its label too
+    if (target.tagName === 'A' && [...target.parentElement.childNodes].some((node) => node.nodeType === 3 && /[\\p{L}\\p{N}]/u.test(node.data))) continue;
+    const box = target.type === 'checkbox' || target.type === 'radio' ? target.labels[0] ?? target : target;
+    const { width, height } = box.getBoundingClientRect();
+    if (height < 44 || width < 44) faults.push('target of ' + Math.round(width) + ' x ' + Math.round(height) + ': "' + target.textContent.slice(0, 30) + '"');
+  }
+  if (document.querySelector('[style]')) faults.push('inline style');
+  return { least, faults };
+})()`;
+/** How many pixels a page is wider than its window. */
+export const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
