@@ -3,9 +3,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
 /** Of what runs in production: whoever passes the service on keeps the notices, and owes nothing else. */
-export const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT'];
+export const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT', 'MIT-0'];
 /** Of what only builds and tests, besides: it is never passed on. */
-export const allowedInDevelopment = [...allowed, 'MPL-2.0', '(MIT AND Zlib)'];
+export const allowedInDevelopment = [...allowed, 'MPL-2.0', '(MIT AND Zlib)', '(MIT OR EUPL-1.1+)'];
 
 /** Packages whose own package.json names no licence in the form of today; these are from their LICENSE or README. */
 const unnamed: Record<string, string> = { 'passport-strategy 1.0.0': 'MIT', 'pause 0.0.1': 'MIT' };

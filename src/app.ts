@@ -4,7 +4,7 @@ import fastifyCookie from '@fastify/cookie';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
-import { createPasswordHashing } from './crypto/password-hashing.ts';
+import { createPasswordHashing, type PasswordWork } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
 import { newPatience, type Patience, withPatience } from './database/patience.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
@@ -115,6 +115,8 @@ export interface AppOptions {
   /** The setting, or what is kept in DATA_DIR. */
   secretKey: string;
   logger: Logger;
+  /** Less than what protects passwords only where they guard nothing, as in most tests. */
+  passwordWork?: PasswordWork | undefined;
 }
 
 /** Addresses with a standard name in the discovery documents. */
@@ -151,10 +153,17 @@ const crossOriginPaths = [
 ];
 const keyRingInterval = 30_000; // milliseconds
 
-export async function buildApp({ config, database, secretKey, logger }: AppOptions): Promise<FastifyInstance> {
+export async function buildApp({
+  config,
+  database,
+  secretKey,
+  logger,
+  passwordWork,
+}: AppOptions): Promise<FastifyInstance> {
   const passwords = createPasswordHashing({
     concurrency: config.passwordHashConcurrency,
     queue: config.passwordHashQueue,
+    work: passwordWork,
   });
   const metrics = createMetrics({ database, passwords });
   const store = createStore(database, (event, log = logger) => {

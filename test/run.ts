@@ -19,6 +19,19 @@ const SAME_ON_ALL = [
   ...['authorization-errors', 'authorization-prompt', 'response-types', 'request-object', 'request-uri'],
   ...['encrypted-responses', 'userinfo-signed', 'claims-parameter', 'sector-identifier', 'registration-validation'],
   ...['discovery', 'openapi', 'metrics', 'redaction', 'hostile-json', 'malformed-requests', 'admin-fresh-sign-in'],
+  ...[
+    'introspection',
+    'consent',
+    'pairwise',
+    'user-data',
+    'userinfo',
+    'login*',
+    'end-session',
+    'resource',
+    'limits',
+    'authorization',
+  ],
+  ...['authentication', 'health', 'mail-pages', 'sign-in-flood', 'secret-kinds', 'passwords'],
 ];
 const BROWSER_TESTS = '**/*.browser.test.ts';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';

@@ -30,14 +30,20 @@ export interface PasswordHashing extends PasswordPlace {
   load(): { running: number; waiting: number };
 }
 
+/** How hard Argon2id works. */
+export interface PasswordWork {
+  /** KiB. */
+  memoryCost: number;
+  /** Passes. */
+  timeCost: number;
+}
+
 // OWASP's and decisions.md's floor; node's thread pool has four threads, and signatures need some of them.
-const parameters = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+const floor: PasswordWork = { memoryCost: 19_456, timeCost: 2 };
 /** More than this is refused before any work (bytes of UTF-8). */
 export const maxPasswordBytes = 1024;
 
 const unpadded = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '');
-/** Of no password: verifying against it takes as long as against a true one. */
-const decoy = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=${parameters.parallelism}$${unpadded(16)}$${unpadded(32)}`;
 
 /** What a stored hash may ask for, wherever it came from: memory in KiB, passes, lanes (security R58). */
 const bounds = { m: 131_072, t: 10, p: 4 };
@@ -53,8 +59,18 @@ function isArgon2(stored: string): boolean {
   return Object.entries(bounds).every(([name, most]) => asked.has(name) && Number(asked.get(name)) <= most);
 }
 
-/** @param options.queue how many may wait, and as many again of those that come first; 0 for no end */
-export function createPasswordHashing(options: { concurrency: number; queue: number }): PasswordHashing {
+/**
+ * @param options.queue how many may wait, and as many again of those that come first; 0 for no end
+ * @param options.work less only where the passwords guard nothing
+ */
+export function createPasswordHashing(options: {
+  concurrency: number;
+  queue: number;
+  work?: PasswordWork | undefined;
+}): PasswordHashing {
+  const parameters = { type: argon2.argon2id, parallelism: 1, ...(options.work ?? floor) } as const;
+  /** Of no password: verifying against it takes as long as against a true one. */
+  const decoy = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=1$${unpadded(16)}$${unpadded(32)}`;
   let running = 0;
   const waiting: Record<'first' | 'others', (() => void)[]> = { first: [], others: [] };
   const places = { first: 0, others: 0 };

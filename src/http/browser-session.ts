@@ -201,9 +201,12 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     if (present !== undefined) return present;
     const id = randomSecret();
     reply.setCookie(browserCookie, id, cookie);
-    // a second call in the same request must find the same id
+    // a second call in the same request must find the same id, whatever stood in its place
     request.cookies[browserCookie] = id;
-    request.headers.cookie = `${request.headers.cookie ? `${request.headers.cookie}; ` : ''}${browserCookie}=${id}`;
+    const others = (request.headers.cookie ?? '')
+      .split(';')
+      .filter((part) => !part.trim().startsWith(`${browserCookie}=`));
+    request.headers.cookie = [...others, `${browserCookie}=${id}`].join(';');
     return id;
   }
 

@@ -14,6 +14,7 @@ const wrong = 'not the password at all';
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService({
+    fullPasswordWork: true,
     instances: 2,
     environment: { ...withoutLimits, LIMIT_SIGN_IN_PER_ACCOUNT: String(limit) },
   });

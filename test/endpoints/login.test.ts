@@ -9,6 +9,7 @@ let service: TestService;
 let user: User;
 beforeAll(async () => {
   service = await startTestService({
+    fullPasswordWork: true,
     environment: { LIMIT_SIGN_IN_PER_ACCOUNT: '0', LIMIT_SIGN_IN_PER_NETWORK: '0' },
   });
   user = await service.createUser({ username: 'Alice', email: 'alice@example.com' });

@@ -32,6 +32,7 @@ beforeAll(async () => {
   const { port } = ranges.address() as AddressInfo;
   address = `http://127.0.0.1:${port}/range/`;
   service = await startTestService({
+    fullPasswordWork: true,
     environment: { ...withoutLimits, PASSWORD_BREACH_CHECK: address, OUTBOUND_ALLOW: `127.0.0.1:${port}` },
   });
   token = await adminToken(service);

@@ -8,6 +8,7 @@ import { UserAgent } from '../helpers/user-agent.ts';
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService({
+    fullPasswordWork: true,
     environment: { ...withoutLimits, PASSWORD_HASH_CONCURRENCY: '1', PASSWORD_HASH_QUEUE: '4' },
   });
 });

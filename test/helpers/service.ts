@@ -8,7 +8,7 @@ import pino from 'pino';
 import { vi } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
-import { createPasswordHashing } from '../../src/crypto/password-hashing.ts';
+import { createPasswordHashing, type PasswordWork } from '../../src/crypto/password-hashing.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
 import { openDatabase, type Statement } from '../../src/database/database.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
@@ -55,11 +55,15 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
-/** Of passwords that users were given here: a hash takes as long as a dozen requests, and most users have the same password. */
+/** A hash takes as long as a dozen requests: what it protects is no test's subject but those that ask for the whole of it. */
+const littleWork: PasswordWork = { memoryCost: 1024, timeCost: 1 };
+
+/** Of passwords that users were given here: most have the same one. */
 const passwordHashes = new Map<string, Promise<string>>();
-function hashOf(password: string): Promise<string> {
-  let hash = passwordHashes.get(password);
-  if (!hash) passwordHashes.set(password, (hash = createPasswordHashing({ concurrency: 2, queue: 0 }).hash(password)));
+function hashOf(password: string, work: PasswordWork | undefined): Promise<string> {
+  const key = `${work?.memoryCost} ${password}`;
+  let hash = passwordHashes.get(key);
+  if (!hash) passwordHashes.set(key, (hash = createPasswordHashing({ concurrency: 2, queue: 0, work }).hash(password)));
   return hash;
 }
 
@@ -76,6 +80,8 @@ export async function startTestService(
     basePath?: string;
     /** Of the issuer: a redirect URI on the loopback is a literal address, and browsers take the two for different sites. */
     host?: 'localhost' | '127.0.0.1';
+    /** Whether passwords are hashed as hard as in production. */
+    fullPasswordWork?: boolean;
   } = {},
 ): Promise<TestService> {
   const database = await createTestDatabase();
@@ -92,6 +98,7 @@ export async function startTestService(
     { write: (line: string) => void logs.push(JSON.parse(line) as Record<string, unknown>) },
   );
   const statements: string[] = [];
+  const passwordWork = options.fullPasswordWork ? undefined : littleWork;
   const closers: (() => Promise<void>)[] = [];
   const apps: FastifyInstance[] = [];
   for (const port of ports) {
@@ -115,7 +122,7 @@ export async function startTestService(
         return opened.query<Row>(sent, values);
       },
     };
-    const app = await buildApp({ config, database: observed, secretKey, logger });
+    const app = await buildApp({ config, database: observed, secretKey, logger, passwordWork });
     await app.listen({ port, host: 'localhost' });
     apps.push(app);
     closers.push(async () => {
@@ -148,7 +155,7 @@ export async function startTestService(
       remember('password', password);
       const made = await administration.createUser(
         { actor: 'test' },
-        { username: `user-${randomId().slice(0, 8)}`, passwordHash: await hashOf(password), ...rest },
+        { username: `user-${randomId().slice(0, 8)}`, passwordHash: await hashOf(password, passwordWork), ...rest },
       );
       return { ...made, password };
     },

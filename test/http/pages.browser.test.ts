@@ -15,9 +15,10 @@ const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
 const pages = createPages({ basePath: '' });
 const names = Object.keys(examples) as PageName[];
 const kinds = [
-  { colorScheme: 'light', locale: 'en', width: 1280 },
-  { colorScheme: 'dark', locale: 'ar', width: 360 },
-  { colorScheme: 'light', locale: 'de', width: 320 },
+  { colorScheme: 'light', locale: 'en', width: 1280, all: true },
+  { colorScheme: 'dark', locale: 'ar', width: 360, all: true },
+  // the longest words on the narrowest screen: what axe-core looks at is the same as above
+  { colorScheme: 'light', locale: 'de', width: 320, all: false },
 ] as const;
 
 let browser: Browser | undefined;
@@ -43,7 +44,7 @@ describe('every page, with the least and the most that it can show', () => {
         for (const data of kind === kinds[0] ? [least, most] : [most]) {
           await tab.show({ name, data } as View, kind.locale);
           const faults = [
-            ...(await tab.page.evaluate<string[]>(look)),
+            ...(kind.all && data === most ? await tab.page.evaluate<string[]>(look) : []),
             ...(await tab.page.evaluate<{ faults: string[] }>(inspect)).faults,
           ];
           if ((await tab.page.evaluate<number>(overflow)) > 0) faults.push('it scrolls sideways');

@@ -7,8 +7,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Load } from '../helpers/load.ts';
 import { freePort, postmasterOf, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
 
-/** Rounds of each test: more find what is rarer, and six are what every run has time for; KILL_ROUNDS=20 asks for more. */
-const kills = Number(process.env['KILL_ROUNDS'] ?? 6);
+/** Rounds of each test: more find what is rarer, and four are what every run has time for; KILL_ROUNDS=20 asks for more. */
+const kills = Number(process.env['KILL_ROUNDS'] ?? 4);
 const loadTime = [200, 600] as const; // milliseconds before a kill, at least and at most
 const limit = 60_000 + kills * 15_000; // milliseconds
 

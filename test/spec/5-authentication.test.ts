@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { approveClient, adminToken, call, obtainCode, redeem, userinfo } from '../helpers/grants.ts';
 import { type TestClient } from '../helpers/service.ts';
-import { authorizationUrl, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+import { authorizationUrl, hiddenFields, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 import {
   ask,
   basic,
@@ -30,8 +30,7 @@ test('5 End-User sessions: a valid user name and password set the cookie JSESSIO
   const agent = new UserAgent(service());
   const page = await agent.get('/login');
   const fields = { username: mine.user.username, password: mine.user.password };
-  const hidden = [...page.body.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]);
-  const answer = await agent.post('/login', { ...(Object.fromEntries(hidden) as Record<string, string>), ...fields });
+  const answer = await agent.post('/login', { ...hiddenFields(page.body), ...fields });
   const cookie = answer.headers.getSetCookie().find((line) => line.startsWith('JSESSIONOPENID='));
   expect(cookie).toMatch(/HttpOnly/i);
   expect(cookie).toMatch(/SameSite=Lax/i);

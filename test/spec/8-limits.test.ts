@@ -150,6 +150,7 @@ test('8 life times, session: 8 h idle and 24 h in all (decisions 4)', async () =
 
 test('8 rate, sign-in per network: past the limit nobody signs in from there and the page says how long, and others do (decisions 7)', async () => {
   const limited = await startTestService({
+    fullPasswordWork: true,
     environment: { LIMIT_SIGN_IN_PER_NETWORK: '2', TRUST_PROXY: '127.0.0.0/8,::1' },
   });
   try {

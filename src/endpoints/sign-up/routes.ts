@@ -39,12 +39,12 @@ export async function signUpEndpoint(app: FastifyInstance, options: ServerOption
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
-  app.addHook('onRequest', async () => {
+  app.addHook('onRequest', async (request) => {
+    if (request.method === 'GET') onlyNavigation(request);
     if (!config.signUp) throw notFound('people do not open accounts themselves here: ask an administrator for one');
   });
 
   app.get(path, async (request, reply) => {
-    onlyNavigation(request);
     return ask(request, reply, {}, 200);
   });
 
@@ -66,7 +66,6 @@ export async function signUpEndpoint(app: FastifyInstance, options: ServerOption
   });
 
   app.get(completion, async (request, reply) => {
-    onlyNavigation(request);
     const link = await find(request);
     return link ? show(request, reply, link, {}, 200) : linkGone(pages, request, reply, 'sign-up');
   });

@@ -200,7 +200,7 @@ export const operationsExamples: Examples<OperationsPages> = {
   'console-overview': [
     {
       ...consoleFrame,
-      account: { username: '' },
+      account: { username: 'a' },
       waiting: 0,
       waitingUri: '/admin/clients?waiting=true',
       newest: [],

@@ -63,7 +63,7 @@ const begin = { action: '/admin/try-it', callbackUri: 'https://id.example/admin/
 
 export const tryItExamples: Examples<TryItPages> = {
   'console-try-it': [
-    { ...frame, account: { username: '' }, ...begin, clientId: '', values },
+    { ...frame, account: { username: 'a' }, ...begin, clientId: '', values },
     {
       ...frame,
       ...begin,

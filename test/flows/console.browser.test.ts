@@ -1,0 +1,140 @@
+// An administrator's tasks in a real browser by keyboard alone: on a desktop and on a telephone, in three languages, light and dark.
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { browserTest, launchBrowser } from '../helpers/browser.ts';
+import { call } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+const walks = [
+  { locale: 'en', width: 1280, colorScheme: 'light' },
+  { locale: 'de', width: 360, colorScheme: 'dark' },
+  { locale: 'ar', width: 360, colorScheme: 'light' },
+] as const;
+/** Farther than any control lies from the start of a page. */
+const mostSteps = 150;
+
+let service: TestService;
+let browser: Browser | undefined;
+beforeAll(async () => {
+  service = await startTestService();
+  if (process.env.CHROMIUM !== undefined) browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+/** A person without a mouse. */
+function keyboard(page: Page) {
+  /** Goes on by Tab until the control has the focus, which has to be in sight then. */
+  async function goTo(selector: string): Promise<void> {
+    for (let step = 0; step < mostSteps; step++) {
+      const there = await page.evaluate<boolean, string>(
+        (wanted) => (globalThis as unknown as Dom).document.activeElement?.matches(wanted) ?? false,
+        selector,
+      );
+      if (there) return;
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`Tab does not lead to ${selector} on ${page.url()}`);
+  }
+  return {
+    goTo,
+    async type(selector: string, text: string): Promise<void> {
+      await goTo(selector);
+      await page.keyboard.press('ControlOrMeta+a');
+      await page.keyboard.type(text);
+    },
+    /** Enter on a link or a button leads to another page. */
+    async follow(selector: string, key = 'Enter'): Promise<void> {
+      await goTo(selector);
+      await Promise.all([page.waitForEvent('load'), page.keyboard.press(key)]);
+    },
+    async tick(selector: string): Promise<void> {
+      await goTo(selector);
+      await page.keyboard.press('Space');
+    },
+  };
+}
+interface Dom {
+  document: { activeElement: { matches(selector: string): boolean } | null };
+}
+
+describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
+  browserTest(
+    'an administrator signs in, approves a registration, looks a person up and disables the account, ends sessions, rotates keys and reads of it all (WCAG 2.1.1)',
+    { timeout: 90_000 },
+    async () => {
+      const admin = await service.createUser({ admin: true });
+      const person = await service.createUser();
+      const name = `Harbour ${locale}`;
+      const registered = await call(`${service.issuer}/register`, {
+        body: { client_name: name, redirect_uris: [`https://${locale}.example.com/callback`] },
+      });
+      expect(registered.status).toBe(201);
+      const context = await browser!.newContext({ locale, colorScheme, viewport: { width, height: 740 } });
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+      page.on('pageerror', (error) => complaints.push(error.message));
+      const { goTo, type, follow, tick } = keyboard(page);
+      const section = async (path: string): Promise<void> => {
+        if (width < 900) {
+          await goTo('.menu summary');
+          await page.keyboard.press('Enter');
+        }
+        await follow(`nav a[href="${path}"]`);
+        expect(new URL(page.url()).pathname).toBe(path);
+      };
+      const done = () => page.locator('.notice.done').waitFor();
+
+      await page.goto(`${service.issuer}/admin`);
+      await type('#username', admin.username);
+      await type('#password', admin.password);
+      await follow('#sign-in');
+      expect(new URL(page.url()).pathname).toBe('/admin');
+      expect(await page.locator('html').getAttribute('lang')).toBe(locale);
+
+      await section('/admin/clients');
+      await follow('main a[href="/admin/clients/waiting"]');
+      await tick('input[type=checkbox]');
+      await follow('button[value=approve]');
+      await done();
+
+      await section('/admin/users');
+      await type('#q', person.username);
+      await follow('#q');
+      await follow(`main a[href="/admin/users/${person.sub}"]`);
+      await follow('button[value=disable]');
+      await done();
+
+      await section('/admin/sessions');
+      await type('#user', admin.username);
+      await follow('#user');
+      await goTo('button[name=end]');
+
+      await section('/admin/keys');
+      await follow('main a[href="/admin/keys/rotate"]');
+      await tick('input[type=checkbox]:not([name=immediate])');
+      await follow('main form button[type=submit]');
+      await done();
+
+      await section('/admin/audit');
+      await goTo('main a[href^="/admin/audit/"]');
+
+      await follow('.top-account a[href="/account"]');
+      await follow('a[href="/account/profile"]');
+      expect(complaints).toEqual([]);
+
+      const [client] = await service.database.sql<{ status: string }>(
+        'SELECT status FROM clients WHERE client_id = $1',
+        [(registered.body as Record<string, string>)['client_id']],
+      );
+      const [user] = await service.database.sql<{ status: string }>('SELECT status FROM users WHERE sub = $1', [
+        person.sub,
+      ]);
+      expect({ client, user }).toEqual({ client: { status: 'enabled' }, user: { status: 'disabled' } });
+      await context.close();
+    },
+  );
+});
