@@ -6,7 +6,7 @@ import { invalidRequest } from '../oauth/errors.ts';
 import { codeChallenge } from '../oauth/pkce.ts';
 import { splitScope } from '../oauth/scope.ts';
 import { isUniqueViolation } from '../database/database.ts';
-import { type Actor, createAdministration } from '../repositories/administration.ts';
+import { type Actor, consoleClientId, createAdministration } from '../repositories/administration.ts';
 import type { Session } from '../repositories/sessions.ts';
 import { newCredentials } from '../tokens/client-credentials.ts';
 import { opaqueTokenHash } from '../tokens/opaque-token.ts';
@@ -20,8 +20,7 @@ import type { ServerOptions } from './server-options.ts';
 import { type ConsoleFrame, type ConsoleSection, consoleSections } from './views/console.ts';
 import type { FormView, PageName, Pages } from './views/index.ts';
 
-/** The client by which administrators come in. It is made when the first of them does; disabling it closes the console. */
-export const consoleClientId = 'gatehouse-console';
+export { consoleClientId };
 export const consoleCallback = '/admin/callback';
 
 const tokenCookie = 'GATEHOUSE_CONSOLE';

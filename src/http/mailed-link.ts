@@ -84,7 +84,7 @@ export function createPasswordChoice({
     /** Undefined when too many are computed just now. */
     async hash(chosen: string): Promise<string | undefined> {
       try {
-        return await passwords.admit((place) => place.hash(chosen), { first: true });
+        return await passwords.admit((place) => place.hash(chosen));
       } catch (error) {
         if (!(error instanceof PasswordHashingBusy)) throw error;
         return undefined;

@@ -70,6 +70,8 @@ const displayText = z
   .string({ error: 'must be a string' })
   .transform((text) => text.normalize('NFC').trim())
   .refine((text) => text.length >= 1 && [...text].length <= 100, 'must have 1 to 100 characters')
+  // one letter can stand for a sentence, which is what names are compared by
+  .refine((text) => [...text.normalize('NFKD')].length <= 200, 'must have 1 to 100 characters')
   .refine((text) => !deceptive.test(text), 'must not hold control, zero-width or direction characters');
 
 const webUri = z

@@ -23,7 +23,13 @@ export const userColumns: readonly string[] = [
 ];
 
 const rules: Record<string, z.ZodType> = {
-  sub: z.string().regex(/^[!-~]{1,255}$/, 'must be 1 to 255 printable ASCII characters'),
+  sub: z
+    .string()
+    // what addresses of the admin routes call something else is nobody's name there
+    .regex(
+      /^(?!(?:\.{1,2}|me|import|export)$)[!-~]{1,255}$/,
+      'must be 1 to 255 printable ASCII characters, and no reserved word',
+    ),
   username: name,
   email: email.nullable(),
   email_verified: z.boolean(),

@@ -36,6 +36,15 @@ export interface DecisionOutcome {
   outcome: 'decided' | 'changed' | 'gone';
 }
 
+/** The client by which administrators come in to the console. It is made when the first of them does; disabling it closes the console. */
+export const consoleClientId = 'gatehouse-console';
+
+/** What the console's own client is registered for is the service's to say: another redirect URI of it would be a door for whoever owns that. */
+function notTheConsoles({ actor }: Actor, clientId: string): void {
+  if (clientId === consoleClientId && actor !== 'service')
+    throw conflict("the console's own client is not changed: it can be disabled, which closes the console");
+}
+
 export type Administration = ReturnType<typeof createAdministration>;
 
 export function createAdministration(store: Store) {
@@ -202,6 +211,7 @@ export function createAdministration(store: Store) {
         const before = await lockClient(repositories, clientId);
         const { status, version, ...change } = decide(before);
         lookedAt(before, version);
+        if (Object.values(change).some((value) => value !== undefined && !isEmpty(value))) notTheConsoles(by, clientId);
         let after = found(await repositories.clients.update(clientId, change), 'client');
         // one that is approved but not collected yet is disabled still: its approval is taken back
         if (status === 'disabled' && (before.status === 'enabled' || before.uncollected))
@@ -247,6 +257,7 @@ export function createAdministration(store: Store) {
       version?: number,
     ): Promise<Client> =>
       act<Client>(by, async (repositories) => {
+        notTheConsoles(by, clientId);
         const before = await lockClient(repositories, clientId);
         lookedAt(before, version);
         const after = found(await repositories.clients.update(clientId, { credentials: renew(before) }), 'client');
@@ -297,4 +308,9 @@ export function createAdministration(store: Store) {
 
 function withoutNulls(claims: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/** No member of a change that is an object says anything. */
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((member) => member === undefined);
 }

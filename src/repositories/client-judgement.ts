@@ -64,14 +64,16 @@ const hosts = statement(
 // a longer name that begins with another's whole name is alike, too: "Harbour sign-in"
 const lookAlikes = statement(
   'client_judgement.look_alikes',
-  `SELECT wanted.client_id AS of, found.client_id, found.name, found.same
-     FROM unnest($1::text[], $2::text[]) AS wanted (client_id, name)
+  `WITH wanted AS MATERIALIZED (
+     SELECT client_id, name, left(name_skeleton(name), 200) AS skeleton FROM unnest($1::text[], $2::text[]) AS w (client_id, name))
+   SELECT wanted.client_id AS of, found.client_id, found.name, found.same
+     FROM wanted
     CROSS JOIN LATERAL (
       SELECT alike.client_id, alike.name, name_skeleton(alike.name) = name_skeleton(wanted.name) AS same
         FROM (SELECT c.client_id, c.metadata ->> 'client_name' AS name FROM clients c
                WHERE c.status = 'enabled' AND c.client_id <> wanted.client_id
                  AND name_neighbours(c.metadata ->> 'client_name') && (name_neighbours(wanted.name) || ARRAY(
-                   SELECT left(name_skeleton(wanted.name), n) FROM generate_series(5, length(name_skeleton(wanted.name))) AS n))
+                   SELECT left(wanted.skeleton, n) FROM generate_series(5, length(wanted.skeleton)) AS n))
                LIMIT 20) AS alike
        ORDER BY same DESC, alike.name, alike.client_id LIMIT $3) AS found`,
 );

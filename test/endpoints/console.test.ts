@@ -1,5 +1,6 @@
 // The console's door: who comes in, how, and for how long.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAdministration } from '../../src/repositories/administration.ts';
 import { openConsole } from '../helpers/console.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -120,4 +121,15 @@ test('what a hostile address brings is no page of ours to come back to (security
     expect(page).toMatchObject({ status: 200, url: service.issuer + address });
     agent.cookies.clear();
   }
+});
+
+test('what the console’s own client is registered for is nobody’s to change, not even an administrator’s (security R45)', async () => {
+  const administration = createAdministration(service.store);
+  const by = { actor: admin.sub };
+  const before = (await service.store.clients.find('gatehouse-console'))!;
+  const metadata = { ...before.metadata, redirect_uris: [...before.metadata.redirect_uris, 'https://evil.example/cb'] };
+  const refused = expect.objectContaining({ code: 'conflict' }) as unknown;
+  await expect(administration.changeClient(by, 'gatehouse-console', () => ({ metadata }))).rejects.toEqual(refused);
+  await expect(administration.renewSecrets(by, 'gatehouse-console', () => ({}))).rejects.toEqual(refused);
+  expect((await service.store.clients.find('gatehouse-console'))!.metadata).toEqual(before.metadata);
 });

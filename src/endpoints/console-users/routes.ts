@@ -114,8 +114,8 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
     const path = pathOf({ sub: subOf(request) });
     const body = singleValued(request.body);
     const act = body['act'] ?? '';
-    // what only ends something must never wait
-    const ends = ['disable', 'end-sessions', 'withdraw'].includes(act);
+    // what only ends what can be begun anew must never wait
+    const ends = ['end-sessions', 'withdraw'].includes(act);
     const visit = await console.submitted(request, reply, {
       csrf: body['csrf'],
       action: path,

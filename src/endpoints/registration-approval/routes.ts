@@ -38,7 +38,7 @@ interface Waiting {
 }
 
 export async function registrationApprovalEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store, clients, sessions, pages, limits, secretBox } = options;
+  const { config, store, clients, sessions, pages, limits, secretBox } = options;
   const administration = createAdministration(store);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -47,7 +47,7 @@ export async function registrationApprovalEndpoint(app: FastifyInstance, options
     onlyNavigation(request);
     const typed = singleValued(request.query)['verification_code'];
     const code = typed === undefined ? undefined : readVerificationCode(typed);
-    const session = administratorSession(await sessions.find(request, reply));
+    const session = administratorSession(config.secondFactor, await sessions.find(request, reply));
     if (typeof session === 'string') return turnAway(request, reply, session, code);
     if (typed === undefined) return ask(request, reply, session, {});
     const wait = await countTry(request, session);
@@ -65,7 +65,7 @@ export async function registrationApprovalEndpoint(app: FastifyInstance, options
     const form = readParameters(decisionForm, request.body);
     const code = readVerificationCode(form.verification_code);
     const version = Number(form.version);
-    const session = administratorSession(await sessions.find(request, reply));
+    const session = administratorSession(config.secondFactor, await sessions.find(request, reply));
     if (typeof session === 'string') return turnAway(request, reply, session, code);
     const { client_id: clientId, decision } = form;
     // before anything is looked up: this form is no way to try codes

@@ -81,10 +81,17 @@ export async function signUpEndpoint(app: FastifyInstance, options: ServerOption
     const faults: NonNullable<Pages['sign-up-complete']['faults']> = {};
     if (username === undefined) faults.username = 'missing';
     // a name that reads as an address would be taken for somebody else's
-    else if (!nameShape.safeParse(username).success || username.includes('@')) faults.username = 'invalid';
+    else if (!nameShape.safeParse(username).success || username.normalize('NFKC').includes('@'))
+      faults.username = 'invalid';
     const fault = await faultOf(password, { username, email: link.email });
     if (fault) faults.password = fault;
     if (faults.username || faults.password) return show(request, reply, link, { ...shown, faults }, 400);
+    // a link is no licence to try names, nor to keep the hashing busy (security R62, R102)
+    const wait = await countOrder(limits, request);
+    if (wait > 0) {
+      reply.header('retry-after', String(wait));
+      return show(request, reply, link, { ...shown, problem: 'busy' }, 429);
+    }
     const passwordHash = await hash(password!);
     if (passwordHash === undefined) {
       reply.header('retry-after', '5');
