@@ -55,6 +55,7 @@ export function createAccountDoor({ sessions, pages }: { sessions: BrowserSessio
       const done = request.method === 'GET' ? singleValued(request.query)['done'] : undefined;
       const notice = accountNotices.find((known) => known === done);
       if (notice) frame.done = notice;
+      // the page's data but for the frame, and the frame: together all of it, which the compiler does not see of a generic N
       return pages.send(request, reply, name, { ...data, ...frame } as unknown as Pages[N], options);
     },
     /** Leads to a page of the account that says what was done. */

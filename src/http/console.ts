@@ -229,6 +229,7 @@ export function createConsole({
       };
       const { done } = request.method === 'GET' ? singleValued(request.query) : {};
       if (done !== undefined && /^[a-z-]{1,40}$/.test(done)) frame.done = done;
+      // the page's data but for the frame, and the frame: together all of it, which the compiler does not see of a generic N
       return pages.send(request, reply, name, { ...frame, ...data } as unknown as Pages[N], {
         status: options.status ?? 200,
       });

@@ -12,12 +12,13 @@ export interface MemberChange {
 
 /** The members that differ, by name. Values are untrusted text. */
 export function metadataDifference(current: ClientMetadata, next: ClientMetadata): MemberChange[] {
-  const [before, after] = [current, next] as unknown as Record<string, unknown>[];
-  return [...new Set([...Object.keys(before!), ...Object.keys(after!)])]
-    .filter((member) => !isDeepStrictEqual(before![member], after![member]))
+  const before: Record<string, unknown> = { ...current };
+  const after: Record<string, unknown> = { ...next };
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((member) => !isDeepStrictEqual(before[member], after[member]))
     .sort()
     .map((member) => {
-      const [old, fresh] = [entries(member, before![member]), entries(member, after![member])];
+      const [old, fresh] = [entries(member, before[member]), entries(member, after[member])];
       return {
         member,
         added: fresh.filter((entry) => !old.includes(entry)),

@@ -82,6 +82,7 @@ export function readUserRecord(value: unknown): UserRecord | RecordProblem {
   }
   if (record['username'] === undefined) return { column: 'username', reason: 'is missing' };
   if (Array.isArray(record['groups'])) record['groups'] = [...new Set(record['groups'] as string[])];
+  // each member was parsed by its own rule, which the compiler cannot tell of a record filled in a loop
   return { ...record, ...(Object.keys(read).length > 0 && { claims: read }) } as unknown as UserRecord;
 }
 

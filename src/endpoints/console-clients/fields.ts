@@ -137,7 +137,7 @@ const between = (name: string) => (name === 'response_types' ? '\n' : ' ');
 
 /** The form as a client fills it. */
 export function formOfClient(client: Client): Form {
-  const members = client.metadata as unknown as Record<string, unknown>;
+  const members: Record<string, unknown> = { ...client.metadata };
   const beside: Record<string, unknown> = {
     first_party: client.firstParty,
     self_managed: client.selfManaged,
