@@ -11,6 +11,10 @@ export interface Bed {
   /** What the service was started with: commands take the same. */
   settings: Record<string, string> & { DATABASE_URL: string };
   connection: Postgres['connection'];
+  /** The same as the server's superuser, who may change its settings. */
+  superuser: Postgres['connection'];
+  /** The PostgreSQL server's log. */
+  log: string;
   /** Temporary; it goes at the end. */
   folder: string;
   /** What else has to end, the last one first. */
@@ -32,7 +36,7 @@ export async function withService<Result>(
   try {
     const postgres = await startPostgres(folder, options.postgres ?? process.env['TEST_POSTGRES_BIN']);
     stops.push(() => postgres.stop());
-    const { connection } = postgres;
+    const { connection, superuser, log } = postgres;
     const { host, port, user, database } = connection;
     const settings = {
       DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
@@ -42,7 +46,7 @@ export async function withService<Result>(
     };
     const service = await startService(folder, settings, options.profile);
     stops.push(() => service.stop());
-    return await work({ service, settings, connection, folder, stops });
+    return await work({ service, settings, connection, superuser, log, folder, stops });
   } finally {
     for (const stop of stops.reverse()) await stop();
   }

@@ -1,6 +1,6 @@
 // The PostgreSQL server that a benchmark runs on: the embedded one, or an installed one, on a temporary folder with fsync on.
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -8,6 +8,9 @@ import { startEmbeddedPostgres } from '../src/database/embedded.ts';
 
 export interface Postgres {
   connection: { host: string; port: number; user: string; database: string };
+  superuser: Postgres['connection'];
+  /** The server's log. */
+  log: string;
   stop(): Promise<void>;
 }
 
@@ -15,7 +18,13 @@ export interface Postgres {
 export async function startPostgres(folder: string, bin: string | undefined): Promise<Postgres> {
   if (bin !== undefined) return startInstalled(folder, bin);
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log: () => undefined });
-  return { connection: server.connection, stop: () => server.stop() };
+  const { connection } = server;
+  return {
+    connection,
+    superuser: { ...connection, user: 'postgres' },
+    log: join(folder, 'data', 'postgres.log'),
+    stop: () => server.stop(),
+  };
 }
 
 async function startInstalled(folder: string, bin: string): Promise<Postgres> {
@@ -33,10 +42,11 @@ async function startInstalled(folder: string, bin: string): Promise<Postgres> {
     ...owner,
     cwd: home,
   });
+  const log = join(folder, 'postgres.log');
   const child = spawn(join(bin, 'postgres'), ['-D', data, '-k', home, '-c', 'listen_addresses='], {
     ...owner,
     cwd: home,
-    stdio: 'ignore',
+    stdio: ['ignore', 'ignore', openSync(log, 'a')],
   });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const connection = { host: home, port: 5432, user, database: 'gatehouse' };
@@ -55,6 +65,8 @@ async function startInstalled(folder: string, bin: string): Promise<Postgres> {
   }
   return {
     connection,
+    superuser: connection,
+    log,
     async stop() {
       child.kill('SIGINT');
       await exited;

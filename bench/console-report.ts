@@ -1,0 +1,115 @@
+// What the console's benchmark found, as docs/console.md, and what of it must not be.
+import type { Amounts } from './console-data.ts';
+import type { Ran } from './plans.ts';
+
+export interface MeasuredPage {
+  name: string;
+  address: string;
+  status: number;
+  bytes: number;
+  /** Milliseconds from the request to the last byte of the answer. */
+  times: number[];
+  ran: Ran[];
+}
+
+export interface Facts {
+  scale: number;
+  amounts: Amounts;
+  calls: number;
+  /** Seconds. */
+  filled: number;
+  /** From so many rows on a table is big. */
+  big: number;
+  bigTables: { name: string; rows: number }[];
+  postgres: string;
+  cpus: number;
+}
+
+/** @param share 0.5 for the median */
+function percentile(times: readonly number[], share: number): string {
+  const sorted = [...times].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!.toFixed(1);
+}
+
+const number = (value: number) => value.toLocaleString('en');
+const row = (cells: (string | number)[]) => `| ${cells.join(' | ')} |`;
+
+export function asMarkdown(pages: readonly MeasuredPage[], facts: Facts): { text: string; failures: string[] } {
+  const big = new Set(facts.bigTables.map(({ name }) => name));
+  const wrong = ({ read }: Ran) => read.filter((table) => big.has(table));
+  const failures = pages.flatMap(({ name, address, status, ran }) => [
+    ...(status === 200 ? [] : [`${name} (${address}) answers ${status}`]),
+    ...ran.flatMap((one) => wrong(one).map((table) => `${name} (${address}): ${one.name} reads all of ${table}`)),
+  ]);
+  const everywhere = pages[0]!.ran.filter(({ name }) => pages.every(({ ran }) => ran.some((one) => one.name === name)));
+  const common = new Set(everywhere.map(({ name }) => name));
+  const plans = (ran: readonly Ran[]) =>
+    [
+      row(['Statement', 'Plan', 'Blocks', 'ms']),
+      row(['---', '---', '---:', '---:']),
+      ...ran.map((one) =>
+        row([
+          `\`${one.name}\``,
+          (one.scans.join('; ') || 'no table') +
+            (wrong(one).length > 0 ? ' **(reads a big table from end to end)**' : ''),
+          number(one.blocks),
+          one.duration.toFixed(1),
+        ]),
+      ),
+    ].join('\n');
+  const { amounts } = facts;
+  const text = `# The console over a big database
+
+\`node bench/console.ts --scale ${facts.scale}\` wrote this page: it fills a database, asks for each page of the console, and looks at the plan by which PostgreSQL
+answered each of its statements. ${facts.scale === 1 ? '' : `**This is a run at ${facts.scale} of the full size, which says little: PostgreSQL rightly reads small tables whole.** `}The planner chooses by how much
+there is, so only a run at full size (1,000,000 users, 10,000 clients, 10,000,000 events of the audit trail) shows what a big installation does.
+
+- ${number(amounts.users)} users in ${number(amounts.groups)} groups, ${number(amounts.clients)} clients, ${number(amounts.sessions)} sessions with ${number(amounts.clientSessions)} authorizations, ${number(amounts.auditEvents)} events; made in ${number(Math.round(facts.filled))} s
+- PostgreSQL ${facts.postgres} with its default memory, ${facts.cpus} CPUs for the service, the database and the reader together, one process of the service
+- a time is from the request to the last byte of the answer, over the loopback; ${facts.calls} calls one after the other, after two that are not counted
+- failures: ${failures.length === 0 ? 'none' : `${failures.length}, named below`}
+
+## Times
+
+${row(['Page', 'p50 ms', 'p95 ms', 'KB', 'Statements', 'Slowest statement'])}
+${row(['---', '---:', '---:', '---:', '---:', '---'])}
+${pages
+  .map(({ name, status, bytes, times, ran }) => {
+    const own = ran.filter((one) => !common.has(one.name));
+    const slowest = own.reduce<Ran | undefined>(
+      (most, one) => (most && most.duration >= one.duration ? most : one),
+      undefined,
+    );
+    return row([
+      status === 200 ? name : `${name} **(answers ${status})**`,
+      percentile(times, 0.5),
+      percentile(times, 0.95),
+      (bytes / 1000).toFixed(0),
+      own.length,
+      slowest ? `\`${slowest.name}\`` : '',
+    ]);
+  })
+  .join('\n')}
+
+${failures.length === 0 ? `No statement of any page reads a big table (${number(facts.big)} rows or more) from end to end.` : `**What must not be:**\n\n${failures.map((failure) => `- ${failure}`).join('\n')}`}
+
+Big are ${facts.bigTables.map(({ name, rows }) => `\`${name}\` (${number(rows)} rows)`).join(', ') || 'none of the tables'}. A \`Seq Scan\` of another table reads a few pages of
+it, which is what an index would cost, too.
+
+## Plans
+
+Each page was called eight times with PostgreSQL's extension auto_explain; each plan that a statement ran by has a line. A block has 8 KiB; the time is with
+the cost of watching.
+
+### Every page: who is there
+
+${plans(everywhere)}
+${pages
+  .map(({ name, address, ran }) => {
+    const own = ran.filter((one) => !common.has(one.name));
+    const shown = `\n### ${name}\n\n\`${address.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d/g, '…')}\``;
+    return own.length === 0 ? `${shown}: no statement of its own.\n` : `${shown}\n\n${plans(own)}\n`;
+  })
+  .join('')}`;
+  return { text, failures };
+}
