@@ -1,5 +1,6 @@
 // Who may call the admin routes: a Bearer access token with the scope admin, of an administrator or of a client that was given it.
 import type { FastifyRequest } from 'fastify';
+import { multiFactor } from '../oauth/acr.ts';
 import { insufficientAuthentication, insufficientScope, invalidToken } from '../oauth/errors.ts';
 import { type AdministratorScope, splitScope } from '../oauth/scope.ts';
 import type { Repositories } from '../repositories/index.ts';
@@ -10,12 +11,12 @@ import { bearerToken } from './bearer-token.ts';
 /**
  * Returns who acts: a subject or a client id.
  * @param scopes each of them is enough; for people only as administrators
- * @param fresh whether a person must have shown the password lately; a client that was given the scope always shows its secret
+ * @param fresh whether a person must have shown the password lately, and the second factor if there is one; a client that was given the scope always shows its secret
  * @throws OAuthError invalid_token, insufficient_scope or insufficient_user_authentication
  */
 export async function requireAdministrator(
   request: FastifyRequest,
-  store: Pick<Repositories, 'accessTokens'>,
+  store: Pick<Repositories, 'accessTokens' | 'secondFactors'>,
   scopes: readonly AdministratorScope[] = ['admin'],
   fresh = false,
 ): Promise<string> {
@@ -29,6 +30,10 @@ export async function requireAdministrator(
     );
   }
   if (!token.user) return token.clientId;
+  const { sub } = token.user;
   if (fresh && (token.authenticationAge ?? Infinity) > freshness) throw insufficientAuthentication(freshness);
-  return token.user.sub;
+  // a token from before there was one does not speak for the person any more
+  if (fresh && !token.amr?.includes('mfa') && (await store.secondFactors.standing(sub))?.enrolled)
+    throw insufficientAuthentication(freshness, multiFactor);
+  return sub;
 }

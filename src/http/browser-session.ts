@@ -73,12 +73,13 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     /**
      * Signs a user in whose password, if one was shown, was verified against `passwordHash`: a new session under a new cookie;
      * the one before is gone (security R52). False when the user was disabled or that password changed meanwhile.
+     * @param user.authTime when the first factor was shown, if the sign-in is as old as that
      * @param also what is stored with it, or neither is
      */
     async signIn(
       request: FastifyRequest,
       reply: FastifyReply,
-      user: { sub: string; passwordHash: string | undefined; amr: string[]; authTime?: Date },
+      user: { sub: string; passwordHash: string | undefined; amr: string[]; authTime?: Date | undefined },
       previous: Session | undefined,
       also: (repositories: Repositories) => Promise<void> = async () => undefined,
     ): Promise<boolean> {

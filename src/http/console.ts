@@ -1,6 +1,7 @@
 // The door of the console: who comes in signs in through the service itself, as with any application: code flow, PKCE, a client of its own.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { equalSecrets, randomSecret } from '../crypto/secrets.ts';
+import { multiFactor } from '../oauth/acr.ts';
 import { parseClientMetadata } from '../oauth/client-metadata.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { codeChallenge } from '../oauth/pkce.ts';
@@ -12,7 +13,7 @@ import { newCredentials } from '../tokens/client-credentials.ts';
 import { opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { onlyNavigation } from './browser-session.ts';
 import { single } from './cookies.ts';
-import { freshness, isFresh } from './fresh-sign-in.ts';
+import { freshness, isFresh, lacksSecondFactor } from './fresh-sign-in.ts';
 import { clientAddress } from './network.ts';
 import { accountView } from './page-response.ts';
 import { singleValued } from './parameters.ts';
@@ -98,8 +99,8 @@ export function createConsole({
     clients.forget(consoleClientId);
   }
 
-  /** Sends the browser to sign in, and back to `path` afterwards. */
-  async function signIn(reply: FastifyReply, path: string, maxAge?: number): Promise<void> {
+  /** Sends the browser to sign in, and back to `path` afterwards. @param demands further parameters of the request */
+  async function signIn(reply: FastifyReply, path: string, demands: Record<string, string> = {}): Promise<void> {
     await ensureClient();
     const sent: SentRequest = { state: randomSecret(), verifier: randomSecret(), path, at: Date.now() };
     const sealed = secretBox.seal(JSON.stringify(sent), requestCookie).toString('base64url');
@@ -112,8 +113,8 @@ export function createConsole({
       state: sent.state,
       code_challenge: codeChallenge(sent.verifier),
       code_challenge_method: 'S256',
+      ...demands,
     });
-    if (maxAge !== undefined) parameters.set('max_age', String(maxAge));
     pages.redirect(reply, `/authorize?${parameters}`);
   }
 
@@ -164,7 +165,8 @@ export function createConsole({
       return undefined;
     }
     if (fresh && !isFresh(session)) {
-      await signIn(reply, path, freshness);
+      const level = lacksSecondFactor(session) && { acr_values: multiFactor };
+      await signIn(reply, path, { max_age: String(freshness), ...level });
       return undefined;
     }
     return { session, by: { actor: session.user.sub, address: clientAddress(request) } };

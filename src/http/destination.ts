@@ -4,7 +4,7 @@ import { singleValued } from './parameters.ts';
 
 export interface Destination {
   /** Which page: a key of the catalogue under `login.lead.`. */
-  name: 'registration' | 'data' | 'email' | 'deletion' | 'passkeys' | 'second-factors' | 'authenticator';
+  name: 'registration' | 'data' | 'email' | 'deletion' | 'password' | 'passkeys' | 'second-factors' | 'authenticator';
   /** The whole of it, for the parameter `destination` of the sign-in page. */
   value: string;
   /** Path and query of the page. */
@@ -13,7 +13,7 @@ export interface Destination {
 
 /** The page that a value of the parameter names, with what it needs to show; undefined for anything else. */
 export function readDestination(value: string | undefined): Destination | undefined {
-  const own = [ownData, ownAddress, ownDeletion, ownPasskeys, secondFactors, newAuthenticator].find(
+  const own = [ownData, ownAddress, ownDeletion, ownPassword, ownPasskeys, secondFactors, newAuthenticator].find(
     (page) => page.value === value,
   );
   if (own) return own;
@@ -29,6 +29,9 @@ export const ownPasskeys: Destination = { name: 'passkeys', value: 'passkeys', p
 
 /** Where one deletes the own account: it wants a recent sign-in. */
 export const ownDeletion: Destination = { name: 'deletion', value: 'deletion', path: '/account/delete' };
+
+/** Where the password is changed: with the present one, and the second factor if there is one. */
+export const ownPassword: Destination = { name: 'password', value: 'password', path: '/account/password' };
 
 /** Where one's second factors are changed: that wants a recent sign-in. */
 export const secondFactors: Destination = {

@@ -11,6 +11,8 @@ export interface PendingRequest {
   redirectUri: string | undefined;
   loginHint: string | undefined;
   uiLocales: string | undefined;
+  /** When its browser came with it. */
+  createdAt: Date;
 }
 
 /** The pending request, if it is this browser's and lives. */
@@ -31,5 +33,6 @@ export async function findPendingRequest(
     redirectUri,
     loginHint: stored.parameters['login_hint']?.slice(0, 255),
     uiLocales: stored.parameters['ui_locales']?.slice(0, 200),
+    createdAt: stored.createdAt,
   };
 }

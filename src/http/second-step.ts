@@ -8,7 +8,7 @@ import type { Session } from '../repositories/sessions.ts';
 import type { User } from '../repositories/users.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import { single } from './cookies.ts';
-import { isFresh } from './fresh-sign-in.ts';
+import { signedInLately } from './fresh-sign-in.ts';
 
 export const secondStepCookie = 'GATEHOUSE_SECOND_STEP';
 
@@ -20,6 +20,10 @@ export interface FirstStep {
   user: User;
   passwordHash: string | undefined;
   amr: string[];
+  /** When the first factor was shown, by the database's clock. */
+  shownAt: Date;
+  /** True where that was the sign-in of a session, which goes on with the second one. */
+  stepUp: boolean;
 }
 
 interface Content {
@@ -27,6 +31,8 @@ interface Content {
   amr: string[];
   /** Of the password's hash, or null where no password was shown: another password ends the step. */
   password: string | null;
+  /** When the first factor was shown, in milliseconds of the database's clock. */
+  at: number;
   until: number;
 }
 
@@ -55,10 +61,11 @@ export function createSecondStep(options: {
     open(
       request: FastifyRequest,
       reply: FastifyReply,
-      person: { sub: string; passwordHash: string | undefined; amr: string[] },
+      person: { sub: string; passwordHash: string | undefined; amr: string[]; shownAt: Date },
     ): void {
       const { sub, amr, passwordHash } = person;
-      const content: Content = { sub, amr, password: digestOf(passwordHash), until: Date.now() + lifetime * 1000 };
+      const [at, until] = [person.shownAt.getTime(), Date.now() + lifetime * 1000];
+      const content: Content = { sub, amr, password: digestOf(passwordHash), at, until };
       const sealed = secretBox.seal(JSON.stringify(content), placeOf(sessions.ensureBrowserHash(request, reply)));
       reply.setCookie(secondStepCookie, sealed.toString('base64url'), { ...cookie, maxAge: lifetime });
     },
@@ -67,15 +74,16 @@ export function createSecondStep(options: {
       if (request.cookies[secondStepCookie] !== undefined) reply.clearCookie(secondStepCookie, cookie);
     },
     /**
-     * Who may show a second factor now: whoever has shown the first one in this browser a moment ago, or signed in lately.
-     * Undefined when the first step has to be done again.
+     * Who may show a second factor now: whoever has shown the first one in this browser a moment ago, or signed in lately and has
+     * shown none yet. Undefined when the first step has to be done again.
      */
     async find(request: FastifyRequest, session: Session | undefined): Promise<FirstStep | undefined> {
       const begun = await read(request);
       if (begun) return begun;
-      if (!session || !isFresh(session) || !['pwd', 'mfa'].some((method) => session.amr.includes(method)))
-        return undefined;
-      return { user: session.user, passwordHash: session.user.passwordHash, amr: session.amr };
+      if (!session || !signedInLately(session)) return undefined;
+      const { user, amr, authTime } = session;
+      if (!amr.includes('pwd') || amr.includes('mfa')) return undefined;
+      return { user, passwordHash: user.passwordHash, amr, shownAt: authTime, stepUp: true };
     },
   };
 
@@ -94,6 +102,7 @@ export function createSecondStep(options: {
     const user = await store.users.find(content.sub);
     if (user?.status !== 'enabled') return undefined;
     const passwordHash = content.password === null ? undefined : user.passwordHash;
-    return digestOf(passwordHash) === content.password ? { user, passwordHash, amr: content.amr } : undefined;
+    if (digestOf(passwordHash) !== content.password) return undefined;
+    return { user, passwordHash, amr: content.amr, shownAt: new Date(content.at), stepUp: false };
   }
 }

@@ -19,6 +19,8 @@ export interface VerifiedPerson {
   passwordHash: string | undefined;
   /** The methods by which the person was verified (RFC 8176): `mfa` is among them where no second factor is asked for any more. */
   amr: string[];
+  /** When the first factor was shown, if the sign-in is as old as that; else it is as new as it can be. */
+  authTime?: Date | undefined;
 }
 
 /** What a sign-in is for. */
@@ -63,10 +65,10 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
     return made ? wayOn(course) : undefined;
   }
 
-  /** Whether somebody has to show a second factor whatever an application demands. */
-  async function needsSecondFactor(sub: string): Promise<boolean> {
+  /** Since when somebody has to show a second factor whatever an application demands, which is now; undefined for whoever need not. */
+  async function needsSecondFactor(sub: string): Promise<Date | undefined> {
     const standing = await store.secondFactors.standing(sub);
-    return standing !== undefined && (standing.enrolled || mustShowSecondFactor(policy, standing));
+    return standing && (standing.enrolled || mustShowSecondFactor(policy, standing)) ? standing.now : undefined;
   }
 
   return {
@@ -80,12 +82,22 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
       person: VerifiedPerson,
       course: SignInCourse,
     ): Promise<string | undefined> {
-      if (person.amr.includes('mfa') || !(await needsSecondFactor(person.sub)))
-        return complete(request, reply, person, course);
-      secondStep.open(request, reply, person);
+      const shownAt = person.amr.includes('mfa') ? undefined : await needsSecondFactor(person.sub);
+      if (!shownAt) return complete(request, reply, person, course);
+      secondStep.open(request, reply, { ...person, shownAt });
       return signInPath('/login/second-factor', course);
     },
     complete,
+    /**
+     * A second factor was set up in a session: it goes on under a new cookie, with what was shown for that, and as old as it is.
+     * Sessions in other browsers have not seen it, and no longer speak for the person in what is dangerous.
+     * @param methods as in RFC 8176
+     */
+    async strengthen(request: FastifyRequest, reply: FastifyReply, session: Session, ...methods: string[]) {
+      const { user, authTime } = session;
+      const amr = withMethods(session.amr, ...methods, 'mfa');
+      await sessions.signIn(request, reply, { sub: user.sub, passwordHash: user.passwordHash, amr, authTime }, session);
+    },
   };
 }
 

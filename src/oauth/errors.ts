@@ -45,12 +45,12 @@ export class OAuthError extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** What beside the code and the description stands in the body, and in the challenge of a bearer token. */
-  readonly parameters: Readonly<Record<string, number>>;
+  readonly parameters: Readonly<Record<string, string | number>>;
   constructor(
     code: ErrorCode,
     description: string,
     status = 400,
-    options: { cause?: unknown; headers?: Record<string, string>; parameters?: Record<string, number> } = {},
+    options: { cause?: unknown; headers?: Record<string, string>; parameters?: Record<string, string | number> } = {},
   ) {
     super(`${code}: ${description}`, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
@@ -92,13 +92,15 @@ export const invalidClientMetadata = (description: string) => new OAuthError('in
 export const invalidRedirectUri = (description: string) => new OAuthError('invalid_redirect_uri', description);
 export const invalidToken = (description: string) => new OAuthError('invalid_token', description, 401);
 export const insufficientScope = (description: string) => new OAuthError('insufficient_scope', description, 403);
-/** @param maxAge seconds since the sign-in that this needs */
-export const insufficientAuthentication = (maxAge: number) =>
+/** @param maxAge seconds since the sign-in that this needs @param acr the level that it has to reach (RFC 9470 3) */
+export const insufficientAuthentication = (maxAge: number, acr?: string) =>
   new OAuthError(
     'insufficient_user_authentication',
-    `this needs a sign-in within the last ${maxAge} seconds: ask for authorization with max_age=${maxAge}, and use the new token`,
+    acr === undefined
+      ? `this needs a sign-in within the last ${maxAge} seconds: ask for authorization with max_age=${maxAge}, and use the new token`
+      : `this needs a sign-in with a second factor: ask for authorization with acr_values=${acr} and max_age=${maxAge}, and use the new token`,
     401,
-    { parameters: { max_age: maxAge } },
+    { parameters: { max_age: maxAge, ...(acr !== undefined && { acr_values: acr }) } },
   );
 export const accessDenied = (description: string) => new OAuthError('access_denied', description, 403);
 export const notFound = (description: string) => new OAuthError('not_found', description, 404);

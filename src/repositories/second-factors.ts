@@ -17,17 +17,19 @@ export interface Standing {
   enrolled: boolean;
   admin: boolean;
   groups: string[];
+  /** The database's time. */
+  now: Date;
 }
 
-// every kind is one more SELECT here and one more in `remaining`
+// every kind is one more SELECT here and one more in `remaining`, which says of a user `u` whether there is one
 const kinds = `SELECT id, 'authenticator' AS kind, name, created_at, used_at FROM authenticators WHERE sub = $1
   UNION ALL SELECT id, 'passkey', name, created_at, used_at FROM passkeys WHERE sub = $1`;
-const remaining = `SELECT 1 FROM authenticators a WHERE a.sub = u.sub UNION ALL SELECT 1 FROM passkeys p WHERE p.sub = u.sub`;
+export const remaining = `SELECT 1 FROM authenticators a WHERE a.sub = u.sub UNION ALL SELECT 1 FROM passkeys p WHERE p.sub = u.sub`;
 
 const list = statement('second_factors.list', `SELECT * FROM (${kinds}) AS factors ORDER BY created_at, id`);
 const standing = statement(
   'second_factors.standing',
-  `SELECT u.admin, u.groups, EXISTS (${remaining}) AS enrolled FROM users u WHERE u.sub = $1`,
+  `SELECT u.admin, u.groups, EXISTS (${remaining}) AS enrolled, clock_timestamp() AS now FROM users u WHERE u.sub = $1`,
 );
 const removeAuthenticators = statement(
   'second_factors.remove_authenticators',

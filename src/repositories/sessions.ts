@@ -1,6 +1,7 @@
 // The table sessions: the browser's single sign-on sessions.
 import { type Sql, statement } from '../database/database.ts';
 import type { Page } from './clients.ts';
+import { remaining } from './second-factors.ts';
 import { toUser, type User, type UserRow } from './users.ts';
 
 export interface Session {
@@ -14,6 +15,8 @@ export interface Session {
   /** True when the idle end should be moved. */
   stale: boolean;
   user: User;
+  /** Whether its user has a second factor by now, shown in it or not. */
+  enrolled: boolean;
 }
 
 /** A session to store; lifetimes in seconds. */
@@ -24,7 +27,7 @@ export interface NewSession {
   /** Of the password that was shown; undefined where none was. */
   passwordHash: string | undefined;
   amr: string[];
-  /** When that was, for a session that only changes its cookie; else now. */
+  /** When that was, if not now: a session that there is already lives no longer for it. */
   authTime?: Date | undefined;
   idleLifetime: number;
   lifetime: number;
@@ -56,12 +59,14 @@ interface Row extends UserRow {
   amr: string[];
   now: Date;
   stale: boolean;
+  enrolled: boolean;
 }
 
 const find = statement(
   'sessions.find',
   `SELECT u.*, s.id AS session_id, s.sid, s.auth_time, s.amr, clock_timestamp() AS now,
-          s.used_at < now() - make_interval(secs => $2::float8 / 20) AS stale
+          s.used_at < now() - make_interval(secs => $2::float8 / 20) AS stale,
+          EXISTS (${remaining}) AS enrolled
      FROM sessions s JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
     WHERE s.token_hash = $1 AND s.idle_expires_at > now()`,
 );
@@ -71,7 +76,7 @@ const insert = statement(
   `WITH u AS MATERIALIZED (
      SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)
    INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address)
-   SELECT $1, $2, u.sub, clock_timestamp(), $5, now() + make_interval(secs => least($6::float8, $7::float8)), now() + make_interval(secs => $7::float8), $8, $9::inet FROM u
+   SELECT $1, $2, u.sub, coalesce($10::timestamptz, clock_timestamp()), $5, now() + make_interval(secs => least($6::float8, $7::float8)), now() + make_interval(secs => $7::float8), $8, $9::inet FROM u
    RETURNING id`,
 );
 const touch = statement(
@@ -85,8 +90,10 @@ const renew = statement(
   `WITH u AS MATERIALIZED (
      SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)
    UPDATE sessions s SET token_hash = $2, auth_time = coalesce($10::timestamptz, clock_timestamp()), amr = $5, used_at = now(),
-          idle_expires_at = now() + make_interval(secs => least($6::float8, $7::float8)),
-          expires_at = now() + make_interval(secs => $7::float8), user_agent = $8, address = $9::inet
+          idle_expires_at = least(now() + make_interval(secs => least($6::float8, $7::float8)),
+            CASE WHEN $10::timestamptz IS NOT NULL THEN s.expires_at END),
+          expires_at = CASE WHEN $10::timestamptz IS NULL THEN now() + make_interval(secs => $7::float8) ELSE s.expires_at END,
+          user_agent = $8, address = $9::inet
      FROM u WHERE s.id = $1 AND s.sub = u.sub
    RETURNING s.id`,
 );
@@ -150,6 +157,7 @@ export function sessionsRepository(sql: Sql) {
         session.lifetime,
         session.userAgent,
         session.address,
+        session.authTime,
       ]);
       return row?.id;
     },
@@ -253,6 +261,7 @@ function toSession(row: Row): Session {
     amr: row.amr,
     now: row.now,
     stale: row.stale,
+    enrolled: row.enrolled,
     user: toUser(row),
   };
 }

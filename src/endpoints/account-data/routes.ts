@@ -6,7 +6,7 @@ import { createAccountDoor } from '../../http/account-door.ts';
 import { ownData as ownDataPage, ownDeletion } from '../../http/destination.ts';
 import { noStore } from '../../http/errors.ts';
 import { onlyForms } from '../../http/form-body.ts';
-import { isFresh } from '../../http/fresh-sign-in.ts';
+import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { ownData } from './document.ts';
@@ -35,7 +35,7 @@ export async function accountDataEndpoint(app: FastifyInstance, options: ServerO
     const session = await door.submitted(request, reply, { csrf, action: path });
     if (!session) return reply;
     // a browser that was left open hands out nothing
-    if (!isFresh(session)) return pages.redirect(reply, `/login?destination=${ownDataPage.value}`);
+    if (!isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownDataPage));
     const { user } = session;
     await audit(request, { type: 'user.data_downloaded', outcome: 'success', actor: user.sub, sub: user.sub });
     return noStore(reply)

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createAccountDoor, ownAct } from '../../http/account-door.ts';
 import { ownDeletion } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
-import { isFresh } from '../../http/fresh-sign-in.ts';
+import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
 import { logoutFrames } from '../../http/front-channel-logout.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -38,7 +38,7 @@ export async function accountDeleteEndpoint(app: FastifyInstance, options: Serve
     const session = await door.submitted(request, reply, { csrf, action: path });
     if (!session) return reply;
     onlyWhereAllowed();
-    if (!isFresh(session)) return pages.redirect(reply, `/login?destination=${ownDeletion.value}`);
+    if (!isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownDeletion));
     const { user } = session;
     if (username?.trim() !== user.username.trim()) return show(request, reply, session, 'name');
     // what the browser has to tell other applications is forgotten with the sessions

@@ -5,7 +5,7 @@ import { isUniqueViolation } from '../../database/database.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { ownAddress } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
-import { isFresh } from '../../http/fresh-sign-in.ts';
+import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
 import { countOrder, findLink, languagesOf, linkGone, type OpenLink } from '../../http/mailed-link.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, text } from '../../http/parameters.ts';
@@ -36,14 +36,14 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Server
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
     // a browser that was left open gives the account to nobody else
-    if (!session || !isFresh(session)) return pages.redirect(reply, `/login?destination=${ownAddress.value}`);
+    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownAddress));
     return show(request, reply, session, {}, 200);
   });
 
   app.post(path, async (request, reply) => {
     const { csrf, email } = readParameters(change, request.body);
     const session = await sessions.find(request, reply);
-    if (!session || !isFresh(session)) return pages.redirect(reply, `/login?destination=${ownAddress.value}`);
+    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownAddress));
     own(request, csrf, path, session);
     const typed = email?.trim() ?? '';
     if (!mailAddress.safeParse(typed).success) return show(request, reply, session, { typed, fault: 'invalid' }, 400);

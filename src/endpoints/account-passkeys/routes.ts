@@ -6,7 +6,7 @@ import { authenticatorName } from '../../http/authenticator-name.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { ownPasskeys } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
-import { isFresh } from '../../http/fresh-sign-in.ts';
+import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
 import { clientAddress } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
@@ -18,7 +18,6 @@ import { createAdministration } from '../../repositories/administration.ts';
 import type { Session } from '../../repositories/sessions.ts';
 
 const path = '/account/passkeys';
-const signInUri = `/login?destination=${ownPasskeys.value}`;
 
 const id = text(64);
 const longestName = 60; // characters
@@ -31,7 +30,7 @@ type Page = Pages['account-passkeys'];
 const notices: readonly string[] = ['added', 'renamed', 'removed'] satisfies Page['done'][];
 
 export async function accountPasskeysEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, passkeys, secondFactors, sessions, pages } = options;
+  const { config, store, passkeys, secondFactors, sessions, signIn, pages } = options;
   const administration = createAdministration(store);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -39,7 +38,7 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
   app.get(path, async (request, reply) => {
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
-    if (!session) return pages.redirect(reply, signInUri);
+    if (!session) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
     const { done } = singleValued(request.query);
     return show(request, reply, session, notices.includes(done ?? '') ? { done: done as Page['done'] } : {});
   });
@@ -48,7 +47,7 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
     const { csrf, credential } = readParameters(addition, request.body);
     const session = await submitted(request, reply, csrf, path);
     // a browser that was left open lets nobody in for good
-    if (!session || !isFresh(session)) return pages.redirect(reply, signInUri);
+    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
     const answer = await passkeys.checkMade(request, credential ?? '', session);
     if (answer.outcome !== 'made')
       return show(request, reply, session, { problem: answer.outcome === 'wrong' ? 'refused' : 'expired' }, 400);
@@ -61,6 +60,8 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
       return secondFactors.added(request, repositories, sub, { kind: 'passkey', name });
     });
     if (!codes) return show(request, reply, session, { problem: 'known' }, 409);
+    // that it signs is seen at the next sign-in only: without attestation it said no more than its public key
+    await signIn.strengthen(request, reply, session, 'user');
     const continueUri = `${path}?done=added`;
     if (codes.length === 0) return pages.redirect(reply, continueUri);
     // it is asked for after a password from now on: what stands for it when it is lost is shown once
@@ -71,7 +72,7 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
   app.post(`${path}/rename`, async (request, reply) => {
     const { csrf, passkey, name = '' } = readParameters(renaming, request.body);
     const session = await submitted(request, reply, csrf, `${path}/rename`);
-    if (!session) return pages.redirect(reply, signInUri);
+    if (!session) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
     const renamed = await store.passkeys.rename(session.user.sub, passkey, nameOf(name));
     return pages.redirect(reply, renamed ? `${path}?done=renamed` : path);
   });
@@ -79,7 +80,7 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
   app.post(`${path}/remove`, async (request, reply) => {
     const { csrf, passkey } = readParameters(removal, request.body);
     const session = await submitted(request, reply, csrf, `${path}/remove`);
-    if (!session || !isFresh(session)) return pages.redirect(reply, signInUri);
+    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
     try {
       await administration.removeSecondFactor(by(request, session), session.user.sub, passkey, true);
     } catch (error) {
@@ -121,7 +122,7 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
         ...(passkey.usedAt && { usedAt: passkey.usedAt }),
         synced: passkey.backedUp,
       })),
-      signInUri,
+      signInUri: freshSignInPath(session, ownPasskeys),
       renameForm: form(`${path}/rename`),
       removeForm: form(`${path}/remove`),
       accountUri: '/account',

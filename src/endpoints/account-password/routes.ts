@@ -3,7 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { PasswordHashingBusy } from '../../crypto/password-hashing.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
+import { ownPassword } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
+import { freshSignInPath, lacksSecondFactor } from '../../http/fresh-sign-in.ts';
 import { clientAddress } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, text } from '../../http/parameters.ts';
@@ -14,7 +16,7 @@ import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import type { Session } from '../../repositories/sessions.ts';
 
-const path = '/account/password';
+const path = ownPassword.path;
 
 const change = z.object({
   csrf: text(100),
@@ -36,7 +38,9 @@ export async function accountPasswordEndpoint(app: FastifyInstance, options: Ser
   app.get(path, async (request, reply) => {
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
-    return session ? show(request, reply, session, {}, 200) : pages.redirect(reply, '/login');
+    if (!session) return pages.redirect(reply, '/login');
+    if (lacksSecondFactor(session)) return pages.redirect(reply, freshSignInPath(session, ownPassword));
+    return show(request, reply, session, {}, 200);
   });
 
   app.post(path, async (request, reply) => {
@@ -45,6 +49,8 @@ export async function accountPasswordEndpoint(app: FastifyInstance, options: Ser
     if (!session) return pages.redirect(reply, '/login');
     if (!sessions.isOwnForm(request, csrf, { action: path, session }))
       throw invalidRequest('the form is too old or came from elsewhere');
+    // the password alone is no longer enough for another one
+    if (lacksSecondFactor(session)) return pages.redirect(reply, freshSignInPath(session, ownPassword));
     const { user } = session;
     if (current === undefined || chosen === undefined) {
       const faults: Trouble['faults'] = {};
@@ -72,9 +78,7 @@ export async function accountPasswordEndpoint(app: FastifyInstance, options: Ser
     }
     // the cookie first: were this to end in the middle, the old one would not outlive the old password (security R52)
     // no second factor was shown: the level that the session has stays as old as it is
-    const enrolled = (await store.secondFactors.standing(user.sub))?.enrolled ?? false;
-    const kept =
-      enrolled || session.amr.includes('mfa') ? { amr: session.amr, authTime: session.authTime } : { amr: ['pwd'] };
+    const kept = session.amr.includes('mfa') ? { amr: session.amr, authTime: session.authTime } : { amr: ['pwd'] };
     const renewed = await sessions.signIn(request, reply, { ...answer.user, ...kept }, session);
     const by = { actor: user.sub, address: clientAddress(request) };
     const own = { replaces: answer.user.passwordHash, keepSession: session.id };

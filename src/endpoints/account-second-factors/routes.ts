@@ -5,7 +5,7 @@ import { authenticatorForm, authenticatorView, factorName } from '../../http/aut
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { type Destination, newAuthenticator, secondFactors as factorsPage } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
-import { isFresh } from '../../http/fresh-sign-in.ts';
+import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
 import { clientAddress } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
@@ -24,7 +24,7 @@ const removal = z.object({ csrf: text(100), remove: text(100) });
 const notices: readonly string[] = ['added', 'removed'];
 
 export async function accountSecondFactorsEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, secondFactors, sessions, pages } = options;
+  const { config, store, secondFactors, sessions, signIn, pages } = options;
   const administration = createAdministration(store);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -32,7 +32,7 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
   app.get(factorsPage.path, async (request, reply) => {
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
-    if (!session) return signInFirst(reply, factorsPage);
+    if (!session) return signInFirst(reply, session, factorsPage);
     const { user } = session;
     const [factors, left] = await Promise.all([
       store.secondFactors.list(user.sub),
@@ -72,7 +72,7 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
     // a browser that was left open hands out no way in
-    if (!session || !isFresh(session)) return signInFirst(reply, newAuthenticator);
+    if (!session || !isFresh(session)) return signInFirst(reply, session, newAuthenticator);
     if (authenticators(await store.secondFactors.list(session.user.sub)) >= mostAuthenticators)
       return pages.redirect(reply, factorsPage.path);
     return setUp(request, reply, session, secondFactors.begin(session.user), {}, 200);
@@ -88,6 +88,7 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
     if (added.outcome === 'expired')
       return setUp(request, reply, session, secondFactors.begin(user), { problem: 'expired', name }, 400);
     if (added.outcome === 'wrong') return setUp(request, reply, session, added.again, { problem: 'code', name }, 400);
+    await signIn.strengthen(request, reply, session, 'otp');
     return added.recoveryCodes.length > 0
       ? showCodes(request, reply, session, added.recoveryCodes, 'added')
       : pages.redirect(reply, `${factorsPage.path}?done=added`);
@@ -101,8 +102,8 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
     return codes.length > 0 ? showCodes(request, reply, session, codes) : pages.redirect(reply, factorsPage.path);
   });
 
-  const signInFirst = (reply: FastifyReply, { value }: Destination) =>
-    pages.redirect(reply, `/login?destination=${value}`);
+  const signInFirst = (reply: FastifyReply, session: Session | undefined, destination: Destination) =>
+    pages.redirect(reply, freshSignInPath(session, destination));
 
   /** The fresh session whose page a form came from; undefined after the browser was sent to sign in. @throws OAuthError for another form */
   async function submitted(
@@ -116,7 +117,7 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
     if (session && !sessions.isOwnForm(request, csrf, { action, session }))
       throw invalidRequest('the form is too old or came from elsewhere');
     if (session && isFresh(session)) return session;
-    void signInFirst(reply, back);
+    void signInFirst(reply, session, back);
     return undefined;
   }
 

@@ -118,16 +118,21 @@ export async function loginSecondFactorEndpoint(app: FastifyInstance, options: S
     return ask(request, reply, visit, { problem: 'passkey' }, answer.outcome === 'throttled' ? 429 : 400);
   }
 
-  /** Both factors were shown. */
+  /**
+   * Both factors were shown. The time of the sign-in is that of the second one only where the first one was shown for the same purpose:
+   * else a code alone would pass for a fresh sign-in (OpenID Connect Core 3.1.2.1: prompt=login, max_age; security R9).
+   */
   function complete(
     request: FastifyRequest,
     reply: FastifyReply,
     visit: Visit,
     methods: readonly string[] = ['otp', 'mfa'],
   ): Promise<string | undefined> {
-    const { user, passwordHash, course } = visit;
+    const { user, passwordHash, course, pending, shownAt, stepUp } = visit;
     const amr = withMethods(visit.amr, ...methods);
-    return signIn.complete(request, reply, { sub: user.sub, passwordHash, amr }, course);
+    const apart = stepUp || (pending !== undefined && shownAt <= pending.createdAt);
+    const authTime = apart ? shownAt : undefined;
+    return signIn.complete(request, reply, { sub: user.sub, passwordHash, amr, authTime }, course);
   }
 
   /**

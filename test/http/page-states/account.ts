@@ -18,6 +18,7 @@ const faults: Record<ProfileFault, true> = {
 
 export const accountStates: View[] = [
   { name: 'login', data: { form: signIn.form, destination: 'deletion' } },
+  { name: 'login', data: { form: signIn.form, destination: 'password' } },
   { name: 'account-delete', data: { ...examples['account-delete'][1], fault: 'last-administrator' } },
   ...accountNotices.map((done): View => ({
     name: 'account-security',
