@@ -1,6 +1,7 @@
 // Mail: every mail in every language, links that work once, and a queue from which nothing is lost and nothing goes twice.
 import { statSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { setUpAuthenticator } from '../helpers/authenticator.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { MailServer, mailsIn, type ReceivedMail } from '../helpers/mail-server.ts';
@@ -61,7 +62,7 @@ const mailsTo = (address: string) => server.mails.filter((mail) => mail.to.inclu
 describe('a forgotten password', () => {
   test.each([
     ['en', 'Choose a new password', 'works once, and for 30 minutes', 'ltr'],
-    ['de', 'Wählen Sie ein neues Kennwort', 'gilt ein einziges Mal und 30 Minuten lang', 'ltr'],
+    ['de', 'Wählen Sie ein neues Passwort', 'gilt ein einziges Mal und 30 Minuten lang', 'ltr'],
     ['ar', 'اختر كلمة مرور جديدة', 'يعمل الرابط مرة واحدة فقط', 'rtl'],
   ])('is replaced by a mailed link that works once, in %s (issue 6)', async (locale, subject, sentence, dir) => {
     const user = await newUser({ claims: { locale } });
@@ -90,7 +91,7 @@ describe('a forgotten password', () => {
     expect(await follow(link, { new_password: `${fresh} again` })).toMatchObject({ status: 410 });
     expect(await eventsOf(user.sub, 'link.used')).toEqual([{ detail: { purpose: 'reset_password' } }]);
     expect(await eventsOf(user.sub, 'link.sent')).toEqual([{ detail: { purpose: 'reset_password' } }]);
-    const notice = await server.find(user.email, /password was changed|Kennwort wurde geändert|تغيّرت كلمة مرورك/);
+    const notice = await server.find(user.email, /password was changed|Passwort wurde geändert|تغيّرت كلمة مرورك/);
     expect(notice.text).toMatch(/127\.0\.0\.1|::1/);
   });
 
@@ -187,27 +188,30 @@ describe('a forgotten password', () => {
 
 describe('an address', () => {
   test.each([
-    ['en', /Confirm your address/],
-    ['de', /Bestätigen Sie Ihre Adresse/],
-    ['ar', /أكّد عنوان بريدك/],
-  ])('is proven by a link that works once, in %s, the language of the browser (issue 6)', async (language, subject) => {
-    const user = await newUser({ emailVerified: false });
-    const agent = new UserAgent(service);
-    await agent.signIn(user);
-    const page = await agent.get('/account/email');
-    const csrf = /action="\/account\/email\/verification"[^]*?name="csrf" value="([^"]*)"/.exec(page.body)![1]!;
-    const sent = await agent.post(
-      '/account/email/verification',
-      { csrf },
-      { 'accept-language': `${language},en;q=0.1` },
-    );
-    expect([sent.status, sent.body]).toEqual([200, expect.stringContaining(user.email)]);
-    const link = await linkTo(user.email, subject);
-    expect((await follow(link)).body).toContain('Your address is confirmed');
-    expect((await follow(link)).status).toBe(410);
-    expect(await service.store.users.find(user.sub)).toMatchObject({ email: user.email, emailVerified: true });
-    expect(await eventsOf(user.sub, 'user.email_verified')).toHaveLength(1);
-  });
+    ['en', /Confirm your address/, '/account'],
+    ['de', /Bestätigen Sie Ihre Adresse/, '/account/email'],
+    ['ar', /أكّد عنوان بريدك/, '/account'],
+  ])(
+    'is proven by a link that works once, in %s, the language of the browser (issue 6)',
+    async (language, subject, from) => {
+      const user = await newUser({ emailVerified: false });
+      const agent = new UserAgent(service);
+      await agent.signIn(user);
+      const page = await agent.get(from);
+      const csrf = /action="\/account\/email\/verification"[^]*?name="csrf" value="([^"]*)"/.exec(page.body)![1]!;
+      const sent = await agent.post(
+        '/account/email/verification',
+        { csrf },
+        { 'accept-language': `${language},en;q=0.1` },
+      );
+      expect([sent.status, sent.body]).toEqual([200, expect.stringContaining(user.email)]);
+      const link = await linkTo(user.email, subject);
+      expect((await follow(link)).body).toContain('Your address is confirmed');
+      expect((await follow(link)).status).toBe(410);
+      expect(await service.store.users.find(user.sub)).toMatchObject({ email: user.email, emailVerified: true });
+      expect(await eventsOf(user.sub, 'user.email_verified')).toHaveLength(1);
+    },
+  );
 
   test('another one takes effect once its link was used, and the old one is told; one of another account never does (issue 6)', async () => {
     const user = await newUser();
@@ -330,6 +334,36 @@ describe('a notice', () => {
     await quiet();
     expect(mailsTo(unproven.email)).toEqual([]);
   });
+
+  test.each([
+    ['en', /ways to sign in/, /password was changed/, 'ltr'],
+    ['de', /Wege, sich/, /Passwort wurde/, 'ltr'],
+    ['ar', /طرق تسجيل الدخول/, /كلمة مرورك/, 'rtl'],
+  ])(
+    'tells in %s of each second factor that is added or removed, and of another password (issue 6)',
+    async (locale, factors, password, dir) => {
+      const user = await newUser({ claims: { locale } });
+      const agent = new UserAgent(service);
+      await agent.signIn(user);
+      await setUpAuthenticator(agent);
+      await server.find(user.email, factors);
+      const form = hiddenFields((await agent.get('/account/second-factors')).body);
+      const [factor] = await service.store.authenticators.list(user.sub);
+      await agent.post('/account/second-factors', { ...form, remove: factor!.id });
+      await order('/account/password', { current_password: user.password, new_password: fresh }, agent);
+      const notice = await server.find(user.email, password);
+      expect(notice.html).toContain(`<html lang="${locale}" dir="${dir}">`);
+      await quiet();
+      const told = mailsTo(user.email).filter(({ parsed }) => factors.test(parsed.subject!));
+      expect(told).toHaveLength(2);
+      for (const mail of [...told, notice])
+        for (const part of [mail.text, mail.html]) {
+          expect(part).toContain(user.username);
+          expect(part).toContain(`${service.issuer}/account`);
+          expect(part).toMatch(/127\.0\.0\.1|::1/);
+        }
+    },
+  );
 
   test('tells administrators what waits, once for many, and registrants what was decided, with the reason (issue 6)', async () => {
     const boss = await newUser({ admin: true });

@@ -470,7 +470,7 @@ describe('the message catalogue', () => {
     expect(html).toContain('<html lang="de-AT" dir="ltr">');
     expect(html).toContain('>Los</button>');
     expect(html).toContain('>Passwort</label>');
-    expect(html).toContain('Kennwort vergessen?');
+    expect(html).toContain('Passwort vergessen?');
     const hebrew = several.render('login', signIn, { locale: 'he' });
     expect(hebrew).toContain('<html lang="he" dir="rtl">');
     expect(hebrew).toContain('Forgotten your password?');

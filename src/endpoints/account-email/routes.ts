@@ -162,7 +162,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Server
       account: accountView(user),
       verified: user.emailVerified,
       form: form(path),
-      accountUri: '/account',
+      profileUri: '/account/profile',
       ...state,
     };
     if (user.email !== undefined) data.email = user.email;

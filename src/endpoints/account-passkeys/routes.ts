@@ -125,7 +125,7 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
       signInUri: freshSignInPath(session, ownPasskeys),
       renameForm: form(`${path}/rename`),
       removeForm: form(`${path}/remove`),
-      accountUri: '/account',
+      securityUri: '/account/security',
       ...state,
     };
     if (closed) data.closed = closed;

@@ -125,7 +125,7 @@ export async function accountPasswordEndpoint(app: FastifyInstance, options: Ser
       form: { action: path, hidden: { csrf: sessions.formToken(request, reply, { action: path, session }) } },
       least: config.passwordMinLength,
       most: longestPassword,
-      accountUri: '/account/security',
+      securityUri: '/account/security',
       ...trouble,
     };
     return pages.send(request, reply, 'account-password', data, { status });

@@ -47,7 +47,7 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
       factors: factors.filter(({ kind }) => kind === 'authenticator').map(factorView),
       passkeys: factors.filter(({ kind }) => kind === 'passkey').length,
       form: form(factorsPage.path),
-      accountUri: '/account/security',
+      securityUri: '/account/security',
     };
     if (factors.length > 0)
       data.recoveryCodes = { left, all: recoveryCodeCount, form: form('/account/recovery-codes') };

@@ -28,6 +28,8 @@ export async function accountEndpoint(app: FastifyInstance, options: ServerOptio
     const recent = [...live].sort((a, b) => b.usedAt.getTime() - a.usedAt.getTime());
     return door.send(request, reply, session, 'account', {
       email: user.email,
+      ...(user.email !== undefined &&
+        !user.emailVerified && { verificationForm: door.form(request, reply, session, '/account/email/verification') }),
       methods: methods.filter(({ set }) => set).map(({ method }) => method),
       devices: recent.slice(0, named).map(({ userAgent }) => browserAndSystem(userAgent)),
       moreDevices: Math.max(0, recent.length - named),

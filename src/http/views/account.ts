@@ -39,6 +39,8 @@ export interface AccountPages {
   /** The page from which the others hang. */
   account: AccountFrame & {
     email: string | undefined;
+    /** Mails a link to that address; absent where there is none, or it is confirmed. */
+    verificationForm?: FormView;
     /** Those that are set up. */
     methods: SignInMethod['method'][];
     /** Where one is signed in: the last used, and how many more. */
@@ -134,7 +136,7 @@ export interface AccountPages {
     /** How many characters a new password has. */
     least: number;
     most: number;
-    accountUri: string;
+    securityUri: string;
     /** What is wrong with each field: keys of the catalogue under `password.current.` and `password.new.`. */
     faults?: { current?: 'missing' | 'wrong'; password?: 'missing' | 'length' | 'common' | 'same' };
     /** Nothing was looked at; try again in a moment, with `throttled` after `wait` seconds. */
@@ -175,6 +177,7 @@ export const accountExamples: Examples<AccountPages> = {
       ...ada,
       ...uris,
       email: 'ada@example.org',
+      verificationForm: form('/account/email/verification'),
       methods: ['password', 'second-factors'],
       devices: [{ browser: 'Firefox', system: 'Linux' }, { system: 'iPhone' }, {}],
       moreDevices: 2,
@@ -334,7 +337,7 @@ export const accountExamples: Examples<AccountPages> = {
       form: form('/account/password'),
       least: 12,
       most: 128,
-      accountUri: '/account/security',
+      securityUri: '/account/security',
     },
     {
       account,
@@ -342,7 +345,7 @@ export const accountExamples: Examples<AccountPages> = {
       form: form('/account/password'),
       least: 12,
       most: 128,
-      accountUri: '/account/security',
+      securityUri: '/account/security',
       faults: { current: 'wrong', password: 'common' },
     },
   ],

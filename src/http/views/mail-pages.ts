@@ -42,7 +42,7 @@ export interface MailPages {
     wait?: number;
     /** Where a link is on its way to. */
     sent?: string;
-    accountUri: string;
+    profileUri: string;
   };
   /** Where a link leads that proves an address. `form` absent: it is done, or `taken`. */
   'address-confirm': {
@@ -90,7 +90,7 @@ export const mailPageExamples: Examples<MailPages> = {
     { username: 'ada', form: form('/password/reset'), least: 12, most: 128, fault: 'common', loginUri: '/login' },
   ],
   'account-email': [
-    { account: { username: '' }, verified: false, form: form('/account/email'), accountUri: '/account' },
+    { account: { username: '' }, verified: false, form: form('/account/email'), profileUri: '/account/profile' },
     {
       account,
       email: 'ada@example.org',
@@ -99,7 +99,7 @@ export const mailPageExamples: Examples<MailPages> = {
       verificationForm: form('/account/email/verification'),
       typed: 'ada',
       fault: 'invalid',
-      accountUri: '/account',
+      profileUri: '/account/profile',
     },
   ],
   'address-confirm': [

@@ -31,7 +31,7 @@ export interface PasskeyPages {
     renameForm: FormView;
     /** Posts `passkey`, the id; after a sign-in, if the last one is not recent. */
     removeForm: FormView;
-    accountUri: string;
+    securityUri: string;
     /** `refused`: what the browser sent is no passkey for here; `last`: nothing else lets the person in. */
     problem?: 'refused' | 'known' | 'expired' | 'last';
     /** What the person has just done here. */
@@ -43,7 +43,7 @@ export const passkeyExample: PasskeyView = { form: form('/login/passkey'), optio
 
 const path = '/account/passkeys';
 const forms = { renameForm: form(`${path}/rename`), removeForm: form(`${path}/remove`) };
-const uris = { signInUri: '/login?destination=passkeys', accountUri: '/account' };
+const uris = { signInUri: '/login?destination=passkeys', securityUri: '/account/security' };
 
 export const passkeyExamples: Examples<PasskeyPages> = {
   'account-passkeys': [

@@ -30,7 +30,7 @@ export interface SecondFactorPages {
     recoveryCodes?: { left: number; all: number; form: FormView };
     /** Absent: there are too many by now. */
     addAuthenticatorUri?: string;
-    accountUri: string;
+    securityUri: string;
     done?: 'added' | 'removed';
   };
   /** Sets up an authenticator; posts `code` and `name`. */
@@ -90,7 +90,7 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
       factors: [],
       form: form('/account/second-factors'),
       passkeys: 0,
-      accountUri: '/account',
+      securityUri: '/account/security',
     },
     {
       account,
@@ -102,7 +102,7 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
       passkeys: 2,
       recoveryCodes: { left: 9, all: 10, form: form('/account/recovery-codes') },
       addAuthenticatorUri: '/account/authenticator',
-      accountUri: '/account',
+      securityUri: '/account/security',
       done: 'added',
     },
   ],

@@ -3,8 +3,8 @@ import { examples } from '../../../src/http/views/index.ts';
 import type { View } from './state.ts';
 
 const [none, most] = examples['account-passkeys'];
-const { account, passkeys, signInUri, renameForm, removeForm, accountUri } = most;
-const closed = { account, passkeys, signInUri, renameForm, removeForm, accountUri };
+const { account, passkeys, signInUri, renameForm, removeForm, securityUri } = most;
+const closed = { account, passkeys, signInUri, renameForm, removeForm, securityUri };
 
 export const passkeyStates: View[] = [
   ...(['added', 'renamed', 'removed'] as const).map((done): View => ({
