@@ -36,7 +36,7 @@ const browser = await chromium.launch({
   executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
   args: ['--disable-gpu', '--hide-scrollbars', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])],
 });
-const wide = await openRendered(await browser.newContext({ viewport: { width: 1024, height: 640 } }), pages);
+const wide = await openRendered(await browser.newContext({ viewport: { width: 1280, height: 720 } }), pages);
 const narrow = await openRendered(
   await browser.newContext({ viewport: { width: 360, height: 640 }, colorScheme: 'dark' }),
   pages,
@@ -76,7 +76,7 @@ for (const name of names) {
     `| [${name}](#${name}) | ${weigh(Buffer.byteLength).toLocaleString('en')} | ${weigh((part) => gzipSync(part).length).toLocaleString('en')} | ${parts.length} | ${median} |`,
   );
   pictures.push(
-    `### ${name}\n\n<img src="images/pages/${name}.jpg" width="640" alt="The page ${name} at 1024 pixels, light"> <img src="images/pages/${name}-telephone.jpg" width="200" alt="The page ${name} on a telephone, dark">\n`,
+    `### ${name}\n\n<img src="images/pages/${name}.jpg" width="640" alt="The page ${name} at 1280 pixels, light"> <img src="images/pages/${name}-telephone.jpg" width="200" alt="The page ${name} on a telephone, dark">\n`,
   );
 }
 await browser.close();
@@ -85,7 +85,7 @@ writeFileSync(
   join(docs, 'pages.md'),
   `# The pages
 
-Every page that people meet, with example data, as \`node scripts/gallery.ts\` photographs them: at 1024 pixels in light colours, and on a
+Every page that people meet, with example data, as \`node scripts/gallery.ts\` photographs them: at 1280 pixels in light colours, and on a
 telephone of 360 pixels in dark ones. All of them are complete without script, in English, German and Arabic.
 
 ## What they weigh

@@ -46,6 +46,14 @@ export const inspect = `(() => {
     const { width, height } = box.getBoundingClientRect();
     if (height < 44 || width < 44) faults.push('target of ' + Math.round(width) + ' x ' + Math.round(height) + ': "' + target.textContent.slice(0, 30) + '"');
   }
+  // what spills out of its box lies on top of its neighbours; some margins are negative by up to a rem
+  for (const box of document.querySelectorAll('body *')) {
+    const style = getComputedStyle(box);
+    if (!box.checkVisibility() || style.display === 'inline' || style.overflow !== 'visible' || box.closest('svg')) continue;
+    const name = box.tagName.toLowerCase() + ' "' + box.textContent.trim().slice(0, 30) + '"';
+    if (box.clientHeight > 0 && box.scrollHeight > box.clientHeight + 20) faults.push('higher by ' + (box.scrollHeight - box.clientHeight) + ' than its box: ' + name);
+    if (box.clientWidth > 0 && box.scrollWidth > box.clientWidth + 4) faults.push('wider by ' + (box.scrollWidth - box.clientWidth) + ' than its box: ' + name);
+  }
   if (document.querySelector('[style]')) faults.push('inline style');
   return { least, faults };
 })()`;
