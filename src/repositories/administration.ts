@@ -24,6 +24,12 @@ export interface ClientDecision extends ClientChange {
   version?: number | undefined;
 }
 
+/** A change of a user, for what was looked at. */
+export interface UserDecision extends UserChange {
+  /** Milliseconds since 1970 of the user's last change as it was looked at; if there was another since, nothing happens. */
+  version?: string | undefined;
+}
+
 /** @throws OAuthError conflict */
 function lookedAt(client: Client, version: number | undefined): void {
   if (version !== undefined && version !== client.version)
@@ -115,13 +121,13 @@ export function createAdministration(store: Store) {
      * Changes a user; what others change meanwhile is kept.
      * @param change its claims are merged into those that there are, and null takes one away
      * @param own by the person: the hash that the present password was checked against, and the id of the session that lives on
-     * @throws OAuthError conflict when the password is another by now, or the user name or the email is taken
+     * @throws OAuthError conflict when the user or the password is another by now, or the user name or the email is taken
      * @returns changed: false when all was so before
      */
     changeUser: (
       by: Actor,
       sub: string,
-      change: UserChange,
+      { version, ...change }: UserDecision,
       passwordHash?: string,
       own?: { replaces: string; keepSession: string },
     ): Promise<{ user: User; changed: boolean }> =>
@@ -129,6 +135,8 @@ export function createAdministration(store: Store) {
         const { users } = repositories;
         if (change.admin === false || change.status === 'disabled') await users.lockAdmins();
         const before = found(await users.lock(sub), 'user');
+        if (version !== undefined && version !== String(before.updatedAt.getTime()))
+          throw conflict('the user changed since you looked: look again, then change what is there now');
         if (own && before.passwordHash !== own.replaces) throw conflict('the password was changed meanwhile');
         if (passwordHash !== undefined) await users.setPassword(sub, passwordHash, own?.keepSession);
         const claims = change.claims && withoutNulls({ ...before.claims, ...change.claims });

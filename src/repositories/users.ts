@@ -11,6 +11,8 @@ export interface User extends Subject {
 }
 
 export interface NewUser {
+  /** Undefined for one that is made up. */
+  sub?: string | undefined;
   username: string;
   email?: string | undefined;
   emailVerified?: boolean | undefined;
@@ -68,8 +70,8 @@ const list = statement(
 );
 const insert = statement(
   'users.insert',
-  `INSERT INTO users (username, email, email_verified, password_hash, admin, groups, claims)
-   VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *`,
+  `INSERT INTO users (username, email, email_verified, password_hash, admin, groups, claims, sub)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, gen_random_uuid()::text)) RETURNING *`,
 );
 // one, and only while there is none (security R92)
 const insertFirstAdmin = statement(
@@ -150,6 +152,7 @@ export function usersRepository(sql: Sql) {
         user.admin ?? false,
         user.groups ?? [],
         user.claims ?? {},
+        user.sub,
       ]);
       return toUser(row!);
     },

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-import type { UserAgent } from '../helpers/user-agent.ts';
+import { UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
 let agent: UserAgent;
@@ -16,7 +16,8 @@ afterAll(() => service?.stop());
 
 async function post(path: string, fields: Record<string, string>) {
   const page = await agent.get(path);
-  return agent.follow(await agent.post(path, { csrf: /name="csrf" value="([^"]+)"/.exec(page.body)![1]!, ...fields }));
+  const csrf = /name="csrf" value="([^"]+)"/.exec(page.body)![1]!;
+  return agent.follow(await agent.post(path, { csrf, ...formOf(page, path), ...fields }));
 }
 
 test('users are found, and each leads to its page (issue 6)', async () => {
@@ -38,9 +39,14 @@ test('a user is disabled, enabled, put into groups and deleted by name, each wit
   expect((await post(path, { act: 'disable' })).url).toContain('done=user-saved');
   expect((await find()).status).toBe('disabled');
   await post(path, { act: 'enable' });
-  await post(path, { act: 'groups', groups: 'one\r\ntwo\r\n\r\none' });
+  await service.createUser({ groups: ['one', 'two'] });
+  await post(path, { act: 'join', group: ' one ' });
+  await post(path, { act: 'join', group: 'two' });
   expect(await find()).toMatchObject({ status: 'enabled', groups: ['one', 'two'] });
-  expect((await post(path, { act: 'groups', groups: 'x'.repeat(256) })).status).toBe(400);
+  expect((await post(path, { act: 'join', group: 'x'.repeat(256) })).status).toBe(400);
+  const none = await post(path, { act: 'join', group: 'three' });
+  expect(none.status).toBe(400);
+  expect(none.body).toMatch(/There is no group of this name.*value="three"/s);
   await post(path, { act: 'make-admin' });
   expect((await find()).admin).toBe(true);
   expect((await post(path, { act: 'end-sessions' })).url).toContain('done=user-ended');
@@ -53,6 +59,7 @@ test('a user is disabled, enabled, put into groups and deleted by name, each wit
   );
   expect(events.map((event) => event.type)).toEqual([
     'user.disabled',
+    'user.changed',
     'user.changed',
     'user.changed',
     'user.changed',
@@ -99,4 +106,216 @@ test('groups are listed with their members, and made (issue 6)', async () => {
   const { body } = await agent.get('/admin/groups?q=board');
   expect(body).toMatch(/href="\/admin\/users\?group=crew"/);
   expect(body).toMatch(/Members">1</);
+});
+
+test('an old page of a user takes no group away that was added since (issue 6)', async () => {
+  const user = await service.createUser({ username: 'regrouped', groups: ['one'] });
+  const path = `/admin/users/${user.sub}`;
+  const old = await agent.get(path);
+  await post(path, { act: 'join', group: 'two' });
+  await agent.post(path, { ...formOf(old, path), act: 'leave', group: 'one' });
+  expect((await service.store.users.find(user.sub))?.groups).toEqual(['two']);
+});
+
+const linkOf = (body: string) => /https?:\/\/[^<]*\/password\/reset\?token=[\w-]+/.exec(body)?.[0];
+
+test('a user is made with a link by which the person chooses a password; the form sent again makes no second one (issue 6)', async () => {
+  const form = formOf(await agent.get('/admin/users/new'), '/admin/users/new');
+  const typed = {
+    ...form,
+    username: 'made-here',
+    email: 'made@example.com',
+    email_verified: 'true',
+    given_name: 'Mia',
+  };
+  const made = await agent.post('/admin/users/new', typed);
+  expect(made.status).toBe(200);
+  expect(made.body).toContain('made-here is created');
+  const user = (await service.store.users.findByUsername('made-here'))!;
+  expect(user).toMatchObject({ email: 'made@example.com', emailVerified: true, claims: { given_name: 'Mia' } });
+  // the person's browser knows nothing of the administrator's
+  const page = await new UserAgent(service).get(linkOf(made.body)!.slice(service.issuer.length));
+  expect(page.status).toBe(200);
+  const again = await agent.post('/admin/users/new', { ...typed, username: 'made-twice' });
+  expect(again.location).toBe(`${service.issuer}/admin/users/${user.sub}?done=user-made`);
+  expect(await service.store.users.findByUsername('made-twice')).toBeUndefined();
+  // two at once
+  const other = { ...formOf(await agent.get('/admin/users/new'), '/admin/users/new'), username: 'at-once' };
+  const answers = await Promise.all([1, 2].map(() => agent.post('/admin/users/new', other)));
+  expect(answers.map(({ status }) => status).sort()).not.toContain(409);
+  const rows = await service.database.sql(`SELECT FROM users WHERE username = 'at-once'`);
+  expect(rows).toHaveLength(1);
+  // the sub is the form's, not the administrator's to choose
+  const forged = await agent.post('/admin/users/new', { ...other, sub: '7b1c7a0e-4f6a-4f0e-9a53-0d6a5a0f1c11' });
+  expect(forged.status).toBe(400);
+});
+
+test('what is wrong with a new user stands at the fields, and what was typed stays but the password (issue 6)', async () => {
+  await service.createUser({ username: 'occupied', email: 'occupied@example.com' });
+  const page = await post('/admin/users/new', {
+    username: 'Occupied',
+    email: 'OCCUPIED@example.com',
+    name: 'Typed <i>',
+  });
+  expect(page.status).toBe(409);
+  expect(page.body).toMatch(/id="username-fault">Somebody else has this user name/);
+  expect(page.body).toMatch(/id="email-fault">Somebody else has this email address/);
+  expect(page.body).toContain('value="Typed &lt;i&gt;"');
+  const weak = await post('/admin/users/new', { username: '', email: 'x', password: 'too-short-1' });
+  expect(weak.status).toBe(400);
+  for (const fault of ['username', 'email', 'password']) expect(weak.body).toContain(`id="${fault}-fault"`);
+  expect(weak.body).not.toContain('too-short-1');
+  const set = await post('/admin/users/new', { username: 'with-password', password: 'quiet harbour lantern 7' });
+  expect(set.url).toContain('done=user-made');
+  const german = await agent.fetch('/admin/users/new', { headers: { 'accept-language': 'de' } });
+  expect(german.body).toContain('Benutzer anlegen');
+});
+
+test('the claims of a user are changed, and an old page does not write over what changed since (issue 6)', async () => {
+  const claims = {
+    name: 'Ada',
+    address: { locality: 'London', country: 'GB' },
+    phone_number: '+44 1',
+    website: 'https://a.example',
+  };
+  const user = await service.createUser({ username: 'edited', email: 'edited@example.com', claims });
+  const path = `/admin/users/${user.sub}/edit`;
+  const find = async () => (await service.store.users.find(user.sub))!;
+  const events = () => service.database.sql('SELECT FROM audit_events WHERE sub = $1', [user.sub]);
+  const fields = (body: string) => ({
+    ...Object.fromEntries(
+      [...body.matchAll(/<input id="(\w+)" name="\w+" type="(?:text|email)"[^>]* value="([^"]*)"/g)].map((m) => [
+        m[1]!,
+        m[2]!,
+      ]),
+    ),
+    ...Object.fromEntries([...body.matchAll(/<textarea id="(\w+)"[^>]*>\n?([^<]*)</g)].map((m) => [m[1]!, m[2]!])),
+  });
+  const old = await agent.get(path);
+  expect(old.status).toBe(200);
+  const form = { ...formOf(old, path), ...fields(old.body) };
+  const before = await find();
+  const count = (await events()).length;
+  expect(
+    (await agent.follow(await agent.post(path, { ...form, ...(before.emailVerified && { email_verified: 'true' }) })))
+      .url,
+  ).toContain('done=user-saved');
+  expect(await find()).toMatchObject({ claims, email: 'edited@example.com', emailVerified: before.emailVerified });
+  expect(await events()).toHaveLength(count);
+  const fresh = await agent.get(path);
+  const change = {
+    ...formOf(fresh, path),
+    ...fields(fresh.body),
+    name: '',
+    nickname: 'Countess',
+    locality: 'Paris',
+    website: '',
+    phone_number_verified: 'true',
+  };
+  const saved = await agent.follow(await agent.post(path, change));
+  expect(saved.url).toContain('done=user-saved');
+  expect((await find()).claims).toEqual({
+    nickname: 'Countess',
+    address: { locality: 'Paris', country: 'GB' },
+    phone_number: '+44 1',
+    phone_number_verified: true,
+  });
+  const late = await agent.post(path, { ...form, nickname: 'Late' });
+  expect(late.status).toBe(409);
+  expect(late.body).toContain('Somebody else changed this user');
+  expect(late.body).toContain('value="Late"');
+  expect((await find()).claims['nickname']).toBe('Countess');
+  const wrong = await agent.post(path, {
+    ...formOf(late, path),
+    ...fields(late.body),
+    birthdate: 'May',
+    picture: 'here',
+    email: 'no',
+  });
+  expect(wrong.status).toBe(400);
+  for (const fault of ['birthdate', 'picture', 'email']) expect(wrong.body).toContain(`id="${fault}-fault"`);
+});
+
+test('a link to choose a password is shown once and works, and a password that is set ends all sessions (issue 6, security R54)', async () => {
+  const user = await service.createUser({ username: 'helped' });
+  const path = `/admin/users/${user.sub}/password`;
+  const shown = await post(path, { act: 'link', lifetime: '3600' });
+  expect(shown.status).toBe(200);
+  expect((await new UserAgent(service).get(linkOf(shown.body)!.slice(service.issuer.length))).status).toBe(200);
+  const [row] = await service.database.sql<{ seconds: number }>(
+    `SELECT extract(epoch FROM expires_at - created_at)::int AS seconds FROM mailed_links WHERE sub = $1`,
+    [user.sub],
+  );
+  expect(row?.seconds).toBe(3600);
+  expect((await post(path, { act: 'link', lifetime: '99999' })).status).toBe(400);
+  expect((await post(path, { act: 'set', new_password: 'short' })).status).toBe(400);
+  const theirs = new UserAgent(service);
+  await theirs.signIn(user);
+  expect(await service.store.sessions.list({ sub: user.sub }, { limit: 5, after: undefined })).toHaveLength(1);
+  expect((await post(path, { act: 'set', new_password: 'quiet harbour lantern 7' })).url).toContain(
+    'done=user-password-set',
+  );
+  expect(await service.store.sessions.list({ sub: user.sub }, { limit: 5, after: undefined })).toHaveLength(0);
+  const events = await service.database.sql<{ type: string }>(
+    'SELECT type FROM audit_events WHERE sub = $1 AND actor = $2 ORDER BY id',
+    [user.sub, admin.sub],
+  );
+  expect(events.map(({ type }) => type)).toEqual(['link.created', 'user.password_changed']);
+  await service.store.users.update(user.sub, { status: 'disabled' });
+  const disabled = await agent.get(path);
+  expect(disabled.body).toContain('enable the user first');
+  expect((await post(path, { act: 'link' })).status).toBe(409);
+});
+
+test('second factors are removed after a page says what goes, but not the only way in of an administrator (issue 6)', async () => {
+  const user = await service.createUser({ username: 'factored' });
+  const enrol = async (id: string, sub = user.sub) => {
+    await service.database.sql(
+      `INSERT INTO passkey_users (sub, user_handle) VALUES ($1, sha512($1::text::bytea)) ON CONFLICT DO NOTHING`,
+      [sub],
+    );
+    await service.database.sql(
+      `INSERT INTO passkeys (id, credential_id, sub, public_key, sign_count, aaguid, backup_eligible, backed_up, name)
+       VALUES ($1, sha256($1::text::bytea), $2, '\\x00', 0, gen_random_uuid(), false, false, $1)`,
+      [id, sub],
+    );
+  };
+  await enrol('blue-key');
+  await enrol('red-key');
+  const path = `/admin/users/${user.sub}/second-factors/remove`;
+  const page = await agent.get(`/admin/users/${user.sub}`);
+  expect(page.body).toContain(`${path}?id=blue-key`);
+  const one = await agent.get(`${path}?id=blue-key`);
+  expect(one.body).toContain('Remove blue-key of factored?');
+  // the form is good for what the page showed
+  expect((await agent.post(path, { ...formOf(one, path), id: 'red-key' })).status).toBe(400);
+  expect((await agent.follow(await agent.post(path, formOf(one, path)))).url).toContain('done=user-factor-removed');
+  expect((await service.store.secondFactors.list(user.sub)).map(({ id }) => id)).toEqual(['red-key']);
+  expect((await agent.get(`${path}?id=blue-key`)).status).toBe(404);
+  expect((await post(path, {})).url).toContain('done=user-factor-removed');
+  const other = await service.createUser({ username: 'keyless', admin: true });
+  await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [other.sub]);
+  await enrol('only-key', other.sub);
+  const refused = await post(`/admin/users/${other.sub}/second-factors/remove`, {});
+  expect(refused.status).toBe(409);
+  expect(refused.body).toContain('An administrator needs a way in');
+  expect(await service.store.secondFactors.list(other.sub)).toHaveLength(1);
+});
+
+test('the forms that make, change and let in users want a sign-in of the last quarter of an hour (security R91)', async () => {
+  const user = await service.createUser();
+  const paths = ['new', `${user.sub}/edit`, `${user.sub}/password`, `${user.sub}/second-factors/remove`];
+  const forms = await Promise.all(paths.slice(0, 3).map((path) => agent.get(`/admin/users/${path}`)));
+  await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes'`);
+  for (const path of paths) {
+    const asked = await agent.get(`/admin/users/${path}`);
+    expect(asked.location, path).toContain('/authorize?');
+  }
+  for (const [index, page] of forms.entries()) {
+    const path = `/admin/users/${paths[index]}`;
+    const sent = await agent.post(path, { ...formOf(page, path), username: 'unmade', act: 'link' });
+    expect(sent.location, path).toContain('/authorize?');
+  }
+  expect(await service.store.users.findByUsername('unmade')).toBeUndefined();
+  await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });

@@ -62,11 +62,12 @@ interface Dom {
 
 describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
-    'an administrator signs in, approves a registration, looks a person up and disables the account, ends sessions, rotates keys and reads of it all (WCAG 2.1.1)',
+    'an administrator signs in, approves a registration, looks a person up, disables and changes the account, makes another, ends sessions, rotates keys and reads of it all (WCAG 2.1.1)',
     { timeout: 90_000 },
     async () => {
       const admin = await service.createUser({ admin: true });
       const person = await service.createUser();
+      await service.createUser({ groups: ['crew'] });
       const name = `Harbour ${locale}`;
       const registered = await call(`${service.issuer}/register`, {
         body: { client_name: name, redirect_uris: [`https://${locale}.example.com/callback`] },
@@ -107,6 +108,20 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await follow(`main a[href="/admin/users/${person.sub}"]`);
       await follow('button[value=disable]');
       await done();
+      await follow('#edit');
+      await type('#nickname', 'Countess');
+      await follow('#save');
+      await done();
+      await type('#group', 'crew');
+      await follow('#group');
+      await done();
+
+      await section('/admin/users');
+      await follow('main a[href="/admin/users/new"]');
+      await type('#username', `new-${locale}`);
+      await follow('#save');
+      expect(await page.locator('.secret').textContent()).toContain('/password/reset?token=');
+      await follow('main a.primary');
 
       await section('/admin/sessions');
       await type('#user', admin.username);
@@ -130,10 +145,14 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
         'SELECT status FROM clients WHERE client_id = $1',
         [(registered.body as Record<string, string>)['client_id']],
       );
-      const [user] = await service.database.sql<{ status: string }>('SELECT status FROM users WHERE sub = $1', [
+      const [user] = await service.database.sql('SELECT status, groups, claims FROM users WHERE sub = $1', [
         person.sub,
       ]);
-      expect({ client, user }).toEqual({ client: { status: 'enabled' }, user: { status: 'disabled' } });
+      expect({ client, user }).toMatchObject({
+        client: { status: 'enabled' },
+        user: { status: 'disabled', groups: ['crew'], claims: { nickname: 'Countess' } },
+      });
+      expect(await service.store.users.findByUsername(`new-${locale}`)).toMatchObject({ status: 'enabled' });
       await context.close();
     },
   );

@@ -200,9 +200,45 @@ export const routes: Record<string, Route> = {
   },
   'POST /admin/users/:sub': {
     path: { sub: ['@sub'] },
-    form: { act: ['enable', 'groups', 'withdraw'], 'groups?': ['staff'], 'client_id?': ['@client_id'] },
+    form: { act: ['enable', 'join', 'leave', 'withdraw'], 'group?': ['staff'], 'client_id?': ['@client_id'] },
     cookies: byAdministrator,
     statuses: [303, 403, 404],
+  },
+  'GET /admin/users/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'POST /admin/users/new': {
+    form: { sub: ['7b1c7a0e-4f6a-4f0e-9a53-0d6a5a0f1c11'], username: ['ada'], 'email?': ['ada@example.com'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 409],
+  },
+  'GET /admin/users/:sub/edit': { path: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
+  'POST /admin/users/:sub/edit': {
+    path: { sub: ['@sub'] },
+    form: { version: ['1'], username: ['ada'], 'birthdate?': ['1815'], 'locality?': ['London'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404, 409],
+  },
+  'GET /admin/users/:sub/password': {
+    path: { sub: ['@sub'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/users/:sub/password': {
+    path: { sub: ['@sub'] },
+    form: { act: ['link', 'set'], 'lifetime?': ['3600'], 'new_password?': ['a few words of no sense'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404, 409],
+  },
+  'GET /admin/users/:sub/second-factors/remove': {
+    path: { sub: ['@sub'] },
+    query: { 'id?': ['x'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/users/:sub/second-factors/remove': {
+    path: { sub: ['@sub'] },
+    form: { 'id?': ['x'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404, 409],
   },
   'POST /admin/users/:sub/delete': {
     path: { sub: ['@sub'] },

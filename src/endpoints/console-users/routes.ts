@@ -3,16 +3,24 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ConsoleVisit } from '../../http/console.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { readUserCursor, userCursorOf } from '../../http/paging.ts';
+import { legible } from '../../http/claim-text.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { ConsoleFrame } from '../../http/views/console.ts';
-import type { ConsoleUsersPages, UserLine } from '../../http/views/console-users.ts';
+import type { ConsoleUsersPages } from '../../http/views/console-users.ts';
 import { groupName } from '../../oauth/administration.ts';
-import { invalidRequest, notFound, OAuthError } from '../../oauth/errors.ts';
+import { namedClaims } from '../../oauth/claims.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
-import type { User, UserChange } from '../../repositories/users.ts';
+import type { UserChange } from '../../repositories/users.ts';
+import { editRoutes } from './edit-routes.ts';
+import { factorRoutes } from './factor-routes.ts';
+import { passwordRoutes } from './password-routes.ts';
+import { findUser, lineOf, listPath, pathOf, unlessConflict } from './view.ts';
 
 const pageSize = 50;
+/** So many groups are offered where one is typed. */
+const mostOffered = 50;
 /** Sessions are counted up to here. */
 const mostCounted = 100;
 
@@ -30,12 +38,10 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
   await onlyForms(app);
 
   const subOf = (request: FastifyRequest) => (request.params as { sub: string }).sub;
-  const pathOf = (user: Pick<User, 'sub'>) => `/admin/users/${encodeURIComponent(user.sub)}`;
-  const find = async (sub: string): Promise<User> => {
-    const user = await store.users.find(sub);
-    if (!user) throw notFound('there is no such user');
-    return user;
-  };
+  const find = (sub: string) => findUser(store, sub);
+  editRoutes(app, options, administration);
+  passwordRoutes(app, options, administration);
+  factorRoutes(app, options, administration);
 
   app.get('/admin/users', async (request, reply) => {
     const visit = await console.enter(request, reply);
@@ -66,16 +72,18 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
     request: FastifyRequest,
     reply: FastifyReply,
     visit: ConsoleVisit,
-    problem?: ConsoleUsersPages['console-user']['problem'],
+    trouble?: Pick<ConsoleUsersPages['console-user'], 'problem' | 'typedGroup'>,
   ): Promise<FastifyReply> {
     const user = await find(subOf(request));
     const { sub } = user;
-    const [sessions, grants, factors] = await Promise.all([
+    const [sessions, grants, factors, recoveryCodes, groups] = await Promise.all([
       store.sessions.list({ sub }, { limit: mostCounted, after: undefined }),
       store.grants.list(sub),
       store.secondFactors.list(sub),
+      store.recoveryCodes.count(sub),
+      store.groups.list({ limit: mostOffered }),
     ]);
-    const query = new URLSearchParams({ sub });
+    const removeUri = `${pathOf(user)}/second-factors/remove`;
     return console.send(
       request,
       reply,
@@ -89,19 +97,27 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
           hasPassword: user.passwordHash !== undefined,
           updatedAt: user.updatedAt,
         },
-        claims: Object.entries(user.claims).map(([claim, value]) => ({
-          claim,
-          value: typeof value === 'string' ? value : JSON.stringify(value),
-        })),
+        claims: Object.entries(namedClaims(user, Object.keys(user.claims)))
+          .map(([claim, value]) => legible(claim, value))
+          .filter(({ value }) => value !== ''),
+        groups: user.groups.map((name) => ({ name, uri: `${listPath}?${new URLSearchParams({ group: name })}` })),
+        offered: groups.map(({ name }) => name).filter((name) => !user.groups.includes(name)),
         sessions: { count: sessions.length, uri: `/admin/sessions?${new URLSearchParams({ user: sub })}` },
         grants: grants.map(({ clientId, clientName, createdAt }) => ({ clientId, clientName, createdAt })),
-        factors: factors.map(({ name, createdAt }) => ({ name, createdAt })),
+        factors: factors.map(({ id, kind, name, createdAt, usedAt }) => ({
+          ...{ kind, name, createdAt, ...(usedAt && { usedAt }) },
+          removeUri: `${removeUri}?${new URLSearchParams({ id })}`,
+        })),
+        recoveryCodes,
         form: console.form(request, reply, visit, pathOf(user)),
+        editUri: `${pathOf(user)}/edit`,
+        passwordUri: `${pathOf(user)}/password`,
+        removeUri,
         deleteUri: `${pathOf(user)}/delete`,
-        auditUri: `/admin/audit?${query}`,
-        ...(problem && { problem }),
+        auditUri: `/admin/audit?${new URLSearchParams({ user: user.username })}`,
+        ...trouble,
       },
-      { section: 'users', status: problem ? 400 : 200 },
+      { section: 'users', status: trouble ? 400 : 200 },
     );
   }
 
@@ -130,17 +146,34 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
       return console.done(reply, path, 'user-ended');
     }
     if (act === 'withdraw') await administration.withdrawGrant(by, sub, body['client_id'] ?? '');
-    else if (act === 'groups') {
-      const names = (body['groups'] ?? '').split(/\r?\n/).filter((line) => line.trim() !== '');
-      const parsed = names.map((name) => groupName.safeParse(name));
-      if (parsed.length > 1000 || parsed.some((name) => !name.success)) return show(request, reply, visit, 'groups');
-      await administration.changeUser(by, sub, { groups: [...new Set(parsed.map((name) => name.data!))] });
+    else if (act === 'leave') await administration.removeMembers(by, body['group'] ?? '', [sub]);
+    else if (act === 'join') {
+      const problem = await join(by, sub, body['group']);
+      if (problem) return show(request, reply, visit, { problem, typedGroup: body['group'] ?? '' });
     } else if (Object.hasOwn(changes, act)) {
-      const problem = await lastAdministrator(administration.changeUser(by, sub, changes[act]!));
-      if (problem) return show(request, reply, visit, problem);
+      const changed = await unlessConflict(administration.changeUser(by, sub, changes[act]!));
+      if (changed === 'conflict') return show(request, reply, visit, { problem: 'last-administrator' });
     } else throw invalidRequest('there is no such act');
     return console.done(reply, path, 'user-saved');
   });
+
+  /** Puts a user into a group that there is; what others change of the groups meanwhile stays. */
+  async function join(
+    by: ConsoleVisit['by'],
+    sub: string,
+    typed: string | undefined,
+  ): Promise<ConsoleUsersPages['console-user']['problem']> {
+    const group = groupName.safeParse(typed ?? '');
+    if (!group.success) return 'group';
+    try {
+      const { changed, unchanged } = await administration.addMembers(by, group.data, [sub]);
+      if (changed.length > 0 || unchanged.length === 0) return undefined;
+      return (await find(sub)).groups.includes(group.data) ? undefined : 'many-groups';
+    } catch (error) {
+      if (error instanceof OAuthError && error.status === 404) return 'no-group';
+      throw error;
+    }
+  }
 
   async function showDeletion(
     request: FastifyRequest,
@@ -187,36 +220,11 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
     if (!visit) return reply;
     const user = await find(subOf(request));
     if (body['typed']?.trim() !== user.username) return showDeletion(request, reply, visit, 'typed');
-    const problem = await lastAdministrator(administration.deleteUser(visit.by, user.sub));
-    if (problem) return showDeletion(request, reply, visit, problem);
+    const gone = await unlessConflict(administration.deleteUser(visit.by, user.sub));
+    if (gone === 'conflict') return showDeletion(request, reply, visit, 'last-administrator');
     return console.done(reply, '/admin/users', 'user-deleted');
   });
 }
 
 /** A text of a filter, as long as a name may be. */
 const short = (text: string | undefined) => text?.replaceAll('\0', '').slice(0, 255) || undefined;
-
-/** Says that the last administrator cannot be lost, which is the one conflict of these acts. */
-async function lastAdministrator(act: Promise<unknown>): Promise<'last-administrator' | undefined> {
-  try {
-    await act;
-    return undefined;
-  } catch (error) {
-    if (error instanceof OAuthError && error.status === 409) return 'last-administrator';
-    throw error;
-  }
-}
-
-function lineOf(user: User): UserLine {
-  const { name } = user.claims;
-  return {
-    username: user.username,
-    ...(user.email !== undefined && { email: user.email }),
-    ...(typeof name === 'string' && { name }),
-    disabled: user.status === 'disabled',
-    admin: user.admin,
-    groups: user.groups,
-    createdAt: user.createdAt,
-    uri: `/admin/users/${encodeURIComponent(user.sub)}`,
-  };
-}

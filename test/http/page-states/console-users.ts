@@ -7,16 +7,37 @@ const deletion = examples['console-user-delete'];
 const groups = examples['console-groups'];
 const users = examples['console-users'];
 
+const edit = examples['console-user-edit'];
+const password = examples['console-user-password'];
+const removal = examples['console-user-factors-remove'];
+
 export const consoleUsersStates: View[] = [
-  { name: 'console-user', data: { ...user[1], problem: 'groups' } },
+  ...(['group', 'many-groups', 'last-administrator'] as const).map((problem): View => ({
+    name: 'console-user',
+    data: { ...user[1], problem },
+  })),
   {
     name: 'console-user',
     data: {
       ...user[0],
       done: 'user-ended',
       user: { ...user[0].user, email: 'x@example.com', emailVerified: false },
+      claims: ['preferred_username', 'phone_number_verified'].map((claim) => ({ claim, value: 'true' })),
     },
   },
+  ...['user-made', 'user-password-set', 'user-factor-removed'].map((done): View => ({
+    name: 'console-user',
+    data: { ...user[0], done },
+  })),
+  ...(['missing', 'text', 'taken-email'] as const).map((fault): View => ({
+    name: 'console-user-edit',
+    data: { ...edit[0], fields: [{ field: 'username', value: '', fault }], passwordFault: 'length' },
+  })),
+  { name: 'console-user-edit', data: { ...edit[1], problem: 'changed' } },
+  { name: 'console-user-edit', data: { ...edit[0], problem: 'busy', passwordFault: 'common' } },
+  { name: 'console-user-password', data: { ...password[0], problem: 'busy' } },
+  { name: 'console-user-password', data: { ...password[1], fault: 'missing' } },
+  { name: 'console-user-factors-remove', data: { ...removal[0], factors: [{ kind: 'passkey', name: 'Key' }] } },
   { name: 'console-user-delete', data: { ...deletion[1], problem: 'last-administrator' } },
   { name: 'console-users', data: { ...users[0], done: 'user-deleted' } },
   { name: 'console-groups', data: { ...groups[1], problem: 'name' } },

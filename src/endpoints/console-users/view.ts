@@ -1,0 +1,40 @@
+// What the console's pages of users share: a user as a line of a list, the addresses of one, and the one conflict of most acts.
+import type { UserLine } from '../../http/views/console-users.ts';
+import { notFound, OAuthError } from '../../oauth/errors.ts';
+import type { Store } from '../../repositories/index.ts';
+import type { User } from '../../repositories/users.ts';
+
+export const listPath = '/admin/users';
+
+export const pathOf = ({ sub }: Pick<User, 'sub'>): string => `${listPath}/${encodeURIComponent(sub)}`;
+
+/** @throws OAuthError not_found */
+export async function findUser({ users }: Pick<Store, 'users'>, sub: string): Promise<User> {
+  const user = await users.find(sub);
+  if (!user) throw notFound('there is no such user');
+  return user;
+}
+
+export function lineOf(user: User): UserLine {
+  const { name } = user.claims;
+  return {
+    username: user.username,
+    ...(user.email !== undefined && { email: user.email }),
+    ...(typeof name === 'string' && { name }),
+    disabled: user.status === 'disabled',
+    admin: user.admin,
+    groups: user.groups,
+    createdAt: user.createdAt,
+    uri: pathOf(user),
+  };
+}
+
+/** What an act returns, or that what it wants is in conflict with what there is. */
+export async function unlessConflict<T>(act: Promise<T>): Promise<{ done: T } | 'conflict'> {
+  try {
+    return { done: await act };
+  } catch (error) {
+    if (error instanceof OAuthError && error.status === 409) return 'conflict';
+    throw error;
+  }
+}
