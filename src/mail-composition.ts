@@ -29,6 +29,8 @@ export interface Composed {
 type Expansion = (repositories: Repositories, order: QueuedMail) => Promise<void>;
 
 const decisionPause = 3600; // seconds between two mails about what waits
+/** What anybody can have sent to an address that is not theirs, beside what has a link. */
+const askedForByAnybody: readonly MailName[] = ['sign-up-known'];
 const mostContacts = 3;
 const mostNames = 10;
 
@@ -118,13 +120,16 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
       const purpose = purposes[name];
       // one that was ordered for an address which the account has no more would do nothing
       if (purpose === 'verify_address' && user?.email !== (order.data['replaces'] ?? undefined)) return undefined;
-      if (purpose && order.attempts === 1 && (await limits.consume('mailedLinks', to.toLowerCase())) > 0)
+      // each by itself: who orders one kind for somebody else's address holds up none of the others
+      const counted = purpose !== undefined || askedForByAnybody.includes(name);
+      if (counted && order.attempts === 1 && (await limits.consume('mailedLinks', `${name} ${to.toLowerCase()}`)) > 0)
         return undefined;
       const content = await contentOf(order, user, to);
       const place = places[name];
       if (purpose) {
         content.lifetime = lifetimeOf[purpose];
-        content.link = await makeLink(purpose, { sub: user?.sub, email: to, replaces: user?.email });
+        content.link = await makeLink(order, purpose, { sub: user?.sub, email: to, replaces: user?.email });
+        if (content.link === undefined) return undefined;
       } else if (place !== undefined) content.link = issuer + place;
       const chosen = user?.claims['locale'];
       const locale = renderer.chooseLocale(typeof chosen === 'string' ? chosen : undefined, order.locale);
@@ -150,13 +155,22 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
     return { values, facts };
   }
 
-  /** Made anew at each attempt: nothing that was stored before holds it. */
+  /**
+   * Made anew at each attempt: nothing that was stored before holds it. Undefined when a new password or address took the order back
+   * meanwhile: that comes before the link, or after it and ends it.
+   */
   async function makeLink(
+    order: QueuedMail,
     purpose: LinkPurpose,
     link: { sub: string | undefined; email: string; replaces: string | undefined },
-  ): Promise<string> {
+  ): Promise<string | undefined> {
     const { token, hash } = newOpaqueToken('mailed_link');
-    await store.mailedLinks.insert({ ...link, purpose, tokenHash: hash, lifetime: lifetimeOf[purpose] });
-    return `${issuer}${paths[purpose]}?token=${token}`;
+    const made = await store.transaction(async ({ users, mails, mailedLinks }) => {
+      if (link.sub !== undefined) await users.lock(link.sub);
+      if (!(await mails.waits(order.id))) return false;
+      await mailedLinks.insert({ ...link, purpose, tokenHash: hash, lifetime: lifetimeOf[purpose] });
+      return true;
+    });
+    return made ? `${issuer}${paths[purpose]}?token=${token}` : undefined;
   }
 }

@@ -11,6 +11,18 @@ export const name = z
   .max(255, 'must have at most 255 characters')
   .refine((value) => wellFormed(value) && !/[\p{Cc}]/u.test(value), 'must not hold control characters');
 
+/** In characters, of a name that somebody chooses for themselves. */
+export const longestOwnName = 64;
+
+/**
+ * A user name that somebody chooses for themselves. It stands in mails that this person can have sent to others, so it holds nothing that
+ * reads as an address: a dot within a word only where that word is all of the name.
+ */
+export const ownName = name
+  .refine((value) => [...value].length <= longestOwnName)
+  .regex(/^[\p{L}\p{M}\p{N} ._'’-]+$/u)
+  .refine((value) => !/^www\./iu.test(value) && !/ .*\.[^ .]|\.[^ .].* /u.test(value));
+
 /** One address of mail. */
 export const email = z
   .string()

@@ -68,6 +68,7 @@ const fail = statement(
           next_attempt_at = now() + make_interval(secs => least($4, $3 * 2 ^ least(attempts - 1, 30)) * (0.5 + random() / 2))
     WHERE id = $1 RETURNING extract(epoch FROM next_attempt_at - now())::float8 AS pause`,
 );
+const waits = statement('mails.waits', 'SELECT 1 AS waits FROM mails WHERE id = $1');
 const nextPause = statement(
   'mails.next_pause',
   'SELECT extract(epoch FROM min(next_attempt_at) - now())::float8 AS pause FROM mails WHERE next_attempt_at > now()',
@@ -110,6 +111,10 @@ export function mailsRepository(sql: Sql) {
     async fail(id: string, reason: string): Promise<number | undefined> {
       const [row] = await sql.query<{ pause: number }>(fail, [id, reason, firstPause, longestPause]);
       return row?.pause;
+    },
+    /** False for an order that was taken back, or done by somebody else. */
+    async waits(id: string): Promise<boolean> {
+      return (await sql.query(waits, [id])).length > 0;
     },
     /** Seconds until the next one is due; undefined when none is. */
     async nextPause(): Promise<number | undefined> {

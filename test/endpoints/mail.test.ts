@@ -172,6 +172,26 @@ describe('a forgotten password', () => {
     expect((await agent.post('/password/reset', { ...fields, new_password: fresh })).status).toBe(200);
   });
 
+  test.each([
+    ['is no longer confirmed', 'UPDATE users SET email_verified = false WHERE sub = $1'],
+    ['had it taken away while nobody looked', 'UPDATE users SET email_verified = false WHERE sub = $1', true],
+    ['is disabled, and enabled again', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
+  ])('a link is dead once its address or account %s (security R55)', async (_how, change, revived = false) => {
+    const user = await newUser();
+    await forgotten(user.username);
+    const link = await linkTo(user.email, /new password/);
+    const agent = new UserAgent(service);
+    const fields = hiddenFields((await agent.get(link)).body);
+    await service.database.sql(change, [user.sub]);
+    if (revived) await service.database.sql('UPDATE mailed_links SET used_at = NULL WHERE sub = $1', [user.sub]);
+    else
+      await service.database.sql(`UPDATE users SET status = 'enabled', email_verified = true WHERE sub = $1`, [
+        user.sub,
+      ]);
+    expect((await agent.post('/password/reset', { ...fields, new_password: fresh })).status).toBe(410);
+    expect(await takes(user, user.password)).toBe(true);
+  });
+
   test('an administrator hands over a recovery link, by route and by command line (issue 6)', async () => {
     const user = await service.createUser();
     const made = await call(`${service.issuer}/admin/api/users/${user.sub}/recovery-link`, { token: admin, body: {} });
@@ -241,6 +261,28 @@ describe('an address', () => {
     expect((await follow(theirs)).status).toBe(410);
   });
 
+  test('is confirmed in another browser, which is told of whom, and by a button alone (security R55)', async () => {
+    const user = await newUser();
+    const agent = new UserAgent(service);
+    await agent.signIn(user);
+    const wanted = `new-${user.email}`;
+    await order('/account/email', { email: wanted }, agent);
+    const link = await linkTo(wanted, /Confirm/);
+    const telephone = new UserAgent(service);
+    for (let look = 0; look < 2; look++) {
+      const page = await telephone.get(link);
+      for (const text of [user.username, wanted]) expect(page.body).toContain(text);
+    }
+    expect((await service.store.users.find(user.sub))?.email).toBe(user.email);
+    expect(
+      (await new UserAgent(service).post('/account/email/confirm', { token: link.split('token=')[1]! })).status,
+    ).toBe(400);
+    expect((await follow(link, {}, telephone)).body).toContain(user.username);
+    expect((await service.store.users.find(user.sub))?.email).toBe(wanted);
+    // nobody is signed in by it
+    expect((await telephone.get('/account')).status).toBe(303);
+  });
+
   test('is changed after a fresh sign-in only (security R91)', async () => {
     const user = await newUser();
     const agent = new UserAgent(service);
@@ -274,12 +316,18 @@ describe('sign-up', () => {
     expect(await service.store.users.findByEmail(email)).toBeUndefined();
     for (const [username, sentence] of [
       [user.username, 'already'],
-      ['eve@example.com', 'no at sign'],
+      ['eve@example.com', 'Use up to 64 letters'],
+      ['https://evil.example', 'Use up to 64 letters'],
+      ['www.evil.example', 'Use up to 64 letters'],
+      ['You won! Look at evil', 'Use up to 64 letters'],
+      ['Go to evil.example now', 'Use up to 64 letters'],
+      ['Ada\nLovelace', 'Use up to 64 letters'],
+      ['a'.repeat(65), 'Use up to 64 letters'],
       ['', 'Enter a user name'],
     ] as const)
       expect((await follow(link, { username, new_password: fresh })).body).toContain(sentence);
     const pages = await Promise.all(
-      ['newcomer-1', 'newcomer-2'].map((username) => follow(link, { username, new_password: fresh })),
+      ["J. R. d'Été-1", 'newcomer.2'].map((username) => follow(link, { username, new_password: fresh })),
     );
     expect(pages.map(({ status }) => status).sort()).toEqual([200, 410]);
     const account = await service.store.users.findByEmail(email);
@@ -436,6 +484,55 @@ describe('the queue', () => {
     for (const { email } of users) expect(mailsTo(email)).toHaveLength(1);
   });
 
+  test('takes back the order of a link when the password changes before the mail server is back (security R55)', async () => {
+    await quiet();
+    const user = await newUser();
+    const thief = new UserAgent(service);
+    await thief.signIn(user);
+    await quiet();
+    await server.stop();
+    await order('/account/email', { email: `thief-of-${user.email}` }, thief);
+    await forgotten(user.username);
+    const failed = () =>
+      service.database.sql(`SELECT FROM mails WHERE last_failure IS NOT NULL AND sub = $1`, [user.sub]);
+    await vi.waitUntil(async () => (await failed()).length === 2, { timeout: 10_000, interval: 20 });
+    const owner = new UserAgent(service);
+    await owner.signIn(user);
+    const page = await owner.get('/account/password');
+    await owner.submit(page, { current_password: user.password, new_password: fresh });
+    expect(await service.database.sql(`SELECT name FROM mails WHERE sub = $1 ORDER BY name`, [user.sub])).toEqual([
+      { name: 'new-sign-in' },
+      { name: 'password-changed' },
+    ]);
+    await server.start();
+    await due();
+    await quiet();
+    expect(mailsTo(`thief-of-${user.email}`)).toEqual([]);
+    expect(
+      await service.database.sql('SELECT FROM mailed_links WHERE sub = $1 AND used_at IS NULL', [user.sub]),
+    ).toEqual([]);
+  });
+
+  test('makes no link for an order that is taken back at that moment (security R55)', async () => {
+    await quiet();
+    const user = await newUser();
+    await service.store.transaction(async ({ users }) => {
+      await users.lock(user.sub);
+      await service.store.mails.insert({ name: 'reset-password', sub: user.sub });
+      const waits = () =>
+        service.database.sql(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        );
+      await vi.waitUntil(async () => (await waits()).length > 0, { timeout: 10_000, interval: 20 });
+      await users.setPassword(user.sub, user.passwordHash!.replace(/.$/, 'x'));
+    });
+    await vi.waitUntil(
+      () => service.logs.some(({ msg, sub }) => String(msg).startsWith('a mail concerns nobody') && sub === user.sub),
+      { timeout: 10_000, interval: 20 },
+    );
+    expect(await service.database.sql('SELECT FROM mailed_links WHERE sub = $1', [user.sub])).toEqual([]);
+  });
+
   test('gives up what is refused for good, and after a day the rest, and the trail has it (issue 6)', async () => {
     await quiet();
     const [user, late] = [await newUser(), await newUser()];
@@ -480,6 +577,14 @@ describe('the queue', () => {
         timeout: 10_000,
       });
       expect(await mailsIn(limited.dataDir)).toHaveLength(2);
+      // that somebody orders one kind for an address holds up none of the others, and each has its end
+      for (let count = 0; count < 3; count++)
+        for (const name of ['sign-up-known', 'verify-address'])
+          await limited.store.mails.insert({ name, sub: user.sub, data: { replaces: user.email } });
+      await vi.waitUntil(async () => (await limited.database.sql('SELECT FROM mails')).length === 0, {
+        timeout: 10_000,
+      });
+      expect(await mailsIn(limited.dataDir)).toHaveLength(6);
     } finally {
       await limited.stop();
     }

@@ -77,7 +77,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Serve
       const { users, mailedLinks } = repositories;
       const current = await users.lock(user.sub);
       // of several at once one gets it
-      if (current?.status !== 'enabled' || !(await mailedLinks.use(link.hash, purposes))) return false;
+      if (!current || !isOf(link, current) || !(await mailedLinks.use(link.hash, purposes))) return false;
       // all sessions end, and whatever other links there are (security R54)
       await users.setPassword(user.sub, passwordHash);
       const by = { outcome: 'success', actor: user.sub, sub: user.sub } as const;
@@ -97,8 +97,12 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Serve
   async function find(request: FastifyRequest): Promise<{ link: OpenLink; user: User } | undefined> {
     const link = await findLink(store, request, purposes);
     const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
-    return link && user?.status === 'enabled' ? { link, user } : undefined;
+    return link && user && isOf(link, user) ? { link, user } : undefined;
   }
+
+  /** A mailed link is as good as the address that it went to; one of an administrator went to none. */
+  const isOf = ({ email }: OpenLink, user: User) =>
+    user.status === 'enabled' && (email === undefined || (user.emailVerified && user.email === email));
 
   const view = (user: User) => ({ username: user.username, least: config.passwordMinLength, most: longestPassword });
 

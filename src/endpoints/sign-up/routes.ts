@@ -15,7 +15,7 @@ import {
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { Pages } from '../../http/views/index.ts';
-import { email as mailAddress, longestPassword, newUserShape } from '../../oauth/administration.ts';
+import { email as mailAddress, longestOwnName, longestPassword, ownName } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
 import type { LinkPurpose } from '../../repositories/mailed-links.ts';
 
@@ -35,7 +35,6 @@ type State = Pick<Pages['sign-up'], 'typed' | 'fault' | 'problem' | 'wait' | 'se
 export async function signUpEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { config, store, sessions, pages, limits, audit } = options;
   const { faultOf, hash } = createPasswordChoice(options);
-  const { username: nameShape } = newUserShape(config.passwordMinLength).shape;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -81,8 +80,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: ServerOption
     const faults: NonNullable<Pages['sign-up-complete']['faults']> = {};
     if (username === undefined) faults.username = 'missing';
     // a name that reads as an address would be taken for somebody else's
-    else if (!nameShape.safeParse(username).success || username.normalize('NFKC').includes('@'))
-      faults.username = 'invalid';
+    else if (!ownName.safeParse(username).success) faults.username = 'invalid';
     const fault = await faultOf(password, { username, email: link.email });
     if (fault) faults.password = fault;
     if (faults.username || faults.password) return show(request, reply, link, { ...shown, faults }, 400);
@@ -141,6 +139,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: ServerOption
 
   const view = (link: OpenLink) => ({
     address: link.email ?? '',
+    longestName: longestOwnName,
     least: config.passwordMinLength,
     most: longestPassword,
     loginUri: '/login',

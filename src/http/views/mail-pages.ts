@@ -70,6 +70,8 @@ export interface MailPages {
     address: string;
     username?: string;
     form?: FormView;
+    /** Of the user name, in characters. */
+    longestName: number;
     least: number;
     most: number;
     faults?: { username?: 'missing' | 'invalid' | 'taken'; password?: 'missing' | 'length' | 'common' };
@@ -118,11 +120,12 @@ export const mailPageExamples: Examples<MailPages> = {
     },
   ],
   'sign-up-complete': [
-    { address: '', form: form('/sign-up/complete'), least: 12, most: 128, loginUri: '/login' },
+    { address: '', form: form('/sign-up/complete'), longestName: 64, least: 12, most: 128, loginUri: '/login' },
     {
       address: 'ada@example.org',
       username: 'ada',
       form: form('/sign-up/complete'),
+      longestName: 64,
       least: 12,
       most: 128,
       faults: { username: 'taken', password: 'common' },
