@@ -1,8 +1,9 @@
 // An administrator's tasks in a real browser by keyboard alone: on a desktop and on a telephone, in three languages, light and dark.
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { call } from '../helpers/grants.ts';
+import { keyboard } from '../helpers/keyboard.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 const walks = [
@@ -10,8 +11,6 @@ const walks = [
   { locale: 'de', width: 360, colorScheme: 'dark' },
   { locale: 'ar', width: 360, colorScheme: 'light' },
 ] as const;
-/** Farther than any control lies from the start of a page. */
-const mostSteps = 150;
 
 let service: TestService;
 let browser: Browser | undefined;
@@ -23,42 +22,6 @@ afterAll(async () => {
   await browser?.close();
   await service?.stop();
 });
-
-/** A person without a mouse. */
-function keyboard(page: Page) {
-  /** Goes on by Tab until the control has the focus, which has to be in sight then. */
-  async function goTo(selector: string): Promise<void> {
-    for (let step = 0; step < mostSteps; step++) {
-      const there = await page.evaluate<boolean, string>(
-        (wanted) => (globalThis as unknown as Dom).document.activeElement?.matches(wanted) ?? false,
-        selector,
-      );
-      if (there) return;
-      await page.keyboard.press('Tab');
-    }
-    throw new Error(`Tab does not lead to ${selector} on ${page.url()}`);
-  }
-  return {
-    goTo,
-    async type(selector: string, text: string): Promise<void> {
-      await goTo(selector);
-      await page.keyboard.press('ControlOrMeta+a');
-      await page.keyboard.type(text);
-    },
-    /** Enter on a link or a button leads to another page. */
-    async follow(selector: string, key = 'Enter'): Promise<void> {
-      await goTo(selector);
-      await Promise.all([page.waitForEvent('load'), page.keyboard.press(key)]);
-    },
-    async tick(selector: string): Promise<void> {
-      await goTo(selector);
-      await page.keyboard.press('Space');
-    },
-  };
-}
-interface Dom {
-  document: { activeElement: { matches(selector: string): boolean } | null };
-}
 
 describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(

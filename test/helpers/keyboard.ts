@@ -1,0 +1,47 @@
+// A person without a mouse: goes through pages in a browser by Tab, Enter, Space and what is typed.
+import type { Page } from 'playwright-core';
+
+/** Farther than any control lies from the start of a page. */
+const mostSteps = 150;
+
+interface Dom {
+  document: { activeElement: { matches(selector: string): boolean } | null };
+}
+
+export type Keyboard = ReturnType<typeof keyboard>;
+
+export function keyboard(page: Page) {
+  /** Whether the control has the focus. */
+  const isAt = (selector: string): Promise<boolean> =>
+    page.evaluate<boolean, string>(
+      (wanted) => (globalThis as unknown as Dom).document.activeElement?.matches(wanted) ?? false,
+      selector,
+    );
+  /** Goes on by Tab until the control has the focus. */
+  async function goTo(selector: string): Promise<void> {
+    for (let step = 0; step < mostSteps; step++) {
+      if (await isAt(selector)) return;
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`Tab does not lead to ${selector} on ${page.url()}`);
+  }
+  return {
+    isAt,
+    goTo,
+    async type(selector: string, text: string): Promise<void> {
+      await goTo(selector);
+      await page.keyboard.press('ControlOrMeta+a');
+      // as an input method or a password store enters it, at once
+      await page.keyboard.insertText(text);
+    },
+    /** Enter on a link or a button leads to another page. */
+    async follow(selector: string, key = 'Enter'): Promise<void> {
+      await goTo(selector);
+      await Promise.all([page.waitForEvent('load'), page.keyboard.press(key)]);
+    },
+    async tick(selector: string): Promise<void> {
+      await goTo(selector);
+      await page.keyboard.press('Space');
+    },
+  };
+}
