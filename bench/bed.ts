@@ -15,6 +15,8 @@ export interface Bed {
   superuser: Postgres['connection'];
   /** The PostgreSQL server's log. */
   log: string;
+  /** Of the PostgreSQL server, where options.database gave it settings. */
+  databasePid: number | undefined;
   /** Temporary; it goes at the end. */
   folder: string;
   /** What else has to end, the last one first. */
@@ -24,17 +26,28 @@ export interface Bed {
 /**
  * @param own settings beside the address of the database and the secrets
  * @param options.postgres the folder with an installed server's programs; else TEST_POSTGRES_BIN, else the embedded one
+ * @param options.database settings of the server
  * @param options.profile a folder for a CPU profile of the service
+ * @param options.inspected so that profiles of the service can be taken
  */
 export async function withService<Result>(
   own: Record<string, string>,
   work: (bed: Bed) => Promise<Result>,
-  options: { postgres?: string | undefined; profile?: string | undefined } = {},
+  options: {
+    postgres?: string | undefined;
+    database?: string[];
+    profile?: string | undefined;
+    inspected?: boolean;
+  } = {},
 ): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
   const stops = [async () => rmSync(folder, { recursive: true, force: true })];
   try {
-    const postgres = await startPostgres(folder, options.postgres ?? process.env['TEST_POSTGRES_BIN']);
+    const postgres = await startPostgres(
+      folder,
+      options.postgres ?? process.env['TEST_POSTGRES_BIN'],
+      options.database,
+    );
     stops.push(() => postgres.stop());
     const { connection, superuser, log } = postgres;
     const { host, port, user, database } = connection;
@@ -44,9 +57,9 @@ export async function withService<Result>(
       ADMIN_PASSWORD: randomUUID(),
       ...own,
     };
-    const service = await startService(folder, settings, options.profile);
+    const service = await startService(folder, settings, options);
     stops.push(() => service.stop());
-    return await work({ service, settings, connection, superuser, log, folder, stops });
+    return await work({ service, settings, connection, superuser, log, databasePid: postgres.pid, folder, stops });
   } finally {
     for (const stop of stops.reverse()) await stop();
   }

@@ -1,165 +1,224 @@
-// The load benchmark: the service beside a bare reference on one PostgreSQL, in turn, as ratios; writes docs/benchmark.md.
-import { writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+// The load benchmark: the service beside a bare reference and a peer on one PostgreSQL, in turn, as ratios; writes docs/benchmark.md.
+//
+//   npm run bench                                  everything, about eleven minutes
+//   npm run bench -- --only introspect --rounds 3  some operations, by a part of their key; writes nothing
+//   npm run bench -- --profile FOLDER              instead of rates: where the service's time goes, operation by operation
+//
+// Further options: --seconds of each round, --connections 1,32,256, --sides service,bare,peer, --postgres FOLDER of an installed server's
+// programs, --output FILE. With two processors the server that is measured has one, and everything else the other.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { type Bed, withService } from './bed.ts';
-import { command, startReference } from './children.ts';
-import { basicOf, codeFlowOf, expectStatus, makeUsers, redirectUri, signInAll } from './flows.ts';
-import { type Ask, loadFlow, loadWith, type Request, type Round } from './load.ts';
-import { asMarkdown, asText, type Measured } from './report.ts';
+import { startPeer, startReference, startService } from './children.ts';
+import type { Load } from './load.ts';
+import {
+  between,
+  countStatements,
+  pin,
+  placement,
+  processorTimes,
+  residentMemory,
+  statementsOf,
+  walBytes,
+} from './meter.ts';
+import { type Operation, operations, type SideName } from './operations.ts';
+import { profiled } from './profile.ts';
+import { asMarkdown, type Circumstances, type Costs, type Measured, textReport } from './report.ts';
+import { bareSide } from './sides/bare.ts';
+import { peerSide } from './sides/peer.ts';
+import { serviceSide } from './sides/service.ts';
+import type { Side } from './sides/side.ts';
 
 const { values } = parseArgs({
   options: {
     postgres: { type: 'string' },
     rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '2' },
+    seconds: { type: 'string', default: '1' },
+    connections: { type: 'string', default: '1,32,256' },
+    sides: { type: 'string', default: 'service,bare,peer' },
     only: { type: 'string' },
     profile: { type: 'string' },
+    output: { type: 'string' },
   },
 });
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
-const connections = 32;
+const connections = values.connections.split(',').map(Number);
+const sideNames = values.sides.split(',') as SideName[];
+const chosen = operations.filter(({ key }) => values.only === undefined || key.includes(values.only));
 const poolSize = 20;
-const warmUp = 1; // seconds
-
-interface Operation {
-  operation: string;
-  reference: string;
-  subject(seconds: number): Promise<Round>;
-  bare(seconds: number): Promise<Round>;
-}
+const warmUp = 0.5; // seconds
+const people = Math.max(...connections, 32);
+const say = (line: string) => process.stdout.write(`${line}\n`);
 
 await withService(
   {
     DATABASE_POOL_SIZE: String(poolSize),
-    // a few browsers stand for all
+    ACCESS_TOKEN_LIFETIME: '3600',
+    ID_TOKEN_LIFETIME: '3600',
+    // a few browsers stand for all, and one address; what is counted is counted as ever
     LIMIT_CODES_PER_SESSION: '0',
+    LIMIT_INTROSPECTIONS: '1000000000',
+    LIMIT_SIGN_IN_PER_NETWORK: '1000000',
+    LIMIT_SIGN_IN_FAILURES: '1000000',
   },
   main,
-  { postgres: values.postgres, profile: values.profile },
+  {
+    postgres: values.postgres,
+    inspected: values.profile !== undefined,
+    database: [
+      'shared_preload_libraries=pg_stat_statements',
+      'shared_buffers=512MB',
+      'max_wal_size=8GB',
+      'checkpoint_timeout=30min',
+    ],
+  },
 );
 
-async function main({ service, settings, stops }: Bed): Promise<void> {
-  const reference = await startReference(settings.DATABASE_URL, poolSize);
-  stops.push(() => reference.stop());
+async function main({ service, settings, connection, databasePid, folder, stops }: Bed): Promise<void> {
+  const places = placement();
+  const place = (pid: number | undefined, where: 'server' | 'rest') => {
+    if (places && pid !== undefined) pin(pid, places[where]);
+  };
+  place(process.pid, 'rest');
+  place(databasePid, 'rest');
+  // those of the pool were there before
+  const sql = new pg.Client(connection);
+  await sql.connect();
+  stops.push(() => sql.end());
+  await sql.query('CREATE EXTENSION pg_stat_statements');
+  await countStatements(sql, false);
 
-  const chosen = (await operations(service.base, reference.base, settings)).filter(
-    ({ operation }) => values.only === undefined || operation.toLowerCase().includes(values.only),
-  );
-  for (const { subject, bare } of chosen) {
-    await subject(warmUp);
-    await bare(warmUp);
+  say('preparing: people, clients, tokens');
+  const cheap = await startService(folder, settings, { program: 'bench/cheap-passwords.ts' });
+  stops.push(() => cheap.stop());
+  const documents: string[] = [];
+  for (const path of ['.well-known/openid-configuration', 'jwks']) {
+    const file = join(folder, `constant-${documents.length}`);
+    writeFileSync(file, await (await fetch(`${service.base}/${path}`)).text());
+    documents.push(file);
   }
-  const measured: Measured[] = chosen.map(({ operation, reference }) => ({
-    operation,
-    reference,
-    subject: [],
-    bare: [],
-  }));
-  for (let round = 0; round < rounds; round++) {
-    for (const [index, { subject, bare }] of chosen.entries()) {
-      const sides = [
-        async () => void measured[index]!.subject.push(await subject(seconds)),
-        async () => void measured[index]!.bare.push(await bare(seconds)),
-      ];
-      // who comes first changes, so that neither always gets the warmer machine
-      for (const side of round % 2 === 0 ? sides : sides.reverse()) await side();
+  const sides: Partial<Record<SideName, Side>> = {
+    service: await serviceSide(service, cheap, settings, people),
+  };
+  if (sideNames.includes('bare') && values.profile === undefined) {
+    const bare = await startReference(settings.DATABASE_URL, poolSize, documents);
+    stops.push(() => bare.stop());
+    sides.bare = await bareSide(bare, people);
+  }
+  if (sideNames.includes('peer') && values.profile === undefined) {
+    const peer = await startPeer(settings.DATABASE_URL, poolSize, people);
+    stops.push(() => peer.stop());
+    sides.peer = await peerSide(peer, people);
+  }
+  // what was started on any processor, with the database's processes that came meanwhile
+  for (const side of Object.values(sides)) place(side.pidOf('userinfo'), 'server');
+  place(cheap.pid, 'server');
+  for (const pid of processorTimes(databasePid!).keys()) place(pid, 'rest');
+
+  if (values.profile !== undefined) {
+    await profiles(sides.service!, service.inspector!, values.profile);
+    return;
+  }
+  const all: Measured[] = chosen.map((operation) => ({ operation, rounds: {}, statements: {} }));
+  const meter = async (side: Side, operation: Operation, load: Load, count: number, time: number): Promise<Costs> => {
+    const pid = side.pidOf(operation.key);
+    const begin = [processorTimes(pid), processorTimes(databasePid!), await walBytes(sql)] as const;
+    const round = await load(count, time);
+    return {
+      ...round,
+      serverCpu: between(begin[0], processorTimes(pid)) / round.count,
+      databaseCpu: between(begin[1], processorTimes(databasePid!)) / round.count,
+      wal: ((await walBytes(sql)) - begin[2]) / round.count,
+    };
+  };
+
+  say('warming up, and counting statements');
+  for (const { operation, statements } of all) {
+    for (const [name, side] of entries(sides)) {
+      const load = side.loads[operation.key];
+      if (!load) continue;
+      await load(Math.min(32, operation.most ?? 32), warmUp);
+      statements[name] = await statementsOf(sql, async () => (await load(1, 0.2)).count);
     }
   }
-  process.stdout.write(`${asText(measured)}\n`);
-  if (values.only !== undefined || values.profile !== undefined) return;
-  const facts = {
+  await sql.query('CHECKPOINT');
+
+  const began = performance.now();
+  for (const count of connections) {
+    for (let round = 0; round < rounds; round++) {
+      for (const { operation, rounds: found } of all) {
+        if (count > (operation.most ?? Infinity)) continue;
+        // who comes first changes, so that none always gets the warmer machine
+        const turn = entries(sides);
+        for (const [name, side] of [...turn.slice(round % turn.length), ...turn.slice(0, round % turn.length)]) {
+          const load = side.loads[operation.key];
+          if (!load) continue;
+          ((found[name] ??= {})[count] ??= []).push(await meter(side, operation, load, count, seconds));
+        }
+      }
+      say(
+        `${count} connections: round ${round + 1} of ${rounds} (${((performance.now() - began) / 1000).toFixed(0)} s)`,
+      );
+    }
+  }
+  const memory = residentMemory(service.pid);
+  const facts = { ...(await circumstances(sql)), memory, start: await startTime(settings, folder) };
+  say(textReport(all, facts));
+  const whole = values.only === undefined && sideNames.length === 3 && connections.length > 1;
+  const output = values.output ?? (whole ? fileURLToPath(new URL('../docs/benchmark.md', import.meta.url)) : undefined);
+  if (output !== undefined) writeFileSync(output, asMarkdown(all, facts));
+}
+
+function entries(sides: Partial<Record<SideName, Side>>): [SideName, Side][] {
+  return Object.entries(sides) as [SideName, Side][];
+}
+
+async function profiles(side: Side, inspector: string, folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  for (const { key, name } of chosen) {
+    const load = side.loads[key];
+    // the other one's process has no inspector
+    if (!load || key === 'sign-in-flow') continue;
+    await load(32, warmUp);
+    const top = await profiled(inspector, join(folder, `${key}.cpuprofile`), () => load(32, Math.max(seconds, 2)));
+    say(`${name}\n${top}\n`);
+  }
+}
+
+/** Of another instance, on the database that is migrated and has people; the median of three. */
+async function startTime(settings: Record<string, string>, folder: string): Promise<number> {
+  const times: number[] = [];
+  for (let count = 0; count < 3; count++) {
+    const another = await startService(folder, settings);
+    times.push(another.startTime!);
+    await another.stop();
+  }
+  return times.sort((a, b) => a - b)[1]!;
+}
+
+async function circumstances(sql: pg.Client): Promise<Omit<Circumstances, 'start' | 'memory'>> {
+  const { rows } = await sql.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
+  const file = new URL('../node_modules/oidc-provider/package.json', import.meta.url);
+  const peer = (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+  const places = placement();
+  const kernel = spawnSync('uname', ['-sr'], { encoding: 'utf8' }).stdout.trim();
+  return {
     node: process.versions.node,
-    postgres: await versionOf(settings.DATABASE_URL),
-    cpus: availableParallelism(),
+    postgres: `PostgreSQL ${rows[0]!.version.split(' ')[0]}`,
+    peer,
+    machine: `${availableParallelism()} processors (${cpus()[0]?.model ?? 'unknown'}), ${(totalmem() / 2 ** 30).toFixed(0)} GB of memory, ${kernel}`,
+    placement: places
+      ? `the server that is measured runs on processor ${places.server} alone, with its threads; PostgreSQL and the load on processor ${places.rest} (taskset), for each of the three alike`
+      : 'load, servers and PostgreSQL share all processors',
     connections,
     poolSize,
     rounds,
     seconds,
   };
-  writeFileSync(fileURLToPath(new URL('../docs/benchmark.md', import.meta.url)), asMarkdown(measured, facts));
-}
-
-async function operations(base: string, bareBase: string, settings: Record<string, string>): Promise<Operation[]> {
-  const machine = await command(
-    ['client', 'create', '--name', 'Bench', '--grant-type', 'client_credentials', '--scope', 'admin'],
-    settings,
-  );
-  const web = await command(
-    ['client', 'create', '--name', 'Web', '--redirect-uri', redirectUri, '--first-party'],
-    settings,
-  );
-  const basic = basicOf(machine);
-  const agents = await signInAll(base, await makeUsers(base, basic, connections));
-  const flow = codeFlowOf(web);
-  const codeFlow = async (ask: Ask, connection: number) => (await flow(ask, agents[connection]!)).access_token;
-  const accessTokens: string[] = [];
-  await loadFlow(
-    base,
-    async (ask, connection) => void (accessTokens[connection] ??= await codeFlow(ask, connection)),
-    connections,
-    0.001,
-  );
-
-  const rowIds: string[] = [];
-  const insert: Request = { method: 'POST', path: '/row' };
-  const bareFlow = async (ask: Ask, connection: number) => {
-    const select: Request = { method: 'GET', path: `/row/${rowIds[connection]}` };
-    for (const step of [select, insert, insert, select]) expectStatus(await ask(step), 200);
-  };
-  await loadFlow(
-    bareBase,
-    async (ask, connection) =>
-      void (rowIds[connection] ??= (JSON.parse((await ask(insert)).body) as { id: string }).id),
-    connections,
-    0.001,
-  );
-
-  const token: Request = {
-    method: 'POST',
-    path: '/token',
-    headers: { authorization: basic, 'content-type': 'application/x-www-form-urlencoded' },
-    body: 'grant_type=client_credentials',
-  };
-  const userinfo = accessTokens.map<Request>((value) => ({
-    method: 'GET',
-    path: '/user/info',
-    headers: { authorization: `Bearer ${value}` },
-  }));
-  const select = rowIds.map<Request>((id) => ({ method: 'GET', path: `/row/${id}` }));
-  const single = (address: string, requests: Request[]) => (time: number) =>
-    loadWith(address, requests, connections, time);
-  return [
-    {
-      operation: 'Client credentials',
-      reference: 'INSERT',
-      subject: single(base, [token]),
-      bare: single(bareBase, [insert]),
-    },
-    { operation: 'UserInfo', reference: 'SELECT', subject: single(base, userinfo), bare: single(bareBase, select) },
-    {
-      operation: 'Code flow',
-      reference: '2 SELECT + 2 INSERT',
-      subject: (time) =>
-        loadFlow(base, async (ask, connection) => void (await codeFlow(ask, connection)), connections, time),
-      bare: (time) => loadFlow(bareBase, bareFlow, connections, time),
-    },
-    {
-      operation: 'Discovery',
-      reference: 'constant JSON',
-      subject: single(base, [{ method: 'GET', path: '/.well-known/openid-configuration' }]),
-      bare: single(bareBase, [{ method: 'GET', path: '/constant' }]),
-    },
-  ];
-}
-
-async function versionOf(url: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
-  await client.end();
-  return `PostgreSQL ${rows[0]!.version.split(' ')[0]}`;
 }

@@ -1,7 +1,7 @@
-// The processes under load: the service as its users run it, and the bare reference, both on the same PostgreSQL.
+// The processes under load: the service as its users run it, the bare reference and the peer, all on the same PostgreSQL.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,35 +10,77 @@ export interface Child {
   base: string;
   pid: number;
   stop(): Promise<void>;
+  /** Milliseconds until it was ready. */
+  startTime?: number;
+  /** The address of its inspector. */
+  inspector?: string | undefined;
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** @param profile a folder for a CPU profile, which is written when the service stops */
+/**
+ * @param options.profile a folder for a CPU profile, which is written when the service stops
+ * @param options.inspected with an inspector that profiles can be taken from
+ * @param options.program another one than the service's own, which says the same when it is ready
+ */
 export async function startService(
   folder: string,
   settings: Record<string, string>,
-  profile: string | undefined,
+  {
+    profile,
+    inspected = false,
+    program = 'src/server.ts',
+  }: { profile?: string | undefined; inspected?: boolean | undefined; program?: string } = {},
 ): Promise<Child> {
   const port = await freePort();
+  const log = join(folder, `service-${port}.log`);
   const options = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const child = spawn(process.execPath, [...options, 'src/server.ts'], {
+  if (inspected) options.push('--inspect=127.0.0.1:0');
+  const child = spawn(process.execPath, [...options, program], {
     cwd: root,
-    env: { PATH: process.env['PATH'], PORT: String(port), ...settings },
+    env: { PATH: process.env['PATH'], PORT: String(port), NODE_ENV: 'production', ...settings },
     // the log goes to a file, as it does in operation
-    stdio: ['ignore', 'pipe', openSync(join(folder, 'service.log'), 'a')],
+    stdio: ['ignore', 'pipe', openSync(log, 'a')],
   });
+  const begin = performance.now();
   await printed(child, /Gatehouse is ready/);
-  return { base: `http://localhost:${port}`, pid: child.pid!, stop: () => stop(child) };
+  const startTime = performance.now() - begin;
+  const inspector = inspected ? /ws:\S+/.exec(readFileSync(log, 'utf8'))?.[0] : undefined;
+  return { base: `http://localhost:${port}`, pid: child.pid!, stop: () => stop(child), startTime, inspector };
 }
 
-export async function startReference(url: string, poolSize: number): Promise<Child> {
-  const child = spawn(process.execPath, ['bench/reference.ts', url, String(poolSize)], {
+/** @param documents files with what is answered as discovery document and as key set */
+export async function startReference(url: string, poolSize: number, documents: string[]): Promise<Child> {
+  const child = spawn(process.execPath, ['bench/reference.ts', url, String(poolSize), ...documents], {
     cwd: root,
+    env: { ...process.env, NODE_ENV: 'production' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [, port] = await printed(child, /listening on (\d+)/);
   return { base: `http://localhost:${port}`, pid: child.pid!, stop: () => stop(child) };
+}
+
+export interface Peer extends Child {
+  /** By name: client_id and client_secret. */
+  clients: Record<string, Record<string, string>>;
+}
+
+/** @param accounts how many people it knows, user-0 and so on */
+export async function startPeer(url: string, poolSize: number, accounts: number): Promise<Peer> {
+  const port = await freePort();
+  const child = spawn(process.execPath, ['bench/peer.ts', url, String(poolSize), String(port), String(accounts)], {
+    cwd: root,
+    env: { ...process.env, NODE_ENV: 'production' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const { input } = await printed(child, /listening on \d+/);
+  const clients = Object.fromEntries(
+    [...input.matchAll(/client (\S+) (\S+) (\S+)/g)].map(([, name, client_id, client_secret]) => [
+      name!,
+      { client_id: client_id!, client_secret: client_secret! },
+    ]),
+  );
+  return { base: `http://localhost:${port}`, pid: child.pid!, stop: () => stop(child), clients };
 }
 
 /** Runs the command line and returns what it prints as JSON. */

@@ -22,36 +22,60 @@ export interface Tokens {
  * @param scope values that the client registered, with openid
  * @throws SessionOver when the person has to sign in again; Error when a step is not answered as it should
  */
-export function codeFlowOf(web: Record<string, string>, scope = 'openid profile email') {
+export function codeFlowOf(web: Record<string, string>, scope = 'openid profile email', paths = ownPaths) {
   const authorization = basicOf(web);
-  return async (ask: Ask, agent: UserAgent): Promise<Tokens> => {
+  return async (ask: Ask, agent: { cookies: Map<string, string> }): Promise<Tokens> => {
     const { code_verifier, ...challenge } = pkce();
-    const parameters = new URLSearchParams({
-      response_type: 'code',
-      scope,
-      client_id: web['client_id']!,
-      redirect_uri: redirectUri,
-      state: 's',
-      nonce: 'n',
-      ...challenge,
-    });
+    const parameters = authorizationParameters(web, scope, challenge);
     const cookie = [...agent.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const headers = { cookie, accept: 'text/html', 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' };
-    const authorized = await ask({ method: 'GET', path: `/authorize?${parameters}`, headers });
-    if (authorized.status === 303) throw new SessionOver('the session is over: sign in again');
-    const code = new URL(expectStatus(authorized, 302).location!).searchParams.get('code');
-    if (code === null) throw new Error(`no code: ${authorized.location}`);
-    const tokens = await tokenRequest(ask, authorization, {
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: redirectUri,
-      code_verifier,
-    });
-    if (tokens.id_token === undefined) throw new Error('no ID Token');
-    const bearer = { authorization: `Bearer ${tokens.access_token}` };
-    expectStatus(await ask({ method: 'GET', path: '/user/info', headers: bearer }), 200);
-    return tokens;
+    const authorized = await ask({ method: 'GET', path: `${paths.authorization}?${parameters}`, headers });
+    // to the sign-in page, and not to the client
+    if (authorized.status === 303 && !authorized.location?.startsWith(redirectUri))
+      throw new SessionOver('the session is over: sign in again');
+    return redeem(ask, authorization, authorized, code_verifier, paths);
   };
+}
+
+export function authorizationParameters(
+  client: Record<string, string>,
+  scope: string,
+  more: Record<string, string>,
+): URLSearchParams {
+  return new URLSearchParams({
+    response_type: 'code',
+    scope,
+    client_id: client['client_id']!,
+    redirect_uri: redirectUri,
+    state: 's',
+    nonce: 'n',
+    ...more,
+  });
+}
+
+/** Where a server has what the flow needs. */
+export const ownPaths = { authorization: '/authorize', userinfo: '/user/info' };
+
+/** What follows the answer with the code: its redemption with an ID Token, and UserInfo. */
+export async function redeem(
+  ask: Ask,
+  authorization: string,
+  { status, location }: Answer,
+  code_verifier: string,
+  paths: typeof ownPaths,
+): Promise<Tokens> {
+  const code = location?.startsWith(redirectUri) ? new URL(location).searchParams.get('code') : null;
+  if (code === null) throw new Error(`no code: ${status} ${location}`);
+  const tokens = await tokenRequest(ask, authorization, {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: redirectUri,
+    code_verifier,
+  });
+  if (tokens.id_token === undefined) throw new Error('no ID Token');
+  const bearer = { authorization: `Bearer ${tokens.access_token}` };
+  expectStatus(await ask({ method: 'GET', path: paths.userinfo, headers: bearer }), 200);
+  return tokens;
 }
 
 export class SessionOver extends Error {}
@@ -69,26 +93,33 @@ export async function tokenRequest(ask: Ask, authorization: string, form: Record
   return JSON.parse(expectStatus(answer, 200).body) as Tokens;
 }
 
-/** Makes people by the admin routes. @param basic the credentials of a client that may have the scope admin */
-export async function makeUsers(base: string, basic: string, count: number): Promise<Person[]> {
+/**
+ * Makes people by the admin routes, a few at a time, since their passwords are hashed.
+ * @param basic the credentials of a client that may have the scope admin
+ */
+export async function makeUsers(base: string, basic: string, count: number, name = 'user'): Promise<Person[]> {
   const issued = await fetch(`${base}/token`, {
     method: 'POST',
     headers: { authorization: basic },
     body: new URLSearchParams({ grant_type: 'client_credentials' }),
   });
   const { access_token } = (await issued.json()) as Tokens;
-  return Promise.all(
-    Array.from({ length: count }, async (_, index) => {
-      const user = { username: `user-${index}`, password: randomUUID() };
+  const users = Array.from({ length: count }, (_, index) => ({
+    username: `${name}-${index}`,
+    password: randomUUID(),
+  }));
+  for (let done = 0; done < count; done += 16) {
+    const some = users.slice(done, done + 16).map(async (user) => {
       const made = await fetch(`${base}/admin/api/users`, {
         method: 'POST',
         headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
         body: JSON.stringify({ ...user, email: `${user.username}@example.com`, claims: { name: 'Alice Adams' } }),
       });
       if (made.status !== 201) throw new Error(`no user: ${await made.text()}`);
-      return user;
-    }),
-  );
+    });
+    await Promise.all(some);
+  }
+  return users;
 }
 
 /** A browser with a live session for each. */

@@ -1,6 +1,6 @@
-// The load: one request again and again by autocannon, or flows of several steps over connections that are kept alive.
-import { Agent, request as send } from 'node:http';
-import autocannon from 'autocannon';
+// The load: one request again and again, or flows of several steps, over connections that are kept alive.
+import { type Agent, request as send } from 'node:http';
+import { askOver, serialized, Wire } from './wire.ts';
 
 export interface Request {
   method: 'GET' | 'POST' | 'PUT';
@@ -13,10 +13,13 @@ export interface Answer {
   status: number;
   location: string | undefined;
   body: string;
+  setCookies?: string[];
 }
 
 /** What one round of one operation gave. */
 export interface Round {
+  /** How many operations succeeded. */
+  count: number;
   /** Operations that succeeded, in a second. */
   rate: number;
   /** Milliseconds of one operation: the median and what one in a hundred exceeds. */
@@ -24,51 +27,84 @@ export interface Round {
   p99: number;
 }
 
-/** Sends the requests in turn over all connections. @throws Error when one is not answered with 2xx */
-export async function loadWith(
-  base: string,
-  requests: Request[],
-  connections: number,
-  seconds: number,
-): Promise<Round> {
-  const result = await autocannon({ url: base, connections, duration: seconds, requests });
-  if (result.errors > 0 || result.non2xx > 0)
-    throw new Error(`${result.errors} errors and ${result.non2xx} refusals at ${requests[0]!.path}`);
-  return { rate: result['2xx'] / result.duration, p50: result.latency.p50, p99: result.latency.p99 };
+/** Puts an operation under load. */
+export type Load = (connections: number, seconds: number) => Promise<Round>;
+
+/**
+ * Sends the requests over all connections, on each those in turn that are its own.
+ * @throws Error when one is not answered with the status
+ */
+export function loadWith(base: string, requests: Request[], status = 200): Load {
+  const ready = requests.map((request) => serialized(base, request));
+  return (connections, seconds) =>
+    onWires(
+      base,
+      connections,
+      seconds,
+      (wire, connection, end, times) =>
+        new Promise<void>((resolve, reject) => {
+          let turn = connection;
+          let begin = performance.now();
+          const next = () => wire.send(ready[turn % ready.length]!, answered, reject);
+          const answered = (answer: { status: number; body: Buffer }) => {
+            const now = performance.now();
+            if (answer.status !== status) {
+              reject(new Error(`${requests[0]!.path}: ${answer.status} ${answer.body.toString().slice(0, 300)}`));
+              return;
+            }
+            times.push(now - begin);
+            if (now >= end) {
+              resolve();
+              return;
+            }
+            begin = now;
+            turn += connections;
+            next();
+          };
+          next();
+        }),
+    );
 }
 
-/** A connection of its own, kept alive, for the steps of a flow. */
+/** Sends requests by a connection of its own. */
 export type Ask = (request: Request) => Promise<Answer>;
 
 /** Runs a flow again and again, one at a time on each connection. @param flow throws when a step is not answered as it should */
-export async function loadFlow(
-  base: string,
-  flow: (ask: Ask, connection: number) => Promise<void>,
-  connections: number,
-  seconds: number,
-): Promise<Round> {
-  const times: number[] = [];
-  const begin = performance.now();
-  const end = begin + seconds * 1000;
-  await Promise.all(
-    Array.from({ length: connections }, async (_, connection) => {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      const ask: Ask = (request) => askOnce(agent, base, request);
+export function loadFlow(base: string, flow: (ask: Ask, connection: number) => Promise<void>): Load {
+  return (connections, seconds) =>
+    onWires(base, connections, seconds, async (wire, connection, end, times) => {
+      const ask: Ask = (request) => askOver(wire, base, request);
       for (let now = performance.now(); now < end;) {
         await flow(ask, connection);
         const after = performance.now();
         times.push(after - now);
         now = after;
       }
-      agent.destroy();
-    }),
-  );
-  const elapsed = (performance.now() - begin) / 1000;
-  times.sort((a, b) => a - b);
-  const at = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))]!;
-  return { rate: times.length / elapsed, p50: at(0.5), p99: at(0.99) };
+    });
 }
 
+async function onWires(
+  base: string,
+  connections: number,
+  seconds: number,
+  work: (wire: Wire, connection: number, end: number, times: number[]) => Promise<void>,
+): Promise<Round> {
+  const wires = await Promise.all(Array.from({ length: connections }, () => Wire.open(base)));
+  try {
+    const times: number[] = [];
+    const begin = performance.now();
+    const end = begin + seconds * 1000;
+    await Promise.all(wires.map((wire, connection) => work(wire, connection, end, times)));
+    const elapsed = (performance.now() - begin) / 1000;
+    times.sort((a, b) => a - b);
+    const at = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))]!;
+    return { count: times.length, rate: times.length / elapsed, p50: at(0.5), p99: at(0.99) };
+  } finally {
+    for (const wire of wires) wire.close();
+  }
+}
+
+/** By Node's own client: for load that is no measurement of speed. */
 export function askOnce(agent: Agent, base: string, { method, path, headers = {}, body }: Request): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };

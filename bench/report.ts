@@ -1,90 +1,242 @@
-// The benchmark's result as a table for the terminal and as docs/benchmark.md.
+// The benchmark's result as tables for the terminal and for docs/benchmark.md.
+import { type Operation, type SideName, targetCpu, targetMemory, targetTail } from './operations.ts';
 import type { Round } from './load.ts';
 
+/** One round with its costs, each for one operation: seconds of processors, bytes. */
+export interface Costs extends Round {
+  serverCpu: number;
+  databaseCpu: number;
+  wal: number;
+}
+
 export interface Measured {
-  operation: string;
-  reference: string;
-  subject: Round[];
-  bare: Round[];
+  operation: Operation;
+  /** By side and connections. */
+  rounds: Partial<Record<SideName, Record<number, Costs[]>>>;
+  /** Statements of one operation. */
+  statements: Partial<Record<SideName, number>>;
 }
 
 export interface Circumstances {
   node: string;
   postgres: string;
-  cpus: number;
-  connections: number;
+  peer: string;
+  machine: string;
+  placement: string;
+  connections: number[];
   poolSize: number;
   rounds: number;
   seconds: number;
+  /** Milliseconds of a start on a migrated database, and MB after the load. */
+  start: number;
+  memory: number;
 }
 
-const median = (values: number[]): number => {
+export const median = (values: number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 };
-
 const range = (values: number[], digits: number) =>
   `${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)}`;
+const verdict = (met: boolean) => (met ? 'met' : '**missed**');
 
-const header = [
+/** Round by round: the service's rate by another side's. */
+function ratios({ rounds }: Measured, side: SideName, connections: number): number[] | undefined {
+  const own = rounds.service?.[connections];
+  const other = rounds[side]?.[connections];
+  return own && other && own.map((round, index) => round.rate / other[index]!.rate);
+}
+
+function against(measured: Measured, side: SideName, connections: number, target: number | undefined): string[] {
+  const found = ratios(measured, side, connections);
+  if (!found) return ['-', '-', '', ''];
+  const ratio = median(found);
+  return [
+    median(measured.rounds[side]![connections]!.map((round) => round.rate)).toFixed(0),
+    ratio.toFixed(2),
+    range(found, 2),
+    target === undefined ? '' : `${target} ${verdict(ratio >= target)}`,
+  ];
+}
+
+const rateHeader = [
   'Operation',
   'a second',
   'spread',
-  'p50 ms',
-  'p99 ms',
-  'Reference',
-  'a second',
+  'bare, a second',
+  'ratio',
   'spread',
-  'Ratio',
+  'target',
+  'peer, a second',
+  'ratio',
   'spread',
+  'target',
 ];
-
-function rows(measured: Measured[]): string[][] {
-  return measured.map(({ operation, reference, subject, bare }) => {
-    const own = subject.map((round) => round.rate);
-    const other = bare.map((round) => round.rate);
-    const ratios = own.map((rate, index) => rate / other[index]!);
+function rates(all: Measured[], connections: number): string[][] {
+  const rows = all.flatMap((measured) => {
+    const { operation, rounds } = measured;
+    const own = rounds.service?.[connections]?.map((round) => round.rate);
+    if (!own) return [];
     return [
-      operation,
-      median(own).toFixed(0),
-      range(own, 0),
-      median(subject.map((round) => round.p50)).toFixed(1),
-      median(subject.map((round) => round.p99)).toFixed(1),
-      reference,
-      median(other).toFixed(0),
-      range(other, 0),
-      median(ratios).toFixed(2),
-      range(ratios, 2),
+      [
+        operation.name,
+        median(own).toFixed(0),
+        range(own, 0),
+        ...against(measured, 'bare', connections, operation.targetBare),
+        ...against(measured, 'peer', connections, operation.targetPeer),
+      ],
     ];
   });
+  return [rateHeader, ...rows];
 }
 
-export function asText(measured: Measured[]): string {
-  const lines = [header, ...rows(measured)];
-  const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
+const microseconds = (seconds: number) => (seconds * 1e6).toFixed(0);
+/** Processor time of the server and of PostgreSQL for one operation, and both. */
+function cpuOf(rounds: Costs[] | undefined): { text: string; sum: number } | undefined {
+  if (!rounds) return undefined;
+  const server = median(rounds.map((round) => round.serverCpu));
+  const database = median(rounds.map((round) => round.databaseCpu));
+  return { text: `${microseconds(server)} + ${microseconds(database)}`, sum: server + database };
+}
+
+const costHeader = [
+  'Operation',
+  'CPU µs, server + database',
+  'bare',
+  'peer',
+  'of the peer’s',
+  `at most ${targetCpu}`,
+  'statements',
+  'bare',
+  'peer',
+  'WAL bytes',
+  'bare',
+  'peer',
+];
+function costs(all: Measured[], connections: number): string[][] {
+  const rows = all.map(({ operation, rounds, statements }) => {
+    const sides = (['service', 'bare', 'peer'] as const).map((side) => rounds[side]?.[connections]);
+    const [own, bare, peer] = sides.map(cpuOf);
+    const part = own && peer && own.sum / peer.sum;
+    const counts = (['service', 'bare', 'peer'] as const).map((side) => statements[side]?.toFixed(1) ?? '-');
+    const bytes = sides.map((found) => found && median(found.map((round) => round.wal)).toFixed(0));
+    return [
+      operation.name,
+      ...[own, bare, peer].map((cpu) => cpu?.text ?? '-'),
+      part === undefined ? '-' : part.toFixed(2),
+      part === undefined ? '' : verdict(part <= targetCpu),
+      ...counts,
+      ...bytes.map((text) => text ?? '-'),
+    ];
+  });
+  return [costHeader, ...rows];
+}
+
+function latencies(all: Measured[], connections: number[]): string[][] {
+  const most = Math.max(...connections);
+  const judged = connections.includes(32) && most > 32;
+  const header = [
+    'Operation',
+    ...connections.flatMap((count) => [`service, ${count}`, `bare, ${count}`, `peer, ${count}`]),
+    ...(judged ? [`p99 at ${most} by that at 32`, `at most ${targetTail}`] : []),
+  ];
+  const rows = all.map(({ operation, rounds }) => {
+    const cell = (side: SideName, count: number) => {
+      const found = rounds[side]?.[count];
+      if (!found) return '-';
+      return `${median(found.map(({ p50 }) => p50)).toFixed(2)} / ${median(found.map(({ p99 }) => p99)).toFixed(2)}`;
+    };
+    const tail = (count: number) => rounds.service?.[count] && median(rounds.service[count].map(({ p99 }) => p99));
+    const growth = judged && tail(most) !== undefined ? tail(most)! / tail(32)! : undefined;
+    return [
+      operation.name,
+      ...connections.flatMap((count) => [cell('service', count), cell('bare', count), cell('peer', count)]),
+      ...(judged ? (growth === undefined ? ['-', ''] : [growth.toFixed(1), verdict(growth <= targetTail)]) : []),
+    ];
+  });
+  return [header, ...rows];
+}
+
+function asText(lines: string[][]): string {
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
   return lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ')).join('\n');
 }
 
-export function asMarkdown(measured: Measured[], facts: Circumstances): string {
-  const lines = [header, header.map(() => '---'), ...rows(measured)].map((cells) => `| ${cells.join(' | ')} |`);
+function asTable([header, ...rows]: string[][]): string {
+  return [header!, header!.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+const usual = (connections: number[]) => (connections.includes(32) ? 32 : connections[0]!);
+
+export function textReport(all: Measured[], { connections, start, memory }: Circumstances): string {
+  const parts = connections.map((count) => `${count} connections\n${asText(rates(all, count))}`);
+  return [
+    ...parts,
+    `Costs at ${usual(connections)} connections\n${asText(costs(all, usual(connections)))}`,
+    `p50 / p99 in ms by connections\n${asText(latencies(all, connections))}`,
+    `Start ${start.toFixed(0)} ms, memory ${memory.toFixed(0)} MB`,
+    '',
+  ].join('\n\n');
+}
+
+export function asMarkdown(all: Measured[], facts: Circumstances): string {
+  const { connections } = facts;
+  const first = usual(connections);
+  const others = connections.filter((count) => count !== first);
   return `# Benchmark
 
-\`npm run bench\` measures the service beside a bare reference in one run and writes this file. The reference is a
-Fastify server with nothing but one prepared SELECT by primary key and one INSERT, on the same PostgreSQL, with the
-same pool size. Absolute figures belong to the machine; the ratios carry over.
+\`npm run bench\` wrote this file. It measures the service beside two others in one run, in turn, on one PostgreSQL:
 
-- Node ${facts.node}, ${facts.postgres}, fsync on, ${facts.cpus} CPUs for load, server and database together
-- one process each; ${facts.connections} connections, pool size ${facts.poolSize}, log level info to a file, all other settings at their defaults
-- ${facts.rounds} rounds of ${facts.seconds} s of each, service and reference in turn; medians, and in the columns "spread" the least and the greatest
-  (a wide spread means that the machine had other work meanwhile: then only the ratio of the medians of several runs says something)
+- **bare**: [a Fastify server](../bench/reference.ts) that does only what an operation cannot do without, by one prepared statement or two.
+- **peer**: [\`oidc-provider\` ${facts.peer}](../bench/peer.ts), with [a table for each model](../bench/peer-adapter.ts), indexed, and prepared statements.
 
-${lines.join('\n')}
+Absolute figures belong to the machine; the ratios carry over. A ratio is the median of the ratios of the rounds; "spread" is the least and the
+greatest. A wide one means that the machine had other work meanwhile.
 
-- **Client credentials**: POST /token with HTTP Basic. It authenticates the client, stores an access token, and answers when it is on disk.
-- **UserInfo**: GET /user/info with one of ${facts.connections} access tokens. It asks the database each time, so that a revocation counts at once.
-- **Code flow**: GET /authorize with a remembered session, POST /token with PKCE, which signs an ID Token (RS256, 2048 bits), GET /user/info. The reference
-  does the least that such a flow cannot do without: it reads two rows and stores two, in four requests, and signs nothing.
-- **Discovery**: GET /.well-known/openid-configuration beside a constant JSON object of a tenth of its size.
+## Circumstances
+
+- ${facts.machine}
+- Node ${facts.node} with NODE_ENV=production for all three, ${facts.postgres} with fsync, synchronous_commit and full_page_writes on, shared_buffers 512 MB,
+  a checkpoint each 30 minutes (so that none falls on one of them), pg_stat_statements loaded, which counts only where statements are counted
+- ${facts.placement}
+- one process each; pools of ${facts.poolSize} connections to PostgreSQL by its Unix socket; ${facts.rounds} rounds of ${facts.seconds} s for each row, side and number of connections
+- the service: log level info to a file, limits beyond reach, tokens that last an hour so that none ends during the run, otherwise as it comes
+- the peer: its clients in the database; opaque tokens; RS256 with 2048 bits, as the service's default; PKCE; introspection, client credentials, revocation
+  and UserInfo on; signed cookies; each refresh rotates; no developer's pages but two small forms of its own, and no log. It deletes nothing that has
+  expired, writes no audit trail and sends no page design; the service does all three
+- the load: [a client of the benchmark's own](../bench/wire.ts) over connections that are kept alive, one request at a time on each. It takes less of a
+  processor than any of the servers
+
+## Rates at ${first} connections
+
+${asTable(rates(all, first))}
+
+What the bare reference does in each row:
+
+${all.map(({ operation }) => `- ${operation.name}: ${operation.bare}`).join('\n')}
+
+"Sign-in with password" hashes with Argon2id by the service's own parameters, as many at a time as the service does. In the row above it the
+password's hash is made to cost nothing in the service; the peer's form does not look at the password at all.
+
+## Costs at ${first} connections
+
+Processor time of the server's process and of all of PostgreSQL's; statements as pg_stat_statements counts them, BEGIN and COMMIT included; bytes of WAL,
+which hold whole pages after each checkpoint.
+
+${asTable(costs(all, first))}
+
+## Time of one operation
+
+p50 / p99 in milliseconds, by connections.
+
+${asTable(latencies(all, connections))}
+
+${others.map((count) => `## Rates at ${count} connections\n\n${asTable(rates(all, count))}`).join('\n\n')}
+
+## Start and memory
+
+A start on a migrated PostgreSQL until the first answer: ${facts.start.toFixed(0)} ms (target 1,000: ${verdict(facts.start < 1000)}). Resident memory after the
+load: ${facts.memory.toFixed(0)} MB (target ${targetMemory}: ${verdict(facts.memory <= targetMemory)}).
 `;
 }

@@ -1,0 +1,93 @@
+// What an operation costs besides time: processor time of a server and of PostgreSQL, statements, bytes of WAL; and who runs where.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import type pg from 'pg';
+
+/** Processor time in seconds by process, of all its threads. */
+type Times = Map<number, number>;
+
+function secondsOf(pid: number): number {
+  let nanoseconds = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`))
+    nanoseconds += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
+  return nanoseconds / 1e9;
+}
+
+/** A process and those that it started. */
+function treeOf(pid: number): number[] {
+  try {
+    const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+      readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean),
+    );
+    return [pid, ...children.flatMap((child) => treeOf(Number(child)))];
+  } catch {
+    return [];
+  }
+}
+
+/** What a process and its children have used so far; empty where Linux does not tell. */
+export function processorTimes(pid: number): Times {
+  const times: Times = new Map();
+  for (const each of treeOf(pid)) {
+    try {
+      times.set(each, secondsOf(each));
+    } catch {
+      // it has ended meanwhile
+    }
+  }
+  return times;
+}
+
+/** In seconds; of a process that ended between, nothing is counted. */
+export function between(before: Times, after: Times): number {
+  let sum = 0;
+  for (const [pid, seconds] of after) sum += seconds - (before.get(pid) ?? 0);
+  return sum;
+}
+
+/** In MB. */
+export function residentMemory(pid: number): number {
+  const kilobytes = treeOf(pid).map((each) =>
+    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${each}/status`, 'utf8'))?.[1] ?? 0),
+  );
+  return kilobytes.reduce((sum, each) => sum + each, 0) / 1024;
+}
+
+export async function walBytes(sql: pg.Client): Promise<number> {
+  const { rows } = await sql.query<{ bytes: number }>(
+    `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS bytes`,
+  );
+  return rows[0]!.bytes;
+}
+
+/** Lets pg_stat_statements count, or not: in a connection that works it is so from its next statement on. */
+export async function countStatements(sql: pg.Client, on: boolean): Promise<void> {
+  await sql.query(`ALTER SYSTEM SET pg_stat_statements.track = '${on ? 'top' : 'none'}'`);
+  await sql.query('SELECT pg_reload_conf(), pg_sleep(0.05)');
+}
+
+/** Counts the statements that reach the server while `work` runs, BEGIN and COMMIT included; `work` returns how often it did it. */
+export async function statementsOf(sql: pg.Client, work: () => Promise<number>): Promise<number> {
+  await countStatements(sql, true);
+  await sql.query('SELECT pg_stat_statements_reset()');
+  const count = await work();
+  const { rows } = await sql.query<{ calls: number }>(
+    `SELECT coalesce(sum(calls), 0)::float8 AS calls FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'`,
+  );
+  await countStatements(sql, false);
+  return rows[0]!.calls / count;
+}
+
+/** How the work is spread over processors: the server that is measured has one to itself. */
+export function placement(): { server: string; rest: string } | undefined {
+  const count = availableParallelism();
+  if (count < 2 || spawnSync('taskset', ['--version']).error) return undefined;
+  return { server: '0', rest: count === 2 ? '1' : `1-${count - 1}` };
+}
+
+/** Holds all threads of a process, and what they start, on these processors. */
+export function pin(pid: number, processors: string): void {
+  const { status } = spawnSync('taskset', ['-acp', processors, String(pid)], { stdio: 'ignore' });
+  if (status !== 0) throw new Error(`taskset could not hold the process ${pid} on the processors ${processors}`);
+}

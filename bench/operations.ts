@@ -1,0 +1,85 @@
+// What is measured: each operation with what the bare reference and the peer have in its place, and what issue 7 asks of it.
+
+export type SideName = 'service' | 'bare' | 'peer';
+
+export interface Operation {
+  key: OperationKey;
+  name: string;
+  /** What the bare reference does for it. */
+  bare: string;
+  /** At least so much of the reference's rate. */
+  targetBare?: number;
+  /** At least so many times the peer's rate. */
+  targetPeer?: number;
+  /** The most connections that it is asked over. */
+  most?: number;
+}
+
+export type OperationKey =
+  | 'introspect-live'
+  | 'introspect-inactive'
+  | 'introspect-malformed'
+  | 'introspect-jwt'
+  | 'client-credentials'
+  | 'refresh'
+  | 'userinfo'
+  | 'code-flow'
+  | 'sign-in-flow'
+  | 'password'
+  | 'discovery'
+  | 'jwks'
+  | 'settings-read'
+  | 'settings-write';
+
+export const operations: Operation[] = [
+  {
+    key: 'introspect-live',
+    name: 'Introspection, live opaque token',
+    bare: '1 SELECT',
+    targetBare: 0.85,
+    targetPeer: 3.5,
+  },
+  { key: 'introspect-inactive', name: 'Introspection, inactive token', bare: '1 SELECT' },
+  {
+    key: 'introspect-malformed',
+    name: 'Introspection, malformed token',
+    bare: 'a POST without database',
+    targetBare: 0.75,
+  },
+  { key: 'introspect-jwt', name: 'Introspection, JWT', bare: '1 verification, 1 SELECT' },
+  {
+    key: 'client-credentials',
+    name: 'Client credentials',
+    bare: '1 INSERT',
+    targetBare: 0.85,
+    targetPeer: 2.0,
+  },
+  { key: 'refresh', name: 'Refresh', bare: '1 UPDATE with INSERT, 1 signature' },
+  { key: 'userinfo', name: 'UserInfo', bare: '1 SELECT', targetBare: 0.85, targetPeer: 3.8 },
+  {
+    key: 'code-flow',
+    name: 'Code flow, remembered session',
+    bare: '3 requests: SELECT, INSERT; UPDATE with INSERT, 1 signature; SELECT',
+    targetBare: 0.85,
+    targetPeer: 2.0,
+  },
+  {
+    key: 'sign-in-flow',
+    name: 'Code flow with sign-in and consent, no password hash',
+    bare: '5 requests: INSERT; SELECT, INSERT; INSERT; UPDATE with INSERT, 1 signature; SELECT',
+    targetBare: 0.85,
+    targetPeer: 2.2,
+  },
+  { key: 'password', name: 'Sign-in with password', bare: 'the hash alone', targetBare: 0.9, most: 32 },
+  { key: 'discovery', name: 'Discovery', bare: 'the same bytes, constant', targetBare: 0.9, targetPeer: 2.5 },
+  { key: 'jwks', name: 'JWKS', bare: 'the same bytes, constant', targetBare: 0.9, targetPeer: 2.5 },
+  { key: 'settings-read', name: 'User settings, read', bare: '1 SELECT' },
+  { key: 'settings-write', name: 'User settings, write', bare: '1 UPDATE' },
+];
+
+/** CPU of server and database together, at most so much of the peer's. */
+export const targetCpu = 0.5;
+/** MB of resident memory under load. */
+export const targetMemory = 160;
+/** p99 at the most connections, at most so many times that at 32. */
+export const targetTail = 3;

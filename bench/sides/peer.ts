@@ -1,0 +1,73 @@
+// How the operations are asked of the peer, in its own addresses.
+import { randomBytes } from 'node:crypto';
+import type { Peer } from '../children.ts';
+import { authorizationParameters, basicOf, codeFlowOf, redeem, type Tokens, tokenRequest } from '../flows.ts';
+import { type Ask, loadFlow, loadWith } from '../load.ts';
+import { WireBrowser } from '../wire-browser.ts';
+import { askOver, Wire } from '../wire.ts';
+import { pkce } from '../../test/helpers/user-agent.ts';
+import { forEach, post, scope, type Side } from './side.ts';
+
+const paths = { authorization: '/auth', userinfo: '/me' };
+
+export async function peerSide({ base, pid, clients }: Peer, people: number): Promise<Side> {
+  const { machine, web, lasting } = clients as Record<'machine' | 'web' | 'lasting', Record<string, string>>;
+
+  /** From the first page to UserInfo, with a browser that nobody knows yet. */
+  const signInFlow = async (
+    ask: Ask,
+    browser: WireBrowser,
+    client: Record<string, string>,
+    person: number,
+  ): Promise<Tokens> => {
+    const { code_verifier, ...challenge } = pkce();
+    const page = await browser.get(`/auth?${authorizationParameters(client, scope, challenge)}`);
+    const consent = await browser.submit(page, { username: `user-${person}`, password: 'not looked at' });
+    const answer = await browser.submit(consent, { decision: 'allow' });
+    return redeem(ask, basicOf(client), answer, code_verifier, paths);
+  };
+  const prepared = await forEach(people, async (person) => {
+    const wire = await Wire.open(base);
+    const ask: Ask = (request) => askOver(wire, base, request);
+    const browser = new WireBrowser(ask, base);
+    const { refresh_token } = await signInFlow(ask, browser, lasting, person);
+    const later = new WireBrowser(ask, base);
+    const { access_token } = await signInFlow(ask, later, web, person);
+    wire.close();
+    return { browser: later, access: access_token, refresh: refresh_token! };
+  });
+  const flow = codeFlowOf(web, scope, paths);
+  const introspect = (client: Record<string, string>, tokens: string[]) =>
+    tokens.map((token) => post('/token/introspection', basicOf(client), { token, token_type_hint: 'access_token' }));
+  const access = prepared.map((each) => each.access);
+  return {
+    pidOf: () => pid,
+    loads: {
+      'introspect-live': loadWith(base, introspect(web, access)),
+      'introspect-inactive': loadWith(
+        base,
+        introspect(
+          web,
+          access.map(() => randomBytes(32).toString('base64url')),
+        ),
+      ),
+      'introspect-malformed': loadWith(base, introspect(web, ['no token'])),
+      'client-credentials': loadWith(base, [post('/token', basicOf(machine), { grant_type: 'client_credentials' })]),
+      refresh: loadFlow(base, async (ask, connection) => {
+        const form = { grant_type: 'refresh_token', refresh_token: prepared[connection]!.refresh };
+        prepared[connection]!.refresh = (await tokenRequest(ask, basicOf(lasting), form)).refresh_token!;
+      }),
+      userinfo: loadWith(
+        base,
+        access.map((token) => ({ method: 'GET', path: '/me', headers: { authorization: `Bearer ${token}` } })),
+      ),
+      'code-flow': loadFlow(base, async (ask, connection) => void (await flow(ask, prepared[connection]!.browser))),
+      'sign-in-flow': loadFlow(
+        base,
+        async (ask, connection) => void (await signInFlow(ask, new WireBrowser(ask, base), web, connection)),
+      ),
+      discovery: loadWith(base, [{ method: 'GET', path: '/.well-known/openid-configuration' }]),
+      jwks: loadWith(base, [{ method: 'GET', path: '/jwks' }]),
+    },
+  };
+}

@@ -1,0 +1,112 @@
+// How the operations are asked of the service.
+import {
+  basicOf,
+  authorizationParameters,
+  codeFlowOf,
+  expectStatus,
+  makeUsers,
+  ownPaths,
+  redeem,
+  redirectUri,
+  signIn,
+  type Tokens,
+  tokenRequest,
+} from '../flows.ts';
+import { type Child, command } from '../children.ts';
+import { type Ask, loadFlow, loadWith } from '../load.ts';
+import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
+import { pkce } from '../../test/helpers/user-agent.ts';
+import { WireBrowser } from '../wire-browser.ts';
+import { askOver, Wire } from '../wire.ts';
+import { forEach, post, scope, type Side } from './side.ts';
+
+/** @param cheap the same service whose password hashes cost nothing, on the same database */
+export async function serviceSide(
+  service: Child,
+  cheap: Child,
+  settings: Record<string, string>,
+  people: number,
+): Promise<Side> {
+  const { base } = service;
+  const create = (...options: string[]) => command(['client', 'create', ...options], settings);
+  const admin = await create('--name', 'Admin', '--grant-type', 'client_credentials', '--scope', 'admin');
+  const machine = await create('--name', 'Bench', '--grant-type', 'client_credentials');
+  const codes = ['--redirect-uri', redirectUri, '--grant-type', 'authorization_code'];
+  const web = await create('--name', 'Web', ...codes, '--first-party');
+  const lasting = await create('--name', 'Lasting', ...codes, '--grant-type', 'refresh_token', '--first-party');
+  const third = await create('--name', 'Third', ...codes);
+
+  const persons = await makeUsers(base, basicOf(admin), people, 'user');
+  const flow = codeFlowOf(web, scope);
+  const lastingFlow = codeFlowOf(lasting, scope);
+  const prepared = await forEach(people, async (index) => {
+    const agent = await signIn(base, persons[index]!);
+    const wire = await Wire.open(base);
+    const ask: Ask = (request) => askOver(wire, base, request);
+    const { access_token, id_token } = await flow(ask, agent);
+    const { refresh_token } = await lastingFlow(ask, agent);
+    wire.close();
+    return { agent, access: access_token, id: id_token!, refresh: refresh_token! };
+  });
+  const cheapPersons = await makeUsers(cheap.base, basicOf(admin), people, 'cheap');
+  const signInFlow = async (ask: Ask, index: number): Promise<Tokens> => {
+    const { code_verifier, ...challenge } = pkce();
+    const browser = new WireBrowser(ask, cheap.base);
+    const parameters = authorizationParameters(third, scope, { ...challenge, prompt: 'consent' });
+    const page = await browser.get(`/authorize?${parameters}`);
+    const consent = await browser.submit(page, { ...cheapPersons[index]! });
+    const answer = await browser.submit(consent, { decision: 'allow' });
+    return redeem(ask, basicOf(third), answer, code_verifier, ownPaths);
+  };
+
+  const introspect = (tokens: string[]) =>
+    tokens.map((token) => post('/introspect', basicOf(web), { token, token_type_hint: 'access_token' }));
+  const bearer = (index: number) => ({ authorization: `Bearer ${prepared[index]!.access}` });
+  const everybody = Array.from({ length: people }, (_, index) => index);
+  const subs = await forEach(people, async (index) => {
+    const answer = await fetch(`${base}/user/info`, { headers: bearer(index) });
+    return ((await answer.json()) as { sub: string }).sub;
+  });
+  const settingsOf = (index: number) => `/user/${subs[index]}/settings`;
+  const body = JSON.stringify({ settings: { theme: 'dark', lines: 50 } });
+  return {
+    pidOf: (operation) => (operation === 'sign-in-flow' ? cheap.pid : service.pid),
+    loads: {
+      'introspect-live': loadWith(base, introspect(prepared.map((each) => each.access))),
+      'introspect-inactive': loadWith(base, introspect(everybody.map(() => newOpaqueToken('access_token').token))),
+      'introspect-malformed': loadWith(base, introspect(['no token']), 400),
+      'introspect-jwt': loadWith(base, introspect(prepared.map((each) => each.id))),
+      'client-credentials': loadWith(base, [post('/token', basicOf(machine), { grant_type: 'client_credentials' })]),
+      refresh: loadFlow(base, async (ask, connection) => {
+        const form = { grant_type: 'refresh_token', refresh_token: prepared[connection]!.refresh };
+        prepared[connection]!.refresh = (await tokenRequest(ask, basicOf(lasting), form)).refresh_token!;
+      }),
+      userinfo: loadWith(
+        base,
+        everybody.map((index) => ({ method: 'GET', path: '/user/info', headers: bearer(index) })),
+      ),
+      'code-flow': loadFlow(base, async (ask, connection) => void (await flow(ask, prepared[connection]!.agent))),
+      'sign-in-flow': loadFlow(cheap.base, async (ask, connection) => void (await signInFlow(ask, connection))),
+      password: loadFlow(base, async (ask, connection) => {
+        const browser = new WireBrowser(ask, base, { follows: false });
+        const page = await browser.get('/login');
+        expectStatus(await browser.submit(page, { ...persons[connection]! }), 303);
+      }),
+      discovery: loadWith(base, [{ method: 'GET', path: '/.well-known/openid-configuration' }]),
+      jwks: loadWith(base, [{ method: 'GET', path: '/jwks' }]),
+      'settings-read': loadWith(
+        base,
+        everybody.map((index) => ({ method: 'GET', path: settingsOf(index), headers: bearer(index) })),
+      ),
+      'settings-write': loadWith(
+        base,
+        everybody.map((index) => ({
+          method: 'PUT',
+          path: settingsOf(index),
+          headers: { ...bearer(index), 'content-type': 'application/json' },
+          body,
+        })),
+      ),
+    },
+  };
+}
