@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { createListener } from './listener.ts';
 import { patience, patiently } from './patience.ts';
+import { createQuickStatements, FailedTogether } from './quick.ts';
 import { refuseStandby } from './standby.ts';
 
 /** The database cannot be asked just now: callers answer 503 with Retry-After, never a verdict. */
@@ -11,6 +12,8 @@ export class DatabaseUnavailable extends Error {}
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /** Waits for no lock of another transaction, so that it may go with those of other requests. */
+  readonly quick?: 'read' | 'write';
 }
 
 export interface Sql {
@@ -72,6 +75,14 @@ export function statement(name: string, text: string): Statement {
   return { name, text };
 }
 
+/**
+ * A statement of the hot paths, which waits for nobody: it finds rows by a key, or writes rows that nobody else can know yet.
+ * Outside a transaction it shares a connection, and its transaction, with the same of other requests.
+ */
+export function quickStatement(kind: 'read' | 'write', name: string, text: string): Statement {
+  return { name, text, quick: kind };
+}
+
 export function openDatabase(options: DatabaseOptions): Database {
   const connection = {
     ...options.connection,
@@ -79,18 +90,41 @@ export function openDatabase(options: DatabaseOptions): Database {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   };
-  const pool = new pg.Pool({
+  const settings = {
     ...connection,
-    max: options.poolSize,
     connectionTimeoutMillis: patience - 200,
     // the server gives up about when we do: little happens after the answer
     statement_timeout: patience + 100,
-    query_timeout: patience + 200,
     idle_in_transaction_session_timeout: 10_000,
-    idleTimeoutMillis: 30_000,
     application_name: 'gatehouse',
+  };
+  // reads apart from writes, which may have to wait for a disk or a standby
+  const lanes = Math.min(4, Math.floor(options.poolSize / 5));
+  const pool = new pg.Pool({
+    ...settings,
+    max: options.poolSize - 2 * lanes,
+    query_timeout: patience + 200,
+    idleTimeoutMillis: 30_000,
     onConnect: refuseStandby,
   });
+  const quickOptions = {
+    lanes,
+    maxWaiting,
+    connect: async () => {
+      const client = new pg.Client(settings);
+      try {
+        await client.connect();
+        await refuseStandby(client);
+        return client;
+      } catch (error) {
+        void client.end().catch(() => undefined);
+        throw error;
+      }
+    },
+    tooSlow: () => new DatabaseUnavailable('the database was too slow'),
+    onError: options.onError,
+  };
+  const quick = { read: createQuickStatements(quickOptions), write: createQuickStatements(quickOptions) };
   pool.on('error', options.onError);
   // a connection that breaks while a transaction holds it fails that transaction's statement; unheard, it would end the process
   pool.on('connect', (client) => client.on('error', () => undefined));
@@ -174,12 +208,15 @@ export function openDatabase(options: DatabaseOptions): Database {
     });
 
   /** Tries again what lost against another transaction, or met a stale plan, and left nothing behind (security R110). */
-  async function retried<T>(work: () => Promise<T>): Promise<T> {
+  async function retried<T>(work: (again: boolean) => Promise<T>): Promise<T> {
     let stale = 0;
-    for (let attempt = 1; ;) {
+    let again = false;
+    for (let attempt = 1; ; again = true) {
       try {
-        return await work();
+        return await work(again);
       } catch (error) {
+        // perhaps by another request's statement: alone it tells
+        if (error instanceof FailedTogether) continue;
         // each connection may hold one, and is dropped for it
         if (isStalePlan(error) && stale++ <= options.poolSize) continue;
         if (!isSerializationFailure(error)) throw error;
@@ -189,18 +226,33 @@ export function openDatabase(options: DatabaseOptions): Database {
     }
   }
 
+  async function quickly<Row>(kind: 'read' | 'write', query: Statement, values: unknown[] = []): Promise<Row[]> {
+    try {
+      return (await quick[kind].query(query, values)) as Row[];
+    } catch (error) {
+      const trouble = asUnavailable(error instanceof FailedTogether ? error.cause : error);
+      throw trouble instanceof DatabaseUnavailable ? trouble : error;
+    }
+  }
+
   return {
-    query: (query, values) => retried(() => once(query, values)),
+    query: <Row>(query: Statement, values?: unknown[]) =>
+      retried((again) =>
+        query.quick && lanes > 0 && !again ? quickly<Row>(query.quick, query, values) : once<Row>(query, values),
+      ),
     transaction: (work) => retried(() => transactionOnce(work)),
     listen: (channel, handler) => listener.listen(channel, handler),
     introduce: (words) => listener.introduce(words),
-    connections: () => ({
-      busy: pool.totalCount - pool.idleCount,
-      idle: pool.idleCount,
-      waiting: pool.waitingCount,
-    }),
+    connections() {
+      const [read, write] = [quick.read.connections(), quick.write.connections()];
+      return {
+        busy: pool.totalCount - pool.idleCount + read.busy + write.busy,
+        idle: pool.idleCount + read.idle + write.idle,
+        waiting: pool.waitingCount + read.waiting + write.waiting,
+      };
+    },
     async close() {
-      await listener.close();
+      await Promise.all([listener.close(), quick.read.close(), quick.write.close()]);
       await pool.end();
     },
   };

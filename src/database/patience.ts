@@ -10,11 +10,14 @@ export interface Patience {
 export const patience = 2_500;
 
 /** In milliseconds, by the clock of the process, which nothing moves. */
-const now = () => process.uptime() * 1000;
+export const now = () => process.uptime() * 1000;
 
 const current = new AsyncLocalStorage<Patience>();
 
 export const newPatience = (): Patience => ({ left: patience });
+
+/** The request's; outside one, a new one. */
+export const currentPatience = (): Patience => current.getStore() ?? newPatience();
 
 /** Runs `work`, and what it begins, with one patience for all its statements. Outside each statement has its own. */
 export function withPatience(shared: Patience, work: () => void): void {
@@ -27,7 +30,7 @@ export function withPatience(shared: Patience, work: () => void): void {
  * @param work gets a function that tells how many milliseconds are left
  */
 export async function patiently<T>(work: (left: () => number) => Promise<T>): Promise<T> {
-  const shared = current.getStore() ?? newPatience();
+  const shared = currentPatience();
   const begin = now();
   const granted = shared.left;
   try {

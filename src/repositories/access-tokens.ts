@@ -1,5 +1,5 @@
 // The table access_tokens: small rows that are read on every request of a resource.
-import { type Sql, statement } from '../database/database.ts';
+import { quickStatement, type Sql } from '../database/database.ts';
 import type { RequestedClaims } from '../oauth/claims-request.ts';
 import { toUser, type User, type UserRow } from './users.ts';
 
@@ -45,7 +45,8 @@ interface Row extends UserRow {
 }
 
 // dead when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
-const find = statement(
+const find = quickStatement(
+  'read',
   'access_tokens.find',
   `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at,
           cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.auth_time, cs.amr, cs.nonce,
@@ -62,7 +63,8 @@ const find = statement(
      LEFT JOIN users u ON u.sub = cs.sub
     WHERE t.token_hash = $1 AND t.expires_at > now() AND (cs.id IS NULL OR u.status = 'enabled')`,
 );
-const insertForClient = statement(
+const insertForClient = quickStatement(
+  'write',
   'access_tokens.insert_for_client',
   `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience)
    SELECT $1, client_id, epoch, $3, now() + make_interval(secs => $4), $5 FROM clients WHERE client_id = $2 AND status = 'enabled'

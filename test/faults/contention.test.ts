@@ -66,6 +66,18 @@ test.each(['40001', '40P01'])(
   },
 );
 
+test('of requests at once one that loses takes none of the others along (security R110, F12)', async () => {
+  const client = await newClient();
+  const ask = () => tokenRequest(service.issuer, client, { grant_type: 'client_credentials' });
+  // so that the statement is known on its connections, and goes with others
+  await Promise.all(Array.from({ length: 8 }, ask));
+  await loseFirst(3, '40001');
+  const answers = await Promise.all(Array.from({ length: 64 }, ask));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  const tokens = await service.database.sql('SELECT 1 FROM access_tokens WHERE client_id = $1', [client.clientId]);
+  expect(tokens).toHaveLength(8 + 64);
+});
+
 test('a transaction that loses is taken back as a whole, and tried again as a whole (security R110, F12)', async () => {
   const { clientId } = await newClient();
   const disable = () => call(`${service.issuer}/admin/api/clients/${clientId}/disable`, { token, body: {} });

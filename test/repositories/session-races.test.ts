@@ -123,3 +123,29 @@ test('a refresh of an offline grant beside the logout leaves no access token ali
     expect(first.status).toBe(401);
   }
 });
+
+test('a token that is stored while its client is deleted is dead, also when the name comes back (security R42)', async () => {
+  const { clientId } = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+  const tokenHash = randomBytes(32);
+  await service.store.transaction(async ({ accessTokens }) => {
+    const token = { tokenHash, clientId, scope: '', lifetime: 600, audience: undefined };
+    expect(await accessTokens.insertForClient(token)).toBe(true);
+    await service.database.sql('CREATE TABLE gone AS SELECT * FROM clients WHERE client_id = $1', [clientId]);
+    // does not see the token, which is not committed yet
+    await service.database.sql('DELETE FROM clients WHERE client_id = $1', [clientId]);
+  });
+  expect(await service.database.sql('SELECT 1 FROM access_tokens WHERE token_hash = $1', [tokenHash])).toHaveLength(1);
+  expect(await service.store.accessTokens.find(tokenHash)).toBeUndefined();
+  const columns = 'client_id, status, metadata, client_secret_hash, shared_secret_encrypted, approved_by';
+  await service.database.sql(`INSERT INTO clients (${columns}) SELECT ${columns} FROM gone`);
+  expect(await service.store.clients.find(clientId)).toMatchObject({ status: 'enabled' });
+  expect(await service.store.accessTokens.find(tokenHash)).toBeUndefined();
+});
+
+test('the tokens of a client go with it (security R42)', async () => {
+  const { clientId } = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
+  const token = { tokenHash: randomBytes(32), clientId, scope: '', lifetime: 600, audience: undefined };
+  await service.store.accessTokens.insertForClient(token);
+  await service.store.clients.delete(clientId);
+  expect(await service.database.sql('SELECT 1 FROM access_tokens WHERE client_id = $1', [clientId])).toHaveLength(0);
+});

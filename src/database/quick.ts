@@ -1,0 +1,187 @@
+// Quick statements, which wait for no lock: those of many requests go together over a few connections, as many at a time as there are.
+import pg from 'pg';
+import { isKnown, newPart, type Part, submit } from './batch.ts';
+import type { Statement } from './database.ts';
+import { currentPatience, now, type Patience } from './patience.ts';
+
+/** The server refused one of several statements, and took all of them back. */
+export class FailedTogether extends Error {}
+
+export interface QuickStatements {
+  /** @throws FailedTogether when the refusal may be that of another one; else the trouble that it met, in the driver's words */
+  query(statement: Statement, values: unknown[]): Promise<unknown[]>;
+  connections(): { busy: number; idle: number; waiting: number };
+  close(): Promise<void>;
+}
+
+export interface QuickOptions {
+  /** Makes a connection that is ready. */
+  connect: () => Promise<pg.Client>;
+  /** How many connections. */
+  lanes: number;
+  /** How many statements may wait. */
+  maxWaiting: number;
+  /** What is told to those for whom nothing is left of their patience. */
+  tooSlow: () => Error;
+  onError: (error: Error) => void;
+}
+
+interface Lane {
+  client: pg.Client | undefined;
+  entries: Entry[];
+  /** When what is under way there has to be over, by now(). */
+  deadline: number;
+}
+
+interface Entry {
+  part: Part;
+  patience: Patience;
+  begin: number;
+  granted: number;
+  /** Undefined once it has its answer. */
+  settle: ((error?: Error) => void) | undefined;
+}
+
+/** Statements that one connection gets while another is idle: sent together they share the cost, apart they share the processors. */
+const together = 4;
+/** Statements that go together at most. */
+const most = 32;
+const sweepInterval = 100; // milliseconds
+const pause = 500; // milliseconds before one more connection is tried, while there are others
+
+export function createQuickStatements(options: QuickOptions): QuickStatements {
+  const lanes: Lane[] = [];
+  let queue: Entry[] = [];
+  let flushing = false;
+  let closed = false;
+  /** When a connection could not be made last. */
+  let failed = -Infinity;
+  let sweep: NodeJS.Timeout | undefined;
+
+  /** After all that the event loop has read at once, so that what came together goes together. */
+  function flushSoon(): void {
+    if (flushing) return;
+    flushing = true;
+    setImmediate(flush);
+  }
+
+  function flush(): void {
+    flushing = false;
+    while (queue.length > 0) {
+      const lane = lanes.find(({ client, entries }) => client && entries.length === 0);
+      if (!lane) {
+        if (lanes.length < options.lanes && (lanes.length === 0 || now() > failed + pause)) void open();
+        return;
+      }
+      const free = lanes.length === options.lanes ? lanes.filter(({ entries }) => entries.length === 0).length : 1;
+      send(lane, Math.min(most, Math.max(together, Math.ceil(queue.length / free))));
+    }
+  }
+
+  function send(lane: Lane, size: number): void {
+    const client = lane.client!;
+    let count = 0;
+    while (count < Math.min(size, queue.length) && isKnown(client, queue[count]!.part.statement)) count++;
+    lane.entries = queue.splice(0, Math.max(1, count));
+    lane.deadline = Math.max(...lane.entries.map(({ begin, granted }) => begin + granted));
+    const parts = lane.entries.map(({ part }) => part);
+    submit(client, parts, (error) => {
+      const { entries } = lane;
+      lane.entries = [];
+      // its plan may be stale, or nobody can tell what it still does
+      if (error) drop(lane);
+      // of a connection that was lost nobody can tell what is in force; of what the server refused nothing is
+      const told =
+        error instanceof pg.DatabaseError && entries.length > 1
+          ? new FailedTogether('one of several statements failed', { cause: error })
+          : error;
+      for (const entry of entries) entry.settle?.(told);
+      if (queue.length > 0) flush();
+    });
+  }
+
+  async function open(): Promise<void> {
+    const lane: Lane = { client: undefined, entries: [], deadline: 0 };
+    lanes.push(lane);
+    try {
+      const client = await options.connect();
+      client.on('error', (error: Error) => {
+        // what is under way hears of it itself, and of what was dropped nobody wants to
+        if (lane.entries.length === 0 && lanes.includes(lane)) options.onError(error);
+        drop(lane);
+      });
+      client.on('end', () => drop(lane));
+      if (closed) return void client.end();
+      lane.client = client;
+    } catch (error) {
+      failed = now();
+      drop(lane);
+      // who could be served by another connection still is
+      if (!lanes.some(({ client }) => client)) for (const entry of queue.splice(0)) entry.settle?.(error as Error);
+    }
+    flush();
+  }
+
+  function drop(lane: Lane): void {
+    const index = lanes.indexOf(lane);
+    if (index < 0) return;
+    lanes.splice(index, 1);
+    const { client } = lane;
+    lane.client = undefined;
+    // without waiting for what is under way there
+    (client as unknown as { connection: { stream: { destroy(): void } } } | undefined)?.connection.stream.destroy();
+  }
+
+  /** Lets those go whose patience is over, and connections that do not answer. */
+  function tend(): void {
+    const time = now();
+    const isOver = ({ begin, granted }: Entry) => time > begin + granted;
+    for (const entry of [...queue, ...lanes.flatMap(({ entries }) => entries)]) {
+      if (isOver(entry)) entry.settle?.(options.tooSlow());
+    }
+    queue = queue.filter(({ settle }) => settle);
+    for (const lane of lanes.filter(({ entries, deadline }) => entries.length > 0 && time > deadline)) drop(lane);
+    if (queue.length === 0 && lanes.every(({ entries }) => entries.length === 0)) {
+      clearInterval(sweep);
+      sweep = undefined;
+    }
+  }
+
+  return {
+    query(statement, values) {
+      if (closed || queue.length >= options.maxWaiting) return Promise.reject(options.tooSlow());
+      const patience = currentPatience();
+      if (patience.left <= 0) return Promise.reject(options.tooSlow());
+      return new Promise((resolve, reject) => {
+        const part = newPart(statement, values);
+        const entry: Entry = {
+          part,
+          patience,
+          begin: now(),
+          granted: patience.left,
+          settle(error) {
+            entry.settle = undefined;
+            // of statements side by side the longest counts
+            patience.left = Math.min(patience.left, entry.granted - (now() - entry.begin));
+            if (error) reject(error);
+            else resolve(part.rows);
+          },
+        };
+        queue.push(entry);
+        sweep ??= setInterval(tend, sweepInterval).unref();
+        flushSoon();
+      });
+    },
+    connections: () => ({
+      busy: lanes.filter(({ entries }) => entries.length > 0).length,
+      idle: lanes.filter(({ entries }) => entries.length === 0).length,
+      waiting: queue.length,
+    }),
+    async close() {
+      closed = true;
+      clearInterval(sweep);
+      for (const entry of queue.splice(0)) entry.settle?.(options.tooSlow());
+      await Promise.all(lanes.map(({ client }) => client?.end()));
+    },
+  };
+}
