@@ -24,11 +24,8 @@ function members(act: 'add' | 'remove'): Command {
         let changed = 0;
         for (let from = 0; from < subs.length; from += mostAtOnce) {
           const part = subs.slice(from, from + mostAtOnce);
-          const done =
-            act === 'add'
-              ? await administration.addMembers(by, group, part)
-              : await administration.removeMembers(by, group, part);
-          changed += done.changed.length;
+          const { added, removed } = await administration.changeMembers(by, group, { [act]: part });
+          changed += added.length + removed.length;
         }
         const text = act === 'add' ? `${changed} joined the group ${group}` : `${changed} left the group ${group}`;
         return { json: { group, changed, unchanged: subs.length - changed }, text: `${text}.` };
@@ -56,7 +53,8 @@ async function subsOf(store: Store, usernames: string[]): Promise<string[]> {
 export const groupCommands: Record<string, Command> = {
   'group list': {
     usage: '[TEXT]',
-    summary: 'Lists groups with how many members they have; with a text, those whose name or description holds it.',
+    summary:
+      'Lists groups with how many members they have; with a text, those with words in name or description that begin so.',
     async run(config, args) {
       const words = args.join(' ');
       const groups = await withDatabase(config, ({ store }) => store.groups.list({ limit: 10_000, words }));
@@ -91,8 +89,9 @@ export const groupCommands: Record<string, Command> = {
         'NEW_NAME',
       ]);
       const [name, to] = [positionals[0]!, nameOf(positionals[1]!)];
-      const moved = await withDatabase(config, ({ administration }) =>
-        administration.renameGroup(by, name, to, { gradual: true, into: values['into-existing'] }),
+      if (name === to) throw invalidRequest('the group has this name');
+      const { moved } = await withDatabase(config, ({ administration }) =>
+        administration.changeGroup(by, name, { name: to }, { gradual: true, into: values['into-existing'] }),
       );
       return { json: { group: to, changed: moved }, text: `The group is now called ${to}: ${moved} members.` };
     },

@@ -21,7 +21,7 @@ function changed(by: Actor, subs: readonly string[], detail: AuditEvent['detail'
 
 export function groupActs(store: Store) {
   const found = async ({ groups }: Repositories, name: string): Promise<Group> => {
-    const group = (await groups.lock(name)) ? await groups.find(name) : undefined;
+    const group = (await groups.lock(name)).length > 0 ? await groups.find(name) : undefined;
     if (!group) throw notFound('there is no such group');
     return group;
   };
@@ -30,30 +30,35 @@ export function groupActs(store: Store) {
 
   /**
    * Empties a group, in several transactions if it is large and `gradual` allows it, and then does the last step with the rest.
-   * @param empty changes members that are locked, and returns whom
+   * @param act.begin locks what is changed; groups come before their members
+   * @param act.empty changes members that are locked, and returns whom
    * @throws OAuthError conflict when it has more members than one transaction takes
    */
   async function emptied(
     by: Actor,
     name: string,
     gradual: boolean,
-    empty: (repositories: Repositories, subs: string[]) => Promise<string[]>,
-    detail: AuditEvent['detail'],
-    last: (repositories: Repositories, group: Group) => Promise<void>,
+    act: {
+      begin: (repositories: Repositories, first: boolean) => Promise<void>;
+      empty: (repositories: Repositories, subs: string[]) => Promise<string[]>;
+      detail: AuditEvent['detail'];
+      last: (repositories: Repositories) => Promise<void>;
+    },
   ): Promise<number> {
     let done = 0;
-    for (;;) {
+    // a transaction may run again: that one was committed is known only here
+    for (let first = true; ; first = false) {
       const [count, over] = await store.transaction(async (repositories) => {
-        const group = await found(repositories, name);
+        await act.begin(repositories, first);
         const subs = await repositories.groups.lockMembers(name, mostAtOnce + 1);
         const full = subs.length > mostAtOnce;
         if (full && !gradual)
           throw conflict(
             `the group has more than ${mostAtOnce} members: rename or delete it by the command line, which does so in steps`,
           );
-        const touched = await empty(repositories, subs.slice(0, mostAtOnce));
-        await repositories.auditEvents.insertMany(changed(by, touched, detail));
-        if (!full) await last(repositories, group);
+        const touched = await act.empty(repositories, subs.slice(0, mostAtOnce));
+        await repositories.auditEvents.insertMany(changed(by, touched, act.detail));
+        if (!full) await act.last(repositories);
         return [touched.length, !full] as const;
       });
       done += count;
@@ -70,100 +75,98 @@ export function groupActs(store: Store) {
         await record(repositories, by, { type: 'group.created', detail: { group: name } });
         return group;
       }),
-    /** @returns changed: false when it was so before @throws OAuthError not_found */
-    describeGroup: (by: Actor, name: string, description: string): Promise<{ group: Group; changed: boolean }> =>
-      store.transaction(async (repositories) => {
-        const group = await found(repositories, name);
-        if (group.description === description) return { group, changed: false };
-        await repositories.groups.describe(name, description);
-        await record(repositories, by, { type: 'group.changed', detail: { group: name, members: ['description'] } });
-        return { group: { ...group, description }, changed: true };
-      }),
     /**
-     * Gives a group another name, and to its members with it; their tokens name it so from their next one on.
+     * Changes a group, both or neither. Another name its members get with it; their tokens name it so from their next one on.
+     * @param change what is undefined stays
      * @param options.gradual in steps, where it has more members than one transaction takes; who repeats an act that was interrupted ends it
      * @param options.into there may be a group of the new name: both become one, or a rename that was interrupted goes on
-     * @returns how many members moved @throws OAuthError not_found, conflict
+     * @returns how many members moved, and changed: false when all was so before @throws OAuthError not_found, conflict
      */
-    renameGroup: (
+    changeGroup: async (
       by: Actor,
       name: string,
-      to: string,
+      { name: to = name, description }: { name?: string | undefined; description?: string | undefined },
       { gradual = false, into = false }: { gradual?: boolean; into?: boolean } = {},
-    ): Promise<number> => {
-      if (name === to) throw invalidRequest('the group has this name');
-      let begun = false;
-      return emptied(
-        by,
-        name,
-        gradual,
-        async (repositories, subs) => {
+    ): Promise<{ moved: number; changed: boolean }> => {
+      if (name === to)
+        return store.transaction(async (repositories) => {
+          const group = await found(repositories, name);
+          if (description === undefined || group.description === description) return { moved: 0, changed: false };
+          await repositories.groups.describe(name, description);
+          await record(repositories, by, { type: 'group.changed', detail: { group: name, members: ['description'] } });
+          return { moved: 0, changed: true };
+        });
+      const names = { group_before: name, group: to };
+      const moved = await emptied(by, name, gradual, {
+        async begin({ groups }, first) {
+          const there = await groups.lock(name, to);
+          const before = there.includes(name) ? await groups.find(name) : undefined;
+          if (!before) throw notFound('there is no such group');
+          const made = await groups.insert(to, description ?? before.description);
           // a step before has made it
+          if (!made && first && !into) throw conflict('there is a group of this name');
+        },
+        empty: ({ groups }, subs) => groups.move(name, subs, to),
+        detail: names,
+        async last(repositories) {
           const before = await repositories.groups.find(name);
-          const made = await repositories.groups.insert(to, before?.description ?? '');
-          if (!made && !begun && !into) throw conflict('there is a group of this name');
-          begun = true;
-          return repositories.groups.move(name, subs, to);
-        },
-        { group_before: name, group: to },
-        async (repositories) => {
           await repositories.groups.delete(name);
-          const detail = { group_before: name, group: to };
-          await record(repositories, by, { type: 'group.changed', detail: { ...detail, members: ['name'] } });
+          const described = description !== undefined && description !== before?.description;
+          if (described) await repositories.groups.describe(to, description);
+          const detail = { ...names, members: described ? ['description', 'name'] : ['name'] };
+          await record(repositories, by, { type: 'group.changed', detail });
         },
-      );
+      });
+      return { moved, changed: true };
     },
-    /** @param gradual as for renameGroup @returns how many members it had @throws OAuthError not_found, conflict */
+    /** @param gradual as for changeGroup @returns how many members it had @throws OAuthError not_found, conflict */
     deleteGroup: (by: Actor, name: string, gradual = false): Promise<number> =>
-      emptied(
-        by,
-        name,
-        gradual,
-        (repositories, subs) => repositories.groups.leave(name, subs),
-        { group_before: name },
-        async (repositories) => {
+      emptied(by, name, gradual, {
+        async begin(repositories) {
+          await found(repositories, name);
+        },
+        empty: ({ groups }, subs) => groups.leave(name, subs),
+        detail: { group_before: name },
+        async last(repositories) {
           await repositories.groups.delete(name);
           await record(repositories, by, { type: 'group.deleted', detail: { group: name } });
         },
-      ),
+      }),
     /**
-     * Puts users into a group that there is.
-     * @param subs at most `mostAtOnce`
-     * @returns who joined, who was there before or is in too many groups, and whom there is not @throws OAuthError not_found
+     * Puts users into a group that there is, and takes others out, all or none.
+     * @param change subs, at most `mostAtOnce` of each
+     * @returns who joined and left, who was so before or is in too many groups, and whom there is not @throws OAuthError not_found
      */
-    addMembers: (by: Actor, name: string, subs: string[]): Promise<MembersChange> =>
-      changeMembers(by, name, subs, 'join', { group: name }),
-    /** Takes users out of a group. */
-    removeMembers: (by: Actor, name: string, subs: string[]): Promise<MembersChange> =>
-      changeMembers(by, name, subs, 'leave', { group_before: name }),
+    changeMembers: (
+      by: Actor,
+      name: string,
+      { add = [], remove = [] }: { add?: string[] | undefined; remove?: string[] | undefined },
+    ): Promise<MembersChange> => {
+      if (Math.max(add.length, remove.length) > mostAtOnce)
+        throw invalidRequest(`at most ${mostAtOnce} users can be named at once`);
+      return store.transaction(async ({ groups, auditEvents }) => {
+        if (!(await groups.keep(name))) throw notFound('there is no such group');
+        const there = new Set(await groups.lockUsers([...add, ...remove]));
+        const known = (subs: string[]) => subs.filter((sub) => there.has(sub));
+        const added = await groups.join(name, known(add));
+        const removed = await groups.leave(name, known(remove));
+        await auditEvents.insertMany(changed(by, added, { group: name }));
+        await auditEvents.insertMany(changed(by, removed, { group_before: name }));
+        const without = (subs: string[], touched: string[]) => known(subs).filter((sub) => !touched.includes(sub));
+        return {
+          ...{ added, removed },
+          unchanged: [...without(add, added), ...without(remove, removed)],
+          unknown: [...add, ...remove].filter((sub) => !there.has(sub)),
+        };
+      });
+    },
   };
-
-  function changeMembers(
-    by: Actor,
-    name: string,
-    subs: string[],
-    act: 'join' | 'leave',
-    detail: AuditEvent['detail'],
-  ): Promise<MembersChange> {
-    if (subs.length > mostAtOnce) throw invalidRequest(`at most ${mostAtOnce} users can be named at once`);
-    return store.transaction(async (repositories) => {
-      if (!(await repositories.groups.find(name))) throw notFound('there is no such group');
-      const there = await repositories.groups.lockUsers(subs);
-      const touched = await repositories.groups[act](name, there);
-      await repositories.auditEvents.insertMany(changed(by, touched, detail));
-      const [isThere, isTouched] = [new Set(there), new Set(touched)];
-      return {
-        changed: touched,
-        unchanged: there.filter((sub) => !isTouched.has(sub)),
-        unknown: subs.filter((sub) => !isThere.has(sub)),
-      };
-    });
-  }
 }
 
 /** Subjects, by what happened to them. */
 export interface MembersChange {
-  changed: string[];
+  added: string[];
+  removed: string[];
   unchanged: string[];
   unknown: string[];
 }

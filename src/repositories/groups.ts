@@ -23,16 +23,21 @@ const counted = `g.name, g.description, g.created_at,
   greatest(0, g.members + coalesce((SELECT sum(c.change) FROM group_changes c WHERE c.name = g.name), 0))::bigint AS members`;
 
 const find = statement('groups.find', `SELECT ${counted} FROM groups g WHERE g.name = $1`);
-const list = statement(
-  'groups.list',
-  `SELECT ${counted} FROM groups g WHERE g.name > $1 AND position(folded(btrim($2)) IN folded(g.name || ' ' || g.description)) > 0
-    ORDER BY g.name LIMIT $3`,
+const list = statement('groups.list', `SELECT ${counted} FROM groups g WHERE g.name > $1 ORDER BY g.name LIMIT $2`);
+// what was found by the index is put in order first: only of what is shown the members are added up
+const search = statement(
+  'groups.search',
+  `SELECT ${counted} FROM (
+     SELECT * FROM groups WHERE group_words(name, description) @@ user_search($3, NULL, NULL, NULL) AND name > $1 ORDER BY name LIMIT $2) AS g
+    ORDER BY g.name`,
 );
 const insert = statement(
   'groups.insert',
   `INSERT INTO groups (name, description) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name, description, created_at, 0 AS members`,
 );
-const lock = statement('groups.lock', 'SELECT name FROM groups WHERE name = $1 FOR UPDATE');
+// always in one order, and always before the locks of users: of two who change groups the second waits, and neither for the other
+const lock = statement('groups.lock', 'SELECT name FROM groups WHERE name = ANY ($1) ORDER BY name FOR UPDATE');
+const keep = statement('groups.keep', 'SELECT name FROM groups WHERE name = $1 FOR KEY SHARE');
 const describe = statement('groups.describe', 'UPDATE groups SET description = $2 WHERE name = $1');
 const remove = statement(
   'groups.delete',
@@ -83,18 +88,25 @@ export function groupsRepository(sql: Sql) {
       const [row] = await sql.query<Row>(find, [name]);
       return row && toGroup(row);
     },
-    /** By name. @param page after: the last name of the page before; words: a part of the name or the description */
+    /** By name. @param page after: the last name of the page before; words: beginnings of words of the name or the description */
     async list(page: { limit: number; after?: string | undefined; words?: string | undefined }): Promise<Group[]> {
-      return (await sql.query<Row>(list, [page.after ?? '', page.words ?? '', page.limit])).map(toGroup);
+      const { after = '', limit, words = '' } = page;
+      const rows =
+        words.trim() === '' ? sql.query<Row>(list, [after, limit]) : sql.query<Row>(search, [after, limit, words]);
+      return (await rows).map(toGroup);
     },
     /** undefined when there is one of this name. */
     async insert(name: string, description: string): Promise<Group | undefined> {
       const [row] = await sql.query<Row>(insert, [name, description]);
       return row && toGroup(row);
     },
-    /** Until the transaction ends nobody joins the group; false when there is none. */
-    async lock(name: string): Promise<boolean> {
-      return (await sql.query(lock, [name])).length > 0;
+    /** Until the transaction ends nobody joins these groups, nor changes them; returns those that there are. */
+    async lock(...names: string[]): Promise<string[]> {
+      return (await sql.query<{ name: string }>(lock, [names])).map((row) => row.name);
+    },
+    /** Until the transaction ends nobody deletes the group; false when there is none. */
+    async keep(name: string): Promise<boolean> {
+      return (await sql.query(keep, [name])).length > 0;
     },
     async describe(name: string, description: string): Promise<void> {
       await sql.query(describe, [name, description]);

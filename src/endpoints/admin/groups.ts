@@ -62,10 +62,8 @@ export const groupRoutes = [
     body: () => groupChangeShape,
     answer: 'Group',
     async handle({ store, administration }, { params: { name }, body, by }) {
-      if (body.description !== undefined) await administration.describeGroup(by, name, body.description);
-      const to = body.name ?? name;
-      if (to !== name) await administration.renameGroup(by, name, to);
-      const group = await store.groups.find(to);
+      await administration.changeGroup(by, name, body);
+      const group = await store.groups.find(body.name ?? name);
       if (!group) throw notFound('there is no such group');
       return groupView(group);
     },
@@ -88,15 +86,8 @@ export const groupRoutes = [
     params: byName,
     body: () => membersShape,
     answer: 'MembersChange',
-    async handle({ administration }, { params: { name }, body, by }) {
-      const joined = await administration.addMembers(by, name, body.add ?? []);
-      const left = await administration.removeMembers(by, name, body.remove ?? []);
-      return {
-        added: joined.changed,
-        removed: left.changed,
-        unchanged: [...joined.unchanged, ...left.unchanged],
-        unknown: [...joined.unknown, ...left.unknown],
-      };
-    },
+    handle: async ({ administration }, { params: { name }, body, by }) => ({
+      ...(await administration.changeMembers(by, name, body)),
+    }),
   }),
 ];

@@ -146,7 +146,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
       return console.done(reply, path, 'user-ended');
     }
     if (act === 'withdraw') await administration.withdrawGrant(by, sub, body['client_id'] ?? '');
-    else if (act === 'leave') await administration.removeMembers(by, body['group'] ?? '', [sub]);
+    else if (act === 'leave') await administration.changeMembers(by, body['group'] ?? '', { remove: [sub] });
     else if (act === 'join') {
       const problem = await join(by, sub, body['group']);
       if (problem) return show(request, reply, visit, { problem, typedGroup: body['group'] ?? '' });
@@ -166,8 +166,8 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
     const group = groupName.safeParse(typed ?? '');
     if (!group.success) return 'group';
     try {
-      const { changed, unchanged } = await administration.addMembers(by, group.data, [sub]);
-      if (changed.length > 0 || unchanged.length === 0) return undefined;
+      const { added, unchanged } = await administration.changeMembers(by, group.data, { add: [sub] });
+      if (added.length > 0 || unchanged.length === 0) return undefined;
       return (await find(sub)).groups.includes(group.data) ? undefined : 'many-groups';
     } catch (error) {
       if (error instanceof OAuthError && error.status === 404) return 'no-group';
