@@ -35,6 +35,15 @@ const keys = statement(
   'user_batches.keys',
   'SELECT lower(normalize(btrim(name), NFKC)) AS key FROM unnest($1::text[]) WITH ORDINALITY AS n (name, place) ORDER BY place',
 );
+const subs = statement(
+  'user_batches.subs',
+  `SELECT found.sub FROM unnest($1::text[]) WITH ORDINALITY AS n (login, place)
+     LEFT JOIN LATERAL (
+       SELECT u.sub FROM users u
+        WHERE u.username_key = lower(normalize(btrim(n.login), NFKC)) OR u.email_key = lower(normalize(btrim(n.login), NFKC))
+        ORDER BY (u.username_key = lower(normalize(btrim(n.login), NFKC))) DESC LIMIT 1) AS found ON true
+    ORDER BY n.place`,
+);
 const exportPage = statement(
   'user_batches.export',
   'SELECT * FROM users WHERE username_key > $1 ORDER BY username_key LIMIT $2',
@@ -60,6 +69,10 @@ export function userBatchesRepository(sql: Sql) {
     /** The keys by which the database compares user names, in the order of the names. */
     async keys(usernames: readonly string[]): Promise<string[]> {
       return (await sql.query<{ key: string }>(keys, [usernames])).map((row) => row.key);
+    },
+    /** The subs of those who sign in by these names or addresses, in their order; undefined where nobody does. */
+    async subs(logins: readonly string[]): Promise<(string | undefined)[]> {
+      return (await sql.query<{ sub: string | null }>(subs, [logins])).map((row) => row.sub ?? undefined);
     },
     /** Locks those users of these names that there are; by the keys of their names. */
     async lock(usernames: readonly string[]): Promise<Map<string, User>> {

@@ -1,4 +1,4 @@
-// The console's pages of users and groups, as an administrator's browser meets them.
+// The console's pages of users, as an administrator's browser meets them.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -96,18 +96,6 @@ test('what gives power or takes it waits for a sign-in of the last quarter of an
   expect(ended.url).toMatch(/[?&]done=/);
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });
-
-test('groups are listed with their members, and made (issue 6)', async () => {
-  expect((await post('/admin/groups', { name: 'crew', description: 'On board' })).url).toContain('done=group-made');
-  const again = await post('/admin/groups', { name: 'crew' });
-  expect(again.status).toBe(400);
-  expect(again.body).toContain('There is a group of this name');
-  await service.createUser({ groups: ['crew'] });
-  const { body } = await agent.get('/admin/groups?q=board');
-  expect(body).toMatch(/href="\/admin\/users\?group=crew"/);
-  expect(body).toMatch(/Members">1</);
-});
-
 test('an old page of a user takes no group away that was added since (issue 6)', async () => {
   const user = await service.createUser({ username: 'regrouped', groups: ['one'] });
   const path = `/admin/users/${user.sub}`;

@@ -186,6 +186,40 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [200, 303, 403],
   },
+  'GET /admin/groups/:name': {
+    path: { name: ['staff'] },
+    query: { 'q?': ['ada'], 'cursor?': ['x'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'GET /admin/groups/:name/edit': {
+    path: { name: ['staff'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'GET /admin/groups/:name/delete': {
+    path: { name: ['staff'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 404],
+  },
+  'POST /admin/groups/:name/members': {
+    path: { name: ['staff'] },
+    form: { 'users?': ['ada', '@sub'], 'remove?': ['@sub'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
+  'POST /admin/groups/:name/edit': {
+    path: { name: ['staff'] },
+    form: { name: ['staff'], description: ['Who works here'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
+  'POST /admin/groups/:name/delete': {
+    path: { name: ['staff'] },
+    form: { typed: ['staff'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
   'GET /admin/users': {
     query: { 'q?': ['ada'], 'group?': ['staff'], 'status?': ['enabled'], 'admin?': ['true'], 'order?': ['name'] },
     cookies: byAdministrator,

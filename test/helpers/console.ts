@@ -15,7 +15,8 @@ export async function openConsole(
 
 /** The hidden fields of the form that posts to `action`. */
 export function formOf(page: Page, action: string): Record<string, string> {
-  const forms = page.body.split('<form').slice(1);
+  // a filter of the same page may ask the same address
+  const forms = page.body.split('<form').filter((text) => /^[^>]*method="post"/.test(text));
   const form = forms.find((text) =>
     new RegExp(`action="[^"]*${action.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}"`).test(text),
   );

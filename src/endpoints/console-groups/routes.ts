@@ -1,22 +1,21 @@
-// The console's page of groups: the list with counts, and a form that makes one.
+// The console's groups: the list with counts, a form that makes one, and the pages of one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ConsoleVisit } from '../../http/console.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { readTextCursor, textCursorOf } from '../../http/paging.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { ConsoleUsersPages } from '../../http/views/console-users.ts';
+import type { ConsoleGroupsPages } from '../../http/views/console-groups.ts';
 import { newGroupShape } from '../../oauth/administration.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
+import { groupPageRoutes, groupUri } from './page-routes.ts';
 
 const pageSize = 50;
 const path = '/admin/groups';
 
-export async function consoleGroupsEndpoint(
-  app: FastifyInstance,
-  { store, console, pages }: ServerOptions,
-): Promise<void> {
+export async function consoleGroupsEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
+  const { store, console, pages } = options;
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
   await onlyForms(app);
   const administration = createAdministration(store);
@@ -25,7 +24,7 @@ export async function consoleGroupsEndpoint(
     request: FastifyRequest,
     reply: FastifyReply,
     visit: ConsoleVisit,
-    more: Pick<ConsoleUsersPages['console-groups'], 'typed' | 'problem'> = {},
+    more: Pick<ConsoleGroupsPages['console-groups'], 'typed' | 'problem'> = {},
   ): Promise<FastifyReply> {
     const given = singleValued(request.query);
     const q = given['q']?.replaceAll('\0', '').slice(0, 255);
@@ -41,7 +40,7 @@ export async function consoleGroupsEndpoint(
         ...(q && { q }),
         groups: groups.map(({ name, description, members }) => ({
           ...{ name, description, members },
-          uri: `/admin/users?${new URLSearchParams({ group: name })}`,
+          uri: groupUri(name),
         })),
         form: console.form(request, reply, visit, path),
         ...more,
@@ -75,6 +74,8 @@ export async function consoleGroupsEndpoint(
       if (!(error instanceof OAuthError) || error.status !== 409) throw error;
       return show(request, reply, visit, { typed, problem: 'taken' });
     }
-    return console.done(reply, path, 'group-made');
+    return console.done(reply, groupUri(parsed.data.name), 'group-made');
   });
+
+  groupPageRoutes(app, options);
 }

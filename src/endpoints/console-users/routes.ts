@@ -16,7 +16,7 @@ import type { UserChange } from '../../repositories/users.ts';
 import { editRoutes } from './edit-routes.ts';
 import { factorRoutes } from './factor-routes.ts';
 import { passwordRoutes } from './password-routes.ts';
-import { findUser, lineOf, listPath, pathOf, unlessConflict } from './view.ts';
+import { findUser, lineOf, pathOf, unlessConflict } from './view.ts';
 
 const pageSize = 50;
 /** So many groups are offered where one is typed. */
@@ -100,7 +100,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
         claims: Object.entries(namedClaims(user, Object.keys(user.claims)))
           .map(([claim, value]) => legible(claim, value))
           .filter(({ value }) => value !== ''),
-        groups: user.groups.map((name) => ({ name, uri: `${listPath}?${new URLSearchParams({ group: name })}` })),
+        groups: user.groups.map((name) => ({ name, uri: `/admin/groups/${encodeURIComponent(name)}` })),
         offered: groups.map(({ name }) => name).filter((name) => !user.groups.includes(name)),
         sessions: { count: sessions.length, uri: `/admin/sessions?${new URLSearchParams({ user: sub })}` },
         grants: grants.map(({ clientId, clientName, createdAt }) => ({ clientId, clientName, createdAt })),

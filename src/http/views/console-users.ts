@@ -1,4 +1,4 @@
-// The console's pages of users and groups: what each shows, and examples.
+// The console's pages of users: what each shows, and examples.
 import { consoleFrame, type ConsoleFrame } from './console.ts';
 import { type ClaimText, type Examples, form, type FormView } from './parts.ts';
 
@@ -119,16 +119,6 @@ export interface ConsoleUsersPages {
     form: FormView;
     problem?: 'typed' | 'last-administrator';
   };
-  /** Posts `name` and `description` to make a group. */
-  'console-groups': ConsoleFrame & {
-    q?: string;
-    groups: { name: string; description: string; members: number; uri: string }[];
-    form: FormView;
-    typed?: { name: string; description: string };
-    problem?: 'name' | 'taken';
-    first?: string;
-    next?: string;
-  };
 }
 
 const since = new Date('2026-03-14T09:26:53Z');
@@ -158,7 +148,6 @@ const urisOf = (sub: string) => ({
   auditUri: `/admin/audit?user=${sub}`,
 });
 const users = { ...consoleFrame, section: 'users' as const };
-const groups = { ...consoleFrame, section: 'groups' as const };
 
 export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
   'console-users': [
@@ -194,7 +183,7 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
         { claim: 'given_name', value: 'Ada' },
         { claim: 'address', value: '12 St James’s Square\nLondon' },
       ],
-      groups: ada.groups.map((name) => ({ name, uri: `/admin/users?group=${name}` })),
+      groups: ada.groups.map((name) => ({ name, uri: `/admin/groups/${name}` })),
       offered: ['crew', 'guests'],
       sessions: { count: 2, uri: '/admin/sessions?user=5f2c' },
       grants: [{ clientId: 'harbour', clientName: 'Harbour', createdAt: since }],
@@ -311,19 +300,6 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       grants: 3,
       form: form('/admin'),
       problem: 'typed',
-    },
-  ],
-  'console-groups': [
-    { ...groups, groups: [], form: form('/admin') },
-    {
-      ...groups,
-      q: 'eng',
-      groups: [{ name: 'engineers', description: 'Who builds it', members: 1234, uri: '/admin/users?group=engineers' }],
-      form: form('/admin'),
-      typed: { name: 'engineers', description: 'Again' },
-      problem: 'taken',
-      first: '/admin/groups',
-      next: '/admin/groups?cursor=x',
     },
   ],
 };

@@ -1,6 +1,7 @@
 // The data that each page shows: the contract between the endpoints and the templates, and an example of each.
 import { accountExamples, type AccountPages } from './account.ts';
 import { consoleClientExamples, type ConsoleClientPages } from './console-clients.ts';
+import { consoleGroupsExamples, type ConsoleGroupsPages } from './console-groups.ts';
 import { consoleUsersExamples, type ConsoleUsersPages } from './console-users.ts';
 import { operationsExamples, type OperationsPages } from './console-operations.ts';
 import type { Examples } from './parts.ts';
@@ -29,6 +30,7 @@ export interface Pages
     MailPages,
     TryItPages,
     ConsoleClientPages,
+    ConsoleGroupsPages,
     ConsoleUsersPages {}
 
 export type PageName = keyof Pages;
@@ -47,6 +49,7 @@ export interface PageContext {
  */
 export const examples: Examples<Pages> = {
   ...consoleClientExamples,
+  ...consoleGroupsExamples,
   ...consoleUsersExamples,
   ...signInExamples,
   ...accountExamples,

@@ -4,7 +4,6 @@ import type { View } from './state.ts';
 
 const user = examples['console-user'];
 const deletion = examples['console-user-delete'];
-const groups = examples['console-groups'];
 const users = examples['console-users'];
 
 const edit = examples['console-user-edit'];
@@ -40,6 +39,4 @@ export const consoleUsersStates: View[] = [
   { name: 'console-user-factors-remove', data: { ...removal[0], factors: [{ kind: 'passkey', name: 'Key' }] } },
   { name: 'console-user-delete', data: { ...deletion[1], problem: 'last-administrator' } },
   { name: 'console-users', data: { ...users[0], done: 'user-deleted' } },
-  { name: 'console-groups', data: { ...groups[1], problem: 'name' } },
-  { name: 'console-groups', data: { ...groups[0], done: 'group-made' } },
 ];

@@ -2,6 +2,7 @@
 import { examples, type PageName } from '../../../src/http/views/index.ts';
 import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
+import { consoleGroupsStates } from './console-groups.ts';
 import { consoleUsersStates } from './console-users.ts';
 import { consoleClientStates } from './console-clients.ts';
 import { mailStates } from './mail.ts';
@@ -18,6 +19,7 @@ export const everyView: View[] = [
   ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
   ...commonStates,
   ...consoleClientStates,
+  ...consoleGroupsStates,
   ...consoleUsersStates,
   ...mailStates,
   ...consoleOperationsStates,

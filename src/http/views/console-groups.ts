@@ -1,0 +1,167 @@
+// The console's pages of groups: what each shows, and examples.
+import { consoleFrame, type ConsoleFrame } from './console.ts';
+import { type Examples, form, type FormView } from './parts.ts';
+
+/** A member as a line of a group's list. */
+export interface MemberLine {
+  sub: string;
+  username: string;
+  name?: string;
+  email?: string;
+  disabled: boolean;
+  uri: string;
+}
+
+export interface ConsoleGroupsPages {
+  /** Posts `name` and `description` to make a group. */
+  'console-groups': ConsoleFrame & {
+    q?: string;
+    groups: { name: string; description: string; members: number; uri: string }[];
+    form: FormView;
+    typed?: { name: string; description: string };
+    problem?: 'name' | 'taken';
+    first?: string;
+    next?: string;
+  };
+  /** Posts `users`, one on each line, to add them, or `remove`, a sub. */
+  'console-group': ConsoleFrame & {
+    group: { name: string; description: string; members: number; createdAt: Date };
+    /** Its members have to show a second factor. */
+    demandsSecondFactor: boolean;
+    q?: string;
+    people: MemberLine[];
+    /** More match than could be put in order. */
+    broad: boolean;
+    form: FormView;
+    typed?: string;
+    problem?: 'nobody' | 'many' | 'unknown';
+    /** What was typed and is nobody's name. */
+    unknown?: string[];
+    groupUri: string;
+    editUri: string;
+    deleteUri: string;
+    usersUri: string;
+    first?: string;
+    next?: string;
+  };
+  /** Posts `name` and `description`. */
+  'console-group-edit': ConsoleFrame & {
+    name: string;
+    groupUri: string;
+    members: number;
+    /** With more members a group cannot be renamed here. */
+    most: number;
+    typed: { name: string; description: string };
+    form: FormView;
+    problem?: 'name' | 'taken' | 'description' | 'large';
+  };
+  /** Asks for the name in `typed`. */
+  'console-group-delete': ConsoleFrame & {
+    name: string;
+    groupUri: string;
+    members: number;
+    /** With more members a group cannot be deleted here. */
+    most: number;
+    form: FormView;
+    problem?: 'typed' | 'large';
+  };
+}
+
+const groups = { ...consoleFrame, section: 'groups' as const };
+const uris = {
+  groupUri: '/admin/groups/engineers',
+  editUri: '/admin/groups/engineers/edit',
+  deleteUri: '/admin/groups/engineers/delete',
+  usersUri: '/admin/users?group=engineers',
+};
+const since = new Date('2026-03-14T09:26:53Z');
+
+export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
+  'console-groups': [
+    { ...groups, groups: [], form: form('/admin') },
+    {
+      ...groups,
+      q: 'eng',
+      groups: [{ name: 'engineers', description: 'Who builds it', members: 1234, uri: '/admin/groups/engineers' }],
+      form: form('/admin'),
+      typed: { name: 'engineers', description: 'Again' },
+      problem: 'taken',
+      first: '/admin/groups',
+      next: '/admin/groups?cursor=x',
+    },
+  ],
+  'console-group': [
+    {
+      ...groups,
+      ...uris,
+      group: { name: 'engineers', description: '', members: 0, createdAt: since },
+      demandsSecondFactor: false,
+      people: [],
+      broad: false,
+      form: form('/admin'),
+    },
+    {
+      ...groups,
+      ...uris,
+      group: {
+        name: 'Donaudampfschifffahrtsgesellschaftskapitäne',
+        description: 'Who steers the ships of the company on the Danube, and those who learn how to',
+        members: 1234567,
+        createdAt: since,
+      },
+      demandsSecondFactor: true,
+      q: 'ada',
+      people: [
+        {
+          sub: '5f2c',
+          username: 'ada',
+          name: 'Ada Lovelace',
+          email: 'ada@example.com',
+          disabled: false,
+          uri: '/admin/users/5f2c',
+        },
+        { sub: 'x', username: 'x', disabled: true, uri: '/admin/users/x' },
+      ],
+      broad: true,
+      form: form('/admin'),
+      typed: 'grace\nnobody',
+      problem: 'unknown',
+      unknown: ['nobody'],
+      first: '/admin/groups/engineers',
+      next: '/admin/groups/engineers?cursor=x',
+    },
+  ],
+  'console-group-edit': [
+    {
+      ...groups,
+      name: 'x',
+      groupUri: '/admin/groups/x',
+      members: 0,
+      most: 1000,
+      typed: { name: 'x', description: '' },
+      form: form('/admin'),
+    },
+    {
+      ...groups,
+      name: 'engineers',
+      groupUri: uris.groupUri,
+      members: 1234,
+      most: 1000,
+      typed: { name: 'staff', description: 'Who builds it' },
+      form: form('/admin'),
+      problem: 'taken',
+    },
+  ],
+  'console-group-delete': [
+    { ...groups, name: 'x', groupUri: '/admin/groups/x', members: 0, most: 1000, form: form('/admin') },
+    {
+      ...groups,
+      name: 'engineers',
+      groupUri: uris.groupUri,
+      members: 12,
+      most: 1000,
+      form: form('/admin'),
+      problem: 'typed',
+    },
+  ],
+};

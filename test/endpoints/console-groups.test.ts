@@ -1,0 +1,117 @@
+// The console's pages of groups, as an administrator's browser meets them.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formOf, openConsole } from '../helpers/console.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import type { UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let agent: UserAgent;
+let admin: Awaited<ReturnType<TestService['createUser']>>;
+beforeAll(async () => {
+  service = await startTestService({ environment: { REQUIRE_SECOND_FACTOR_GROUPS: 'vault' } });
+  admin = await service.createUser({ username: 'root', admin: true });
+  ({ agent } = await openConsole(service, admin));
+});
+afterAll(() => service?.stop());
+
+/** Sends the form of a page that posts to `action`. */
+async function send(path: string, fields: Record<string, string>, action = path) {
+  const page = await agent.get(path);
+  return agent.follow(await agent.post(action, { ...formOf(page, action), ...fields }));
+}
+const groupsOf = async (sub: string) => (await service.store.users.find(sub))!.groups;
+
+test('groups are listed with their members, and made (issue 6)', async () => {
+  expect((await send('/admin/groups', { name: 'crew', description: 'On board' })).url).toContain(
+    '/admin/groups/crew?done=group-made',
+  );
+  const again = await send('/admin/groups', { name: 'crew' });
+  expect(again.status).toBe(400);
+  expect(again.body).toContain('There is a group of this name');
+  await service.createUser({ groups: ['crew'] });
+  const { body } = await agent.get('/admin/groups?q=board');
+  expect(body).toMatch(/href="\/admin\/groups\/crew"/);
+  expect(body).toMatch(/Members">1</);
+});
+
+test('a group shows its members page by page, finds them, and takes people in and out by name (issue 6)', async () => {
+  const name = 'deck/1 & <b>2</b>';
+  const path = `/admin/groups/${encodeURIComponent(name)}`;
+  await service.store.groups.insert(name, '');
+  await service.database.sql(
+    `INSERT INTO users (username, groups) SELECT 'hand-' || lpad(i::text, 2, '0'), $1 FROM generate_series(1, 55) AS i`,
+    [[name]],
+  );
+  const first = await agent.get(path);
+  expect(first.body).not.toContain('<b>2');
+  expect(first.body.match(/name="remove"/g)).toHaveLength(50);
+  const next = /href="([^"]*cursor=[^"]*)"/.exec(first.body)![1]!.replaceAll('&amp;', '&');
+  expect((await agent.get(next)).body.match(/name="remove"/g)).toHaveLength(5);
+  expect((await agent.get(`${path}?q=hand-07`)).body.match(/name="remove"/g)).toHaveLength(1);
+
+  const [one, two] = [await service.createUser({ email: 'one@example.com' }), await service.createUser()];
+  const refused = await send(path, { users: `${two.username}\r\nnobody-at-all` }, `${path}/members`);
+  expect(refused.status).toBe(400);
+  expect(refused.body).toContain('Not found: nobody-at-all');
+  expect(refused.body).toContain(`${two.username}\r\nnobody-at-all</textarea>`);
+  expect(await groupsOf(two.sub)).toEqual([]);
+  const added = await send(path, { users: `ONE@example.com\r\n ${two.username} \r\n` }, `${path}/members`);
+  expect(added.url).toContain('done=members-added');
+  expect([await groupsOf(one.sub), await groupsOf(two.sub)]).toEqual([[name], [name]]);
+  await send(path, { remove: two.sub }, `${path}/members`);
+  expect(await groupsOf(two.sub)).toEqual([]);
+  const events = await service.database.sql<{ detail: unknown }>(
+    `SELECT detail FROM audit_events WHERE sub = $1 AND actor = $2 ORDER BY id`,
+    [two.sub, admin.sub],
+  );
+  expect(events.map(({ detail }) => detail)).toEqual([
+    { members: ['groups'], group: name },
+    { members: ['groups'], group_before: name },
+  ]);
+});
+
+test('a group is renamed, described, and deleted by its name; what is too large is left to the command line (issue 6)', async () => {
+  const user = await service.createUser({ groups: ['old', 'vault'] });
+  expect((await send('/admin/groups/old/edit', { name: 'vault', description: '' })).body).toContain(
+    'There is a group of this name',
+  );
+  expect((await send('/admin/groups/old/edit', { name: ' ', description: '' })).status).toBe(400);
+  const renamed = await send('/admin/groups/old/edit', { name: 'new', description: 'Better' });
+  expect(renamed.url).toContain('/admin/groups/new?done=group-changed');
+  expect(renamed.body).toContain('Better');
+  expect(await groupsOf(user.sub)).toEqual(['new', 'vault']);
+  expect((await agent.get('/admin/groups/old')).status).toBe(404);
+  expect((await agent.get('/admin/groups/vault')).body).toContain('Every member has to show one');
+  expect((await agent.get('/admin/groups/new')).body).toContain('Not demanded by this group');
+
+  expect((await send('/admin/groups/new/delete', { typed: 'other' })).status).toBe(400);
+  expect((await send('/admin/groups/new/delete', { typed: 'new' })).url).toContain('done=group-deleted');
+  expect(await groupsOf(user.sub)).toEqual(['vault']);
+
+  await service.database.sql(
+    `INSERT INTO users (username, groups) SELECT 'many-' || i, '{many}' FROM generate_series(1, 1001) AS i`,
+  );
+  expect((await agent.get('/admin/groups/many/delete')).body).toContain('by the command line');
+  const large = await send('/admin/groups/many/edit', { name: 'fewer', description: '' });
+  expect(large.status).toBe(400);
+  expect(large.body).toContain('too many members');
+  expect((await send('/admin/groups/many/edit', { name: 'many', description: 'All' })).body).toContain('All');
+});
+
+test('who changes a group signed in within the last quarter of an hour, at a form of ours (security R52, R91)', async () => {
+  const user = await service.createUser({ groups: ['guarded'] });
+  const path = '/admin/groups/guarded';
+  const forms: [string, string, Record<string, string>][] = [
+    [path, `${path}/members`, { remove: user.sub }],
+    [`${path}/edit`, `${path}/edit`, { name: 'other', description: '' }],
+    [`${path}/delete`, `${path}/delete`, { typed: 'guarded' }],
+  ];
+  for (const [at, action, fields] of forms) {
+    const hidden = formOf(await agent.get(at), action);
+    await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes'`);
+    expect((await agent.post(action, { ...hidden, ...fields })).location, action).toContain('/authorize?');
+    await service.database.sql(`UPDATE sessions SET auth_time = now()`);
+    expect((await agent.post(action, { ...fields, csrf: 'x' })).status, action).toBe(400);
+  }
+  expect(await groupsOf(user.sub)).toEqual(['guarded']);
+});
