@@ -193,6 +193,8 @@ const errors: Record<ErrorCode, string> = {
 
 const events: Record<AuditEventType, string> = {
   'user.signed_in': 'A person signed in',
+  'user.first_factor_shown':
+    'A password was right, and a second factor is asked for; without `user.signed_in` after it somebody else may know the password',
   'user.sign_in_failed': 'A sign-in with a wrong name or password',
   'user.locked_out': 'A try to sign in was not looked at: the account had too many failures and waits',
   'user.failures_forgotten': 'An administrator forgot the failed sign-ins of a user, who need not wait any more',

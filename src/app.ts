@@ -252,6 +252,7 @@ export async function buildApp({
       store,
       secretBox,
       audit,
+      knownBrowsers,
       issuer,
       freeFailures: config.limits.signInPerAccount,
     }),

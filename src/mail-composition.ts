@@ -50,6 +50,7 @@ const places: Partial<Record<MailName, string>> = {
   'password-changed': '/account',
   'second-factor-changed': '/account',
   'new-sign-in': '/account',
+  'second-step-failed': '/account/password',
   'sign-up-known': '/login',
   'registration-waiting': '/admin',
 };

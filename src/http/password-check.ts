@@ -52,7 +52,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
           if (full > 0) return { outcome: 'busy', wait: full };
           const user = await store.users.findByLogin(username);
           const account = { sub: user?.sub, name: username.normalize('NFKC').trim().toLowerCase() };
-          const reserved = await reserve(account, known);
+          const reserved = (await reserve(account, known)) > 0;
           if (!reserved) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
           const stored = reserved && user?.status === 'enabled' ? usable(request, user) : undefined;
           const right = await place.verify(stored, password);
@@ -95,7 +95,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
 
   /** Counts the try as a failure, before it is one, in the database alone: parallel tries on all instances see each other. */
   async function reserve(account: { sub: string | undefined; name: string }, known: Known | undefined) {
-    if (freeFailures === 0) return true;
+    if (freeFailures === 0) return 1;
     return known
       ? store.knownBrowsers.reserve(known.hash, known.sub, freeFailures)
       : store.signInFailures.reserve(account, freeFailures);

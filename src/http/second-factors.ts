@@ -8,6 +8,8 @@ import type { Repositories, Store } from '../repositories/index.ts';
 import type { User } from '../repositories/users.ts';
 import { newRecoveryCode, readRecoveryCode, recoveryCodeCount, recoveryCodeHash } from '../tokens/recovery-code.ts';
 import type { AuditTrail } from './audit.ts';
+import type { KnownBrowsers } from './known-browser.ts';
+import { accessNotice } from './access-notice.ts';
 import { qrCode, type QrCode } from './qr-code.ts';
 
 /** Of each person. */
@@ -32,6 +34,7 @@ export interface SecondFactorOptions {
   store: Store;
   secretBox: SecretBox;
   audit: AuditTrail;
+  knownBrowsers: KnownBrowsers;
   issuer: string;
   /** Failures in a row before an account's first pause; 0 for no limit. */
   freeFailures: number;
@@ -40,7 +43,7 @@ export interface SecondFactorOptions {
 export type SecondFactors = ReturnType<typeof createSecondFactors>;
 
 export function createSecondFactors(options: SecondFactorOptions) {
-  const { store, secretBox, audit } = options;
+  const { store, secretBox, audit, knownBrowsers } = options;
   const { host } = new URL(options.issuer);
   const free = options.freeFailures || freeFailures;
   const placeOf = (id: string) => `authenticators.secret_encrypted.${id}`;
@@ -76,11 +79,17 @@ export function createSecondFactors(options: SecondFactorOptions) {
   return {
     /**
      * Checks what somebody typed after the password: a code of an authenticator, or a recovery code. Wrong ones count against the
-     * account as wrong passwords do, and with them come the same pauses; whoever asks cannot tell a pause from a wrong code.
+     * account as wrong passwords do, and with them come the same pauses; whoever asks cannot tell a pause from a wrong code. What others
+     * get wrong does not hold up the person in a known browser (security R63), and the person hears of it once a pause begins.
      */
     async check(request: FastifyRequest, sub: string, typed: string): Promise<boolean> {
       const account = { sub, name: '', secondFactor: true } as const;
-      if (!(await store.signInFailures.reserve(account, free))) {
+      const browser = knownBrowsers.hash(request);
+      const known = browser && (await store.knownBrowsers.knows(browser, sub, free)) ? browser : undefined;
+      const failures = await (known
+        ? store.knownBrowsers.reserve(known, sub, free)
+        : store.signInFailures.reserve(account, free));
+      if (failures === 0) {
         await audit(request, { type: 'user.locked_out', outcome: 'failure', sub, detail: { second_factor: true } });
         return false;
       }
@@ -88,7 +97,9 @@ export function createSecondFactors(options: SecondFactorOptions) {
       const right =
         (code !== undefined && (await takeCode(sub, code))) ||
         (recovery !== undefined && (await takeRecoveryCode(request, sub, recovery)));
-      if (right) await store.signInFailures.forget(account);
+      // what a known browser counted goes as the sign-in remembers it anew
+      if (right) await (known ? store.signInFailures.reopen(account, free) : store.signInFailures.forget(account));
+      else if (failures === free) await store.mails.notify(accessNotice('second-step-failed', request, sub));
       return right;
     },
 

@@ -2,13 +2,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Repositories } from '../repositories/index.ts';
 import type { Session } from '../repositories/sessions.ts';
+import { accessNotice } from './access-notice.ts';
 import type { AuditTrail } from './audit.ts';
-import { browserAndSystem } from './browser-name.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Destination } from './destination.ts';
 import type { KnownBrowsers } from './known-browser.ts';
-import { languagesOf } from './mailed-link.ts';
-import { clientAddress } from './network.ts';
 import { mustShowSecondFactor, type SecondFactorPolicy } from './second-factor-policy.ts';
 import type { SecondStep } from './second-step.ts';
 
@@ -58,7 +56,7 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
     secondStep.close(request, reply);
     const made = await sessions.signIn(request, reply, person, course.previous, async (repositories) => {
       const known = await knownBrowsers.remember(request, reply, sub, repositories);
-      if (!known) await repositories.mails.notify(newSignIn(request, sub));
+      if (!known) await repositories.mails.notify(accessNotice('new-sign-in', request, sub));
       const event = { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, detail: { amr } } as const;
       await audit(request, event, repositories);
     });
@@ -84,6 +82,10 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
     ): Promise<string | undefined> {
       const shownAt = person.amr.includes('mfa') ? undefined : await needsSecondFactor(person.sub);
       if (!shownAt) return complete(request, reply, person, course);
+      // whoever stops here knows the password, which administrators see (security R101)
+      const { sub, amr } = person;
+      const event = { type: 'user.first_factor_shown', outcome: 'success', sub, clientId: course.clientId } as const;
+      await audit(request, { ...event, detail: { amr } });
       secondStep.open(request, reply, { ...person, shownAt });
       return signInPath('/login/second-factor', course);
     },
@@ -100,18 +102,6 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
     },
   };
 }
-
-/** What tells somebody of a sign-in in a browser that was not used before. */
-const newSignIn = (request: FastifyRequest, sub: string) => ({
-  name: 'new-sign-in',
-  sub,
-  locale: languagesOf(request),
-  data: {
-    ...browserAndSystem(request.headers['user-agent']),
-    address: clientAddress(request),
-    at: new Date().toISOString(),
-  },
-});
 
 /** Where somebody goes on who has signed in. */
 export function wayOn({ transaction, destination }: SignInCourse): string {

@@ -180,17 +180,24 @@ export function createAdministration(store: Store) {
     /**
      * Takes second factors of a user away; with the last one the recovery codes go.
      * @param id of one of them; without it all
-     * @param keepWayIn refuses the last passkey of somebody without a password, who could not sign in any more
+     * @param keepWayIn refuses the last passkey of somebody without a password, who could not sign in any more; that of the last
+     *   administrator who can is always refused
      * @throws OAuthError not_found when there is no such user or factor, conflict
      */
     removeSecondFactor: (by: Actor, sub: string, id?: string, keepWayIn = false): Promise<SecondFactor[]> =>
       act<SecondFactor[]>(by, async ({ users, passkeys, secondFactors }) => {
-        const { passwordHash } = found(await users.lock(sub), 'user');
+        await users.lockAdmins();
+        const { passwordHash, admin } = found(await users.lock(sub), 'user');
         const removed = await secondFactors.remove(sub, id);
         if (id !== undefined && removed.length === 0) throw notFound('there is no such second factor');
         const passkeysGo = removed.some(({ kind }) => kind === 'passkey');
-        if (keepWayIn && passwordHash === undefined && passkeysGo && (await passkeys.list(sub)).length === 0)
-          throw conflict('this passkey is the only way to sign in to this account');
+        if (passwordHash === undefined && passkeysGo && (await passkeys.list(sub)).length === 0) {
+          if (keepWayIn) throw conflict('this passkey is the only way to sign in to this account');
+          if (admin && !(await users.hasAdminWithWayIn()))
+            throw conflict(
+              'this passkey is the only way in of the last administrator: set a password for this user, or make another administrator first',
+            );
+        }
         const detail = { kinds: [...new Set(removed.map(({ kind }) => kind))], names: removed.map(({ name }) => name) };
         return [removed, removed.length > 0 ? { type: 'user.second_factor_removed', sub, detail } : undefined];
       }),

@@ -4,6 +4,7 @@ import { type Sql, statement } from '../database/database.ts';
 /** Every type of event, by the act that it records (security R101). */
 export const auditEventTypes = [
   'user.signed_in',
+  'user.first_factor_shown',
   'user.sign_in_failed',
   'user.locked_out',
   'user.failures_forgotten',

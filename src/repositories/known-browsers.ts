@@ -14,7 +14,7 @@ const reserve = statement(
   'known_browsers.reserve',
   `UPDATE known_browsers SET failures = failures + 1, held_until = sign_in_held_until(failures + 1, $3)
     WHERE token_hash = $1 AND sub = $2 AND expires_at > now() AND held_until <= now() AND failures < $3 + ${pauses}
-   RETURNING 1 AS reserved`,
+   RETURNING failures`,
 );
 const rename = statement(
   'known_browsers.rename',
@@ -40,9 +40,9 @@ export function knownBrowsersRepository(sql: Sql) {
     async knows(tokenHash: Buffer, sub: string, free: number): Promise<boolean> {
       return (await sql.query(knows, [tokenHash, sub, free + pauses])).length > 0;
     },
-    /** Counts a try of this browser as a failure before it is one; false when it has to wait. */
-    async reserve(tokenHash: Buffer, sub: string, free: number): Promise<boolean> {
-      return (await sql.query(reserve, [tokenHash, sub, free])).length > 0;
+    /** Counts a try of this browser as a failure before it is one; the number of failures in a row, or 0 when it has to wait. */
+    async reserve(tokenHash: Buffer, sub: string, free: number): Promise<number> {
+      return (await sql.query<{ failures: number }>(reserve, [tokenHash, sub, free]))[0]?.failures ?? 0;
     },
     /**
      * In a transaction: a person has signed in in a browser, which is called by another token from now on, for everybody who is known in it.

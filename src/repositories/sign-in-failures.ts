@@ -15,7 +15,7 @@ const reserve = statement(
    ON CONFLICT (account) DO UPDATE SET
      failures = f.failures + 1, held_until = sign_in_held_until(f.failures + 1, $3), expires_at = EXCLUDED.expires_at
      WHERE f.held_until <= now() AND f.failures < ${mostFailures}
-   RETURNING 1 AS reserved`,
+   RETURNING failures`,
 );
 const forget = statement('sign_in_failures.forget', 'DELETE FROM sign_in_failures WHERE account = $1');
 const reopen = statement(
@@ -45,11 +45,12 @@ const keyOf = ({ sub, name, secondFactor }: Account) => {
 export function signInFailuresRepository(sql: Sql) {
   return {
     /**
-     * Counts a try as a failure before it is one; false when the account has to wait, and then nothing is counted.
+     * Counts a try as a failure before it is one; the number of failures in a row, or 0 when the account has to wait and nothing is counted.
      * @param free failures in a row before the first pause
      */
-    async reserve(account: Account, free: number): Promise<boolean> {
-      return (await sql.query(reserve, [keyOf(account), account.sub, free, account.secondFactor ?? false])).length > 0;
+    async reserve(account: Account, free: number): Promise<number> {
+      const values = [keyOf(account), account.sub, free, account.secondFactor ?? false];
+      return (await sql.query<{ failures: number }>(reserve, values))[0]?.failures ?? 0;
     },
     /** The person has signed in. */
     async forget(account: Account): Promise<void> {

@@ -88,6 +88,11 @@ const hasAdmin = statement(
   'users.has_admin',
   `SELECT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled' AND sub IS DISTINCT FROM $1) AS present`,
 );
+const hasAdminWithWayIn = statement(
+  'users.has_admin_with_way_in',
+  `SELECT EXISTS (SELECT FROM users u WHERE admin AND status = 'enabled'
+     AND (password_hash IS NOT NULL OR EXISTS (SELECT FROM passkeys p WHERE p.sub = u.sub))) AS present`,
+);
 const lockTable = statement('users.lock_table', 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
 const update = statement(
   'users.update',
@@ -159,6 +164,11 @@ export function usersRepository(sql: Sql) {
     /** @param beside somebody who does not count */
     async hasAdmin(beside?: string): Promise<boolean> {
       const [row] = await sql.query<{ present: boolean }>(hasAdmin, [beside]);
+      return row!.present;
+    },
+    /** Whether any administrator has something to sign in with. */
+    async hasAdminWithWayIn(): Promise<boolean> {
+      const [row] = await sql.query<{ present: boolean }>(hasAdminWithWayIn);
       return row!.present;
     },
     /** Keeps everybody else from taking the power from an administrator until the transaction ends; before any other lock. */

@@ -1,8 +1,9 @@
 // Second factors: setting one up, the second step of a sign-in, recovery codes, and what guessing meets.
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { recoveryCodesOf, setUpAuthenticator } from '../helpers/authenticator.ts';
 import { secretsIn } from '../helpers/dump-search.ts';
+import { mailsIn } from '../helpers/mail-server.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
 
@@ -235,6 +236,69 @@ describe('the second step', () => {
     await agent.submit(held, { code: app.code() });
     expect(await isSignedIn(agent)).toBe(true);
     expect(await service.database.sql('SELECT FROM sign_in_failures WHERE sub = $1', [user.sub])).toEqual([]);
+  });
+});
+
+describe('somebody else who knows the password', () => {
+  /** Wrong codes after the right password, until strangers have to wait. */
+  async function guess(user: { username: string; password: string }, app: { wrong(): string }) {
+    const thief = new UserAgent(service);
+    for (let n = 0; n < 3; n++) {
+      const step = await thief.signIn(user);
+      expect((await thief.submit(step, { code: app.wrong() })).status).toBe(400);
+    }
+    return thief;
+  }
+
+  test('does not hold up the person in a known browser by wrong codes (security R63)', async () => {
+    const { user, agent: home, app } = await enrolled();
+    const thief = await guess(user, app);
+    await later(user.sub);
+    await home.submit(await home.get('/logout'), { decision: 'sign-out' });
+    expect(await isSignedIn(home)).toBe(false);
+    await home.submit(await home.signIn(user), { code: app.code() });
+    expect(await isSignedIn(home)).toBe(true);
+    // the others go on waiting
+    await later(user.sub);
+    await thief.submit(await thief.signIn(user), { code: app.code() });
+    expect(await isSignedIn(thief)).toBe(false);
+  });
+
+  test('guesses no more in a browser that was known, and whose cookie may be stolen (security R63)', async () => {
+    const { user, agent: home, app } = await enrolled();
+    const step = await home.signIn(user);
+    for (let n = 0; n < 3; n++) expect((await home.submit(step, { code: app.wrong() })).status).toBe(400);
+    await home.submit(await home.get('/logout'), { decision: 'sign-out' });
+    await later(user.sub);
+    const again = await home.signIn(user);
+    expect((await home.submit(again, { code: app.code() })).status).toBe(400);
+    expect(await eventsOf(user.sub, 'user.locked_out')).not.toEqual([]);
+  });
+
+  test('leaves a mark in the audit trail, and the person is told of wrong codes once (security R101)', async () => {
+    const user = await service.createUser({ email: 'told@example.com', emailVerified: true });
+    const home = new UserAgent(service);
+    await home.signIn(user);
+    const { app } = await setUpAuthenticator(home);
+    const thief = new UserAgent(service);
+    await thief.signIn(user);
+    const seen = await service.database.sql(
+      `SELECT outcome, actor, detail FROM audit_events WHERE sub = $1 AND type = 'user.first_factor_shown'`,
+      [user.sub],
+    );
+    expect(seen).toEqual([{ outcome: 'success', actor: null, detail: { amr: ['pwd'] } }]);
+    await guess(user, app);
+    await guess(user, app);
+    const told = async () =>
+      (await mailsIn(service.dataDir)).filter(
+        ({ parsed }) => parsed.subject === 'Wrong codes at a sign-in to your account',
+      );
+    await vi.waitUntil(async () => (await told()).length > 0, { timeout: 10_000, interval: 20 });
+    await vi.waitUntil(async () => (await service.database.sql('SELECT FROM mails')).length === 0, {
+      timeout: 10_000,
+      interval: 20,
+    });
+    expect(await told()).toMatchObject([{ text: expect.stringContaining(user.username) as string }]);
   });
 });
 

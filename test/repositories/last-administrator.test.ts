@@ -59,3 +59,20 @@ test('two commands at once leave one, and the other says why (security R91)', as
   expect(finished.find(({ code }) => code === 1)!.stderr).toContain('last enabled administrator');
   expect(await administrators()).toBe(1);
 });
+
+test('two whose passkeys are their only way in do not both lose them, at once or one after the other (security R91)', async () => {
+  const users = await two();
+  await service.database.sql(
+    `INSERT INTO passkey_users SELECT sub, sha256(convert_to(sub, 'UTF8')) || sha256('') FROM users;
+     INSERT INTO passkeys SELECT 'of-' || username, sha256(convert_to(username, 'UTF8')), sub, '', 0, '{}', '00000000-0000-0000-0000-000000000000', false, false, '' FROM users`,
+  );
+  const remove = (n: number) =>
+    call(`${service.instances[n]}/admin/api/users/${users[n]!.sub}/second-factors`, { method: 'DELETE', token });
+  const answers = await Promise.all([remove(0), remove(1)]);
+  expect(answers.map(({ status }) => status).sort()).toEqual([204, 409]);
+  const last = answers.findIndex(({ status }) => status === 409);
+  const again = await runCommand(service, ['user', 'remove-second-factor', users[last]!.username]);
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('the only way in of the last administrator')]);
+  await service.database.sql(`UPDATE users SET password_hash = 'x' WHERE sub = $1`, [users[1 - last]!.sub]);
+  expect((await remove(last)).status).toBe(204);
+});

@@ -8,6 +8,7 @@ export const mailNames = [
   'password-changed',
   'second-factor-changed',
   'new-sign-in',
+  'second-step-failed',
   'sign-up',
   'sign-up-known',
   'registration-waiting',
@@ -26,6 +27,14 @@ export const mailExamples: Record<MailName, [least: MailContent, most: MailConte
   'password-changed': [{}, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],
   'second-factor-changed': [{}, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],
   'new-sign-in': [
+    {},
+    {
+      values: { username: 'ada' },
+      facts: { browser: 'Firefox', system: 'Linux', at, address: '203.0.113.7' },
+      link,
+    },
+  ],
+  'second-step-failed': [
     {},
     {
       values: { username: 'ada' },
