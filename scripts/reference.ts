@@ -108,7 +108,7 @@ const addresses: Record<string, string> = {
   'POST /admin/keys/withdraw': 'Withdraws it',
   'GET /admin/audit': 'The audit trail, by any of its facts',
   'GET /admin/audit/:id': 'One event of it',
-  'GET /admin/audit/export': 'What a filter found, as CSV or JSON Lines',
+  'POST /admin/audit/export': 'What a filter found, as CSV or JSON Lines',
   'GET /admin/clients': "The console's clients, found by `q`, `status` and `registered`",
   'GET /admin/clients/waiting': 'Registrations and changes that wait, with what a decision hangs on',
   'POST /admin/clients/decide': 'Approves or refuses those that are ticked',
@@ -126,6 +126,8 @@ const addresses: Record<string, string> = {
   'GET /admin/users': "The console's search of users",
   'GET /admin/users/:sub': 'One user, with what can be done',
   'POST /admin/users/:sub': 'What is done to a user',
+  'GET /admin/users/export': 'Choosing which users to export',
+  'POST /admin/users/export': 'These users, as CSV or JSON Lines',
   'GET /admin/users/new': 'A form that makes a user',
   'POST /admin/users/new': 'The user that it makes, and a link by which the person chooses a password',
   'GET /admin/users/:sub/edit': 'What is stored about a user',
@@ -255,6 +257,7 @@ const events: Record<AuditEventType, string> = {
   'link.created': 'An administrator made a single-use link, to hand over',
   'link.used': 'A single-use link was used',
   'mail.given_up': 'A mail could not be sent for a day, or the mail server refused it for good',
+  'audit_events.exported': 'The audit trail, or what a filter found of it, was exported; the detail names the filter',
   'audit_events.expired':
     'Events older than `AUDIT_RETENTION` were deleted; `rows` says how many, `before` up to which day',
 };

@@ -5,6 +5,7 @@ import { stringify } from 'csv-stringify/sync';
 import { invalidRequest } from '../oauth/errors.ts';
 import {
   isProblem,
+  markedCell,
   readUserRecord,
   readUserRow,
   type RecordProblem,
@@ -150,14 +151,11 @@ export function headOf(format: TransferFormat, hashes: boolean): string {
   return format === 'csv' ? stringify([columnsToWrite(hashes)]) : '';
 }
 
-/** The text of some rows. A cell that a spreadsheet would run as a formula is quoted; an import knows of that. */
+/** The text of some rows. A cell that a spreadsheet would run as a formula is marked; an import knows of that. */
 export function rowsOf(format: TransferFormat, records: readonly Record<string, unknown>[], hashes: boolean): string {
   if (format === 'jsonl') return records.map((record) => `${JSON.stringify(record)}\n`).join('');
   const columns = columnsToWrite(hashes);
-  return stringify(
-    records.map(userRow).map((row) => columns.map((column) => row[column])),
-    { escape_formulas: true },
-  );
+  return stringify(records.map(userRow).map((row) => columns.map((column) => markedCell(row[column]!))));
 }
 
 const columnsToWrite = (hashes: boolean) => userColumns.filter((column) => hashes || column !== 'password_hash');

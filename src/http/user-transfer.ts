@@ -7,6 +7,7 @@ import type { Actor, Administration } from '../repositories/administration.ts';
 import type { Store } from '../repositories/index.ts';
 import type { ImportedUser } from '../repositories/user-batches.ts';
 import type { ImportOptions } from '../repositories/user-import.ts';
+import type { UserFilter } from '../repositories/user-search.ts';
 import type { User } from '../repositories/users.ts';
 import { userView } from './administrator-views.ts';
 import { headOf, readUsers, rowsOf, type TransferFormat } from './user-records.ts';
@@ -95,24 +96,25 @@ const importedUser = ({ email_verified, password_hash, admin, ...record }: UserR
 
 /**
  * All users as the text of a file, in the order of their names, in parts. What changes meanwhile may be in it or not.
+ * @param options.filter those who match, and all without it
  * @param options.hashes with the password hashes: whoever has the file can try passwords at leisure
  */
 export async function* exportUsers(
   store: Store,
   by: Actor,
   format: TransferFormat,
-  { hashes = false }: { hashes?: boolean } = {},
+  { hashes = false, filter = {} }: { hashes?: boolean; filter?: UserFilter } = {},
 ): AsyncGenerator<string> {
   await store.auditEvents.insert({
     ...by,
     type: 'users.exported',
     outcome: 'success',
-    detail: { format, password_hashes: hashes },
+    detail: { format, password_hashes: hashes, ...filterDetail(filter) },
   });
   yield headOf(format, hashes);
   let after: string | undefined;
   do {
-    const page = await withNewPatience(() => store.userBatches.export(exportSize, after));
+    const page = await withNewPatience(() => store.userBatches.export(exportSize, after, filter));
     yield rowsOf(
       format,
       page.users.map((user) => recordOf(user, hashes)),
@@ -120,6 +122,16 @@ export async function* exportUsers(
     );
     after = page.next;
   } while (after !== undefined);
+}
+
+/** What was asked, as the trail says it. */
+function filterDetail({ words, group, status, admin }: UserFilter): Record<string, string | boolean> {
+  return {
+    ...(words !== undefined && words.trim() !== '' && { words }),
+    ...(group !== undefined && { group }),
+    ...(status !== undefined && { status }),
+    ...(admin && { admin }),
+  };
 }
 
 function recordOf(user: User, hashes: boolean): Record<string, unknown> {

@@ -94,14 +94,12 @@ export function readUserRow(cells: Record<string, string>): UserRecord | RecordP
   const value: Record<string, unknown> = {};
   const address: Record<string, string> = {};
   for (const [column, cell] of Object.entries(cells)) {
-    // what an export put before a cell that a spreadsheet would take for a formula
-    const text = cell.replace(/^'(?=[=+\-@\t\r])/, '').trim();
+    const text = (isMarked(cell) ? cell.slice(1) : cell).trim();
     if (text === '') continue;
     if (column.startsWith('address.')) address[column.slice('address.'.length)] = text;
     else if (column === 'groups')
-      value['groups'] = text
-        .split(';')
-        .map((group) => group.trim())
+      value['groups'] = (text.match(/(?:\\[\\;]|[^;])+/g) ?? [])
+        .map((group) => group.replace(/\\([\\;])/g, '$1').trim())
         .filter(Boolean);
     else if (booleanColumns.has(column)) value[column] = booleans[text.toLowerCase()] ?? text;
     else value[column] = text;
@@ -112,9 +110,15 @@ export function readUserRow(cells: Record<string, string>): UserRecord | RecordP
   return readUserRecord(value);
 }
 
+/** What a spreadsheet would take for a formula, behind as many apostrophes as there are. */
+const formula = /^'*[=+\-@\t\r\uff0b\uff0d\uff1d\uff20]/;
+const isMarked = (cell: string): boolean => cell.startsWith("'") && formula.test(cell);
+/** A cell with an apostrophe before what a spreadsheet would run; reading takes one away. */
+export const markedCell = (cell: string): string => (formula.test(cell) ? `'${cell}` : cell);
+
 export const isProblem = (record: UserRecord | RecordProblem): record is RecordProblem => 'reason' in record;
 
-/** The cells of a user's row, by column. */
+/** The cells of a user's row, by column. Semicolons stand between groups; one in a name, or a backslash, has a backslash before it. */
 export function userRow(record: Record<string, unknown>): Record<string, string> {
   const claims = (record['claims'] ?? {}) as Record<string, unknown>;
   const address = (claims['address'] ?? {}) as Record<string, unknown>;
@@ -123,7 +127,8 @@ export function userRow(record: Record<string, unknown>): Record<string, string>
       const value = column.startsWith('address.')
         ? address[column.slice('address.'.length)]
         : (record[column] ?? claims[column]);
-      return [column, Array.isArray(value) ? value.join(';') : cellOf(value)];
+      const groups = Array.isArray(value) ? value.map((group) => String(group).replace(/[\\;]/g, '\\$&')) : undefined;
+      return [column, groups ? groups.join(';') : cellOf(value)];
     }),
   );
 }

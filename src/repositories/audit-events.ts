@@ -64,6 +64,7 @@ export const auditEventTypes = [
   'link.used',
   'mail.given_up',
   'audit_events.expired',
+  'audit_events.exported',
 ] as const;
 export type AuditEventType = (typeof auditEventTypes)[number];
 

@@ -1,5 +1,6 @@
 // Users by the hundred: what an import stores in one statement, and what an export reads.
 import { type Sql, statement } from '../database/database.ts';
+import { asksAnything, type UserFilter } from './user-search.ts';
 import { toUser, type User, type UserRow } from './users.ts';
 
 /** One user of an import, all of whose members are known to be sensible. Null takes away, undefined leaves as it is. */
@@ -48,6 +49,23 @@ const exportPage = statement(
   'user_batches.export',
   'SELECT * FROM users WHERE username_key > $1 ORDER BY username_key LIMIT $2',
 );
+// all are gone through in the order of an index, whatever is asked: a file leaves nobody out, and its pieces cost the same
+const exportMatching = statement(
+  'user_batches.export_matching',
+  `WITH page AS MATERIALIZED (SELECT * FROM users WHERE username_key > $1 ORDER BY username_key LIMIT $2)
+   SELECT last.key AS last_key, last.count AS looked_at, found.*
+     FROM (SELECT max(username_key) AS key, count(*)::int AS count FROM page) AS last
+     LEFT JOIN (SELECT * FROM page WHERE user_words(username, email, claims, groups, status, admin) @@ user_search($3, $4, $5, $6))
+       AS found ON true
+    ORDER BY found.username_key`,
+);
+
+interface MatchingRow extends Omit<KeyedRow, 'sub'> {
+  /** Null where nobody of the page matches. */
+  sub: string | null;
+  last_key: string | null;
+  looked_at: number;
+}
 
 interface KeyedRow extends UserRow {
   username_key: string;
@@ -78,8 +96,18 @@ export function userBatchesRepository(sql: Sql) {
     async lock(usernames: readonly string[]): Promise<Map<string, User>> {
       return byKey(await sql.query<KeyedRow>(lock, [usernames]));
     },
-    /** Users by name. @param after the `next` of the page before */
-    async export(limit: number, after = ''): Promise<{ users: User[]; next: string | undefined }> {
+    /** Users by name: of so many those who match, thus maybe none. @param after the `next` of the page before */
+    async export(
+      limit: number,
+      after = '',
+      filter: UserFilter = {},
+    ): Promise<{ users: User[]; next: string | undefined }> {
+      if (asksAnything(filter)) {
+        const asked = [filter.words ?? '', filter.group, filter.status, filter.admin ?? false];
+        const rows = await sql.query<MatchingRow>(exportMatching, [after, limit, ...asked]);
+        const users = rows.flatMap(({ sub, ...row }) => (sub === null ? [] : [toUser({ ...row, sub })]));
+        return { users, next: rows[0]!.looked_at === limit ? (rows[0]!.last_key ?? undefined) : undefined };
+      }
       const rows = await sql.query<KeyedRow>(exportPage, [after, limit]);
       return { users: rows.map(toUser), next: rows.length === limit ? rows.at(-1)!.username_key : undefined };
     },

@@ -76,7 +76,7 @@ function statementsOf(name: UserOrder) {
 export const userSearchStatements = { newest: statementsOf('newest'), name: statementsOf('name') };
 
 /** Whether anything is asked; without it all users are listed. */
-const asksAnything = (filter: UserFilter): boolean =>
+export const asksAnything = (filter: UserFilter): boolean =>
   (filter.words ?? '').trim() !== '' ||
   filter.group !== undefined ||
   filter.status !== undefined ||

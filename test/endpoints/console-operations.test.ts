@@ -15,6 +15,11 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
+/** What is found, as a file. */
+const exported = async (query: string, format: string) => {
+  const form = formOf(await agent.get(`/admin/audit?${query}`), '/admin/audit/export');
+  return agent.post('/admin/audit/export', { ...form, format });
+};
 const path = (page: Page) => page.location?.replace(service.issuer, '');
 const texts = (page: Page) => page.body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
 /** The figure above a word on the overview. */
@@ -173,13 +178,18 @@ test('the audit trail is found by its facts, by name or id, one event has a page
   await obtainTokens(service, await service.createClient(), user);
   expect((await agent.get('/admin/audit?type=token.issued&user=mia')).body).toContain('<bdi>token.issued</bdi>');
 
-  const csv = await agent.get('/admin/audit/export?format=csv&address=2001:db8::7');
+  const csv = await exported('address=2001:db8::7', 'csv');
+  expect(csv.headers.get('content-disposition')).toBe('attachment; filename="audit.csv"');
   expect(csv.body.split('\r\n')).toHaveLength(3);
   // neither a formula nor a broken row
   expect(csv.body).toMatch(
     /^id,at,type,[^\r]*\r\n\d+,[^,]*,code\.replayed,failure,'=cmd\(\),,[^,]*,2001:db8::7,"\{""scope"":""=1\+1"",""reason"":""a \\""quoted\\"", text""\}"\r\n$/,
   );
-  const jsonl = await agent.get('/admin/audit/export?format=jsonl&user=mia');
+  const [exportEvent] = await service.database.sql(
+    `SELECT actor, detail FROM audit_events WHERE type = 'audit_events.exported' ORDER BY id DESC LIMIT 1`,
+  );
+  expect(exportEvent).toEqual({ actor: admin.sub, detail: { format: 'csv', address: '2001:db8::7' } });
+  const jsonl = await exported('user=mia', 'jsonl');
   const events = jsonl.body
     .trim()
     .split('\n')
@@ -189,11 +199,19 @@ test('the audit trail is found by its facts, by name or id, one event has a page
   );
 });
 
+test('an export of the audit trail waits for a sign-in of the last quarter of an hour (security R91)', async () => {
+  const form = formOf(await agent.get('/admin/audit?user=mia'), '/admin/audit/export');
+  await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes'`);
+  const asked = await agent.post('/admin/audit/export', { ...form, format: 'csv' });
+  expect(asked.location).toContain('/authorize?');
+  await service.database.sql(`UPDATE sessions SET auth_time = now()`);
+});
+
 test('an export goes on over many pieces, as long as there are events (issue 6)', async () => {
   await service.database.sql(
     `INSERT INTO audit_events (at, type, outcome, address) SELECT now() - i * interval '1 ms', 'token.revoked', 'success', '192.0.2.200' FROM generate_series(1, 2345) i`,
   );
-  const { body } = await agent.get('/admin/audit/export?format=jsonl&address=192.0.2.200&type=token.revoked');
+  const { body } = await exported('address=192.0.2.200&type=token.revoked', 'jsonl');
   expect(
     new Set(
       body
@@ -213,13 +231,13 @@ const addresses = [
   '/admin/keys/withdraw?kid=x',
   '/admin/audit',
   '/admin/audit/1',
-  '/admin/audit/export',
 ];
 const acts: [string, Record<string, string>][] = [
   ['/admin/sessions', { end: 'x' }],
   ['/admin/sessions/end', { sub: 'x' }],
   ['/admin/keys/rotate', { alg_EdDSA: 'on' }],
   ['/admin/keys/withdraw', { kid: 'x', typed: 'x' }],
+  ['/admin/audit/export', { format: 'csv' }],
 ];
 test('nobody but an administrator sees or does any of it, and no form of another site does (security R89, R55)', async () => {
   const stranger = new UserAgent(service);

@@ -307,3 +307,32 @@ test('the forms that make, change and let in users want a sign-in of the last qu
   expect(await service.store.users.findByUsername('unmade')).toBeUndefined();
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });
+
+test('users are exported as they are looked for, after a fresh sign-in, with an event (issue 6, security R91)', async () => {
+  for (const n of [1, 2, 3]) await service.createUser({ username: `export-${n}`, groups: n < 3 ? ['takers'] : [] });
+  const list = await agent.get('/admin/users?group=takers&q=export');
+  const uri = /href="(\/admin\/users\/export[^"]*)"/.exec(list.body)![1]!.replaceAll('&amp;', '&');
+  const page = await agent.get(uri);
+  expect(page.body).toMatch(/name="group"[^>]*value="takers"/);
+  const path = '/admin/users/export';
+  const send = (more: Record<string, string>) => agent.post(path, { ...formOf(page, path), ...more });
+  const file = await send({ q: 'export', group: 'takers', format: 'jsonl' });
+  expect(file.headers.get('content-disposition')).toBe('attachment; filename="users.jsonl"');
+  const names = (body: string) => [...body.matchAll(/"username":"([^"]+)"/g)].map(([, name]) => name);
+  expect(names(file.body)).toEqual(['export-1', 'export-2']);
+  expect((await send({ q: 'nobody-at-all', format: 'csv' })).body.split('\n')).toHaveLength(2);
+  const everybody = await service.database.sql('SELECT FROM users');
+  expect(names((await send({ format: 'jsonl' })).body)).toHaveLength(everybody.length);
+  const events = await service.database.sql(
+    `SELECT detail FROM audit_events WHERE type = 'users.exported' AND actor = $1 ORDER BY id`,
+    [admin.sub],
+  );
+  expect(events.map(({ detail }) => detail)).toEqual([
+    { format: 'jsonl', password_hashes: false, words: 'export', group: 'takers' },
+    { format: 'csv', password_hashes: false, words: 'nobody-at-all' },
+    { format: 'jsonl', password_hashes: false },
+  ]);
+  await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes'`);
+  expect((await send({ group: 'takers', format: 'csv' })).location).toContain('/authorize?');
+  await service.database.sql(`UPDATE sessions SET auth_time = now()`);
+});

@@ -116,8 +116,8 @@ export const routes: Record<string, Route> = {
     statuses: [200, 303, 403],
   },
   'GET /admin/audit/:id': { path: { id: ['1', '2'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
-  'GET /admin/audit/export': {
-    query: { ...auditFilter, 'format?': ['csv', 'jsonl'] },
+  'POST /admin/audit/export': {
+    form: { ...auditFilter, 'format?': ['csv', 'jsonl'] },
     cookies: byAdministrator,
     statuses: [200, 303, 403, 404],
   },
@@ -237,6 +237,22 @@ export const routes: Record<string, Route> = {
     form: { act: ['enable', 'join', 'leave', 'withdraw'], 'group?': ['staff'], 'client_id?': ['@client_id'] },
     cookies: byAdministrator,
     statuses: [303, 403, 404],
+  },
+  'GET /admin/users/export': {
+    query: { 'q?': ['ada'], 'group?': ['staff'], 'status?': ['enabled'], 'admin?': ['true'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
+  },
+  'POST /admin/users/export': {
+    form: {
+      'format?': ['csv', 'jsonl'],
+      'q?': ['ada'],
+      'group?': ['staff'],
+      'status?': ['enabled'],
+      'admin?': ['true'],
+    },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
   },
   'GET /admin/users/new': { cookies: byAdministrator, statuses: [200, 303, 403] },
   'POST /admin/users/new': {

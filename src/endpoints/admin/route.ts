@@ -20,8 +20,8 @@ export interface AdminRoute {
   summary: string;
   tag: string;
   /**
-   * Whether a person must have shown the password lately (security R91): to give or take power, or to see a secret. True for
-   * everything but reading, unless the route says that it only ends what somebody has, which must never wait.
+   * Whether a person must have shown the password lately (security R91): to give or take power, to see a secret, or to take everybody's
+   * data along. True for everything but reading, unless the route says that it only ends what somebody has, which must never wait.
    */
   dangerous: boolean;
   params: z.ZodObject | undefined;
@@ -56,7 +56,7 @@ export function adminRoute<
   path: string;
   summary: string;
   tag: string;
-  dangerous?: false;
+  dangerous?: boolean;
   params?: P;
   query?: Q;
   body?: (config: Config) => B;

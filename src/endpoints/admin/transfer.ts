@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { mediaTypes, type TransferFormat, transferFormats } from '../../http/user-records.ts';
 import { exportUsers, importFile, type ImportReport } from '../../http/user-transfer.ts';
+import { text } from '../../http/parameters.ts';
 import { DatabaseUnavailable } from '../../database/database.ts';
 import { adminRoute } from './route.ts';
 
@@ -42,12 +43,22 @@ export const transferRoutes = [
     method: 'GET',
     path: `${path}/export`,
     tag: 'users',
-    summary: 'Gives out all users by name, without their password hashes',
-    query: z.object({ format: z.enum(transferFormats).default('jsonl') }),
+    summary: 'Gives out all users by name, or those that are looked for, without their password hashes',
+    // everybody's data at once, as a file
+    dangerous: true,
+    query: z.object({
+      format: z.enum(transferFormats).default('jsonl'),
+      q: text(255).optional(),
+      group: text(255).optional(),
+      status: z.enum(['enabled', 'disabled']).optional(),
+      admin: z.enum(['true']).optional(),
+    }),
     media: { body: [], answer: Object.values(mediaTypes) },
     handle: async ({ store }, { query, by }) => ({
       type: mediaTypes[query.format as TransferFormat],
-      text: exportUsers(store, by, query.format as TransferFormat),
+      text: exportUsers(store, by, query.format as TransferFormat, {
+        filter: { words: query.q, group: query.group, status: query.status, admin: query.admin === 'true' },
+      }),
     }),
   }),
 ];

@@ -1,6 +1,7 @@
-// GET /admin/audit, /admin/audit/{id}, /admin/audit/export: the audit trail by any of its facts, one event, and all that was found as a file.
+// GET /admin/audit, /admin/audit/{id}, POST /admin/audit/export: the audit trail by any of its facts, one event, and all that was found as a file.
 import { Readable } from 'node:stream';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ConsoleVisit } from '../../http/console.ts';
 import { noStore } from '../../http/errors.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -14,6 +15,7 @@ import { exported, exportFormats } from './audit-export.ts';
 import { clientLink, queryOf, userLink } from './links.ts';
 
 const list = '/admin/audit';
+const exportPath = `${list}/export`;
 const section = 'audit';
 const limit = 50;
 const exportTimeout = 3_600_000; // milliseconds: ten million events take some minutes
@@ -33,7 +35,7 @@ export function auditRoutes(app: FastifyInstance, { console, store }: ServerOpti
       types: [...viewedTypes].sort(),
       faults,
       events,
-      exportUris: { csv: exportUri(shown, 'csv'), jsonl: exportUri(shown, 'jsonl') },
+      ...(faults.length === 0 && !read.issues && { exportForm: exportForm(request, reply, visit, shown) }),
       ...(before !== undefined && { firstUri: list + queryOf(shown) }),
       ...(found.next && { nextUri: list + queryOf({ ...shown, before: found.next.id }) }),
       ...(found.cut && found.next && { cut: { lookedAt: mostLookedAt, at: found.next.at } }),
@@ -44,13 +46,23 @@ export function auditRoutes(app: FastifyInstance, { console, store }: ServerOpti
     });
   });
 
-  app.get(`${list}/export`, { handlerTimeout: exportTimeout }, async (request, reply) => {
-    const visit = await console.enter(request, reply);
+  app.post(exportPath, { handlerTimeout: exportTimeout }, async (request, reply) => {
+    const body = singleValued(request.body);
+    const read = await readAuditFilter(body, store);
+    const visit = await console.submitted(request, reply, {
+      ...{ csrf: body['csrf'], action: exportPath, back: list + queryOf(read.shown) },
+      // everybody's acts at once, as a file
+      fresh: true,
+    });
     if (!visit) return reply;
-    const query = singleValued(request.query);
-    const read = await readAuditFilter(query, store);
-    const format = query['format'] === 'jsonl' ? 'jsonl' : 'csv';
+    const format = body['format'] === 'jsonl' ? 'jsonl' : 'csv';
     if (read.faults.length > 0 || read.issues) throw notFound('there is nothing to export for such a filter');
+    await store.auditEvents.insert({
+      ...visit.by,
+      type: 'audit_events.exported',
+      outcome: 'success',
+      detail: { format, ...read.shown },
+    });
     return noStore(reply)
       .header('content-disposition', `attachment; filename="audit.${format}"`)
       .type(exportFormats[format])
@@ -82,6 +94,11 @@ export function auditRoutes(app: FastifyInstance, { console, store }: ServerOpti
       { section },
     );
   });
+
+  function exportForm(request: FastifyRequest, reply: FastifyReply, visit: ConsoleVisit, filter: AuditFilterView) {
+    const form = console.form(request, reply, visit, exportPath);
+    return { ...form, hidden: { ...filter, ...form.hidden } };
+  }
 
   /** The issues of tokens are no events of the trail: those of the tokens that are still stored. */
   async function find({ search, issues }: AuditFilterRead, before: string | undefined) {
@@ -119,8 +136,6 @@ export function auditRoutes(app: FastifyInstance, { console, store }: ServerOpti
     }));
   }
 }
-
-const exportUri = (filter: AuditFilterView, format: string) => `${list}/export${queryOf({ ...filter, format })}`;
 
 function textOf(value: unknown): string {
   return Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -15,8 +15,9 @@ import { createAdministration } from '../../repositories/administration.ts';
 import type { UserChange } from '../../repositories/users.ts';
 import { editRoutes } from './edit-routes.ts';
 import { factorRoutes } from './factor-routes.ts';
+import { exportRoutes } from './export-routes.ts';
 import { passwordRoutes } from './password-routes.ts';
-import { findUser, lineOf, pathOf, unlessConflict } from './view.ts';
+import { findUser, lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter, unlessConflict } from './view.ts';
 
 const pageSize = 50;
 /** So many groups are offered where one is typed. */
@@ -41,6 +42,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
   const find = (sub: string) => findUser(store, sub);
   editRoutes(app, options, administration);
   passwordRoutes(app, options, administration);
+  exportRoutes(app, options);
   factorRoutes(app, options, administration);
 
   app.get('/admin/users', async (request, reply) => {
@@ -48,18 +50,14 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
     if (!visit) return reply;
     const given = singleValued(request.query);
     const order = given['order'] === 'name' ? 'name' : 'newest';
-    const status = (['enabled', 'disabled'] as const).find((known) => known === given['status']);
-    const [q, group] = [short(given['q']), short(given['group'])];
-    const filter = { words: q, group, status, admin: given['admin'] === 'true' };
+    const filter = readFilter(given);
+    const shown = shownFilter(filter);
     const after = readUserCursor(order, given['cursor']);
     const found = await store.userSearch.find(filter, { order, limit: pageSize, after });
-    const query = new URLSearchParams(
-      Object.entries({ q, group, status, admin: filter.admin ? 'true' : undefined, order }).filter(
-        (entry): entry is [string, string] => entry[1] !== undefined,
-      ),
-    );
+    const query = new URLSearchParams({ ...queryOfFilter(filter), order });
     const data: Omit<ConsoleUsersPages['console-users'], keyof ConsoleFrame> = {
-      filter: { ...(q && { q }), ...(group && { group }), ...(status && { status }), admin: filter.admin, order },
+      filter: { ...shown, order },
+      exportUri: `${listPath}/export?${new URLSearchParams(queryOfFilter(filter))}`,
       users: found.users.map(lineOf),
       broad: found.broad,
       ...(after && { first: `/admin/users?${query}` }),
@@ -225,6 +223,3 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
     return console.done(reply, '/admin/users', 'user-deleted');
   });
 }
-
-/** A text of a filter, as long as a name may be. */
-const short = (text: string | undefined) => text?.replaceAll('\0', '').slice(0, 255) || undefined;

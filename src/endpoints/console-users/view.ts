@@ -2,6 +2,7 @@
 import type { UserLine } from '../../http/views/console-users.ts';
 import { notFound, OAuthError } from '../../oauth/errors.ts';
 import type { Store } from '../../repositories/index.ts';
+import type { UserFilter } from '../../repositories/user-search.ts';
 import type { User } from '../../repositories/users.ts';
 
 export const listPath = '/admin/users';
@@ -27,6 +28,32 @@ export function lineOf(user: User): UserLine {
     createdAt: user.createdAt,
     uri: pathOf(user),
   };
+}
+
+/** A text of a filter, as long as a name may be. */
+const short = (text: string | undefined) => text?.replaceAll('\0', '').slice(0, 255) || undefined;
+
+/** The filter of the list, as an address or a form holds it; what is odd in it asks nothing. */
+export function readFilter(given: Record<string, string>): UserFilter {
+  return {
+    words: short(given['q']),
+    group: short(given['group']),
+    status: (['enabled', 'disabled'] as const).find((known) => known === given['status']),
+    admin: given['admin'] === 'true',
+  };
+}
+
+export const shownFilter = ({ words, group, status, admin = false }: UserFilter) => ({
+  ...(words && { q: words }),
+  ...(group && { group }),
+  ...(status && { status }),
+  admin,
+});
+
+/** The same as parameters of an address. */
+export function queryOfFilter(filter: UserFilter): Record<string, string> {
+  const { admin, ...texts } = shownFilter(filter);
+  return { ...texts, ...(admin && { admin: 'true' }) };
 }
 
 /** What an act returns, or that what it wants is in conflict with what there is. */

@@ -154,7 +154,8 @@ export interface OperationsPages {
     cut?: { lookedAt: number; at: Date };
     firstUri?: string;
     nextUri?: string;
-    exportUris: { csv: string; jsonl: string };
+    /** Posts `format`, with the filter in hidden fields; without it there is nothing to take along. */
+    exportForm?: FormView;
   };
   'console-audit-event': ConsoleFrame & {
     event: AuditEventRow;
@@ -194,7 +195,6 @@ const event: AuditEventRow = {
 const sessionsFrame = { ...consoleFrame, section: 'sessions' } as const;
 const keysFrame = { ...consoleFrame, section: 'keys' } as const;
 const auditFrame = { ...consoleFrame, section: 'audit' } as const;
-const exportUris = { csv: '/admin/audit/export?format=csv', jsonl: '/admin/audit/export?format=jsonl' };
 
 export const operationsExamples: Examples<OperationsPages> = {
   'console-overview': [
@@ -377,7 +377,7 @@ export const operationsExamples: Examples<OperationsPages> = {
     },
   ],
   'console-audit': [
-    { ...auditFrame, filter: {}, types: [], faults: [], events: [], exportUris },
+    { ...auditFrame, filter: {}, types: [], faults: [], events: [] },
     {
       ...auditFrame,
       filter: {
@@ -399,7 +399,7 @@ export const operationsExamples: Examples<OperationsPages> = {
       cut: { lookedAt: 20_000, at },
       firstUri: '/admin/audit?type=user.sign_in_failed',
       nextUri: '/admin/audit?type=user.sign_in_failed&before=4711',
-      exportUris,
+      exportForm: form('/admin/audit/export'),
     },
   ],
   'console-audit-event': [

@@ -34,8 +34,15 @@ export interface ConsoleUsersPages {
     users: UserLine[];
     /** More match than could be put in order. */
     broad: boolean;
+    /** Has the filter in its query. */
+    exportUri: string;
     first?: string;
     next?: string;
+  };
+  /** Posts `format` and the filter. */
+  'console-users-export': ConsoleFrame & {
+    filter: { q?: string; group?: string; status?: 'enabled' | 'disabled'; admin: boolean };
+    form: FormView;
   };
   /** Posts `act`, and `group` with it or `client_id`. */
   'console-user': ConsoleFrame & {
@@ -151,14 +158,23 @@ const users = { ...consoleFrame, section: 'users' as const };
 
 export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
   'console-users': [
-    { ...users, filter: { admin: false, order: 'newest' }, users: [], broad: false },
+    { ...users, filter: { admin: false, order: 'newest' }, users: [], broad: false, exportUri: '/admin/users/export' },
     {
       ...users,
       filter: { q: 'ada', group: 'staff', status: 'enabled', admin: true, order: 'name' },
       users: [ada, bare],
       broad: true,
+      exportUri: '/admin/users/export?q=ada',
       first: '/admin/users',
       next: '/admin/users?cursor=x',
+    },
+  ],
+  'console-users-export': [
+    { ...users, filter: { admin: false }, form: form('/admin/users/export') },
+    {
+      ...users,
+      filter: { q: 'ada', group: 'staff', status: 'enabled', admin: true },
+      form: form('/admin/users/export'),
     },
   ],
   'console-user': [
