@@ -165,6 +165,7 @@ const expected = [
   'POST /admin/api/clients/:id/disable',
   'POST /admin/api/clients/:id/refuse',
   'POST /admin/api/clients/:id/secrets',
+  'POST /admin/api/clients/decide',
   'POST /admin/api/groups',
   'POST /admin/api/groups/:name/members',
   'POST /admin/api/keys',

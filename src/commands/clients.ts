@@ -4,10 +4,21 @@ import { clientView } from '../http/administrator-views.ts';
 import { acrValues } from '../oauth/acr.ts';
 import { type ClientMetadata, parseClientMetadata } from '../oauth/client-metadata.ts';
 import { notFound } from '../oauth/errors.ts';
+import type { Administration } from '../repositories/administration.ts';
 import type { Client } from '../repositories/clients.ts';
 import type { Store } from '../repositories/index.ts';
 import { clientSecrets, newCredentials, renewedSecrets, type ShownCredentials } from '../tokens/client-credentials.ts';
-import { by, type Command, harmless, listLimit, parse, table, UsageError, withDatabase } from './command.ts';
+import {
+  by,
+  type Command,
+  harmless,
+  listLimit,
+  type Output,
+  parse,
+  table,
+  UsageError,
+  withDatabase,
+} from './command.ts';
 
 export const clientCommands: Record<string, Command> = {
   'client list': {
@@ -51,12 +62,13 @@ export const clientCommands: Record<string, Command> = {
     },
   },
   'client approve': {
-    usage: 'ID',
-    summary: 'Prints a client, then enables it with what waits for approval.',
+    usage: 'ID …',
+    summary: 'Prints each client, then enables it with what waits for approval.',
     async run(config, args) {
-      const { positionals } = parse(args, {}, ['ID']);
+      const { positionals: ids } = parse(args, {}, ['ID …']);
       return withDatabase(config, async ({ store, administration }) => {
-        const seen = await findClient(store, positionals[0]!);
+        if (ids.length > 1) return decideSeveral(store, administration, ids, undefined);
+        const seen = await findClient(store, ids[0]!);
         const client = await administration.approveClient(by, seen.clientId, seen.version);
         const outcome = client.uncollected
           ? 'the client is enabled when it collects its credentials'
@@ -66,14 +78,15 @@ export const clientCommands: Record<string, Command> = {
     },
   },
   'client refuse': {
-    usage: 'ID --reason TEXT',
-    summary: 'Refuses what waits for approval; the registrant can read the reason.',
+    usage: 'ID … --reason TEXT',
+    summary: 'Refuses what waits for approval, of each client; the registrants can read the reason.',
     async run(config, args) {
-      const { values, positionals } = parse(args, { reason: { type: 'string' } }, ['ID']);
+      const { values, positionals: ids } = parse(args, { reason: { type: 'string' } }, ['ID …']);
       const reason = values.reason?.trim();
       if (!reason || reason.length > 1000) throw new UsageError('--reason takes a text of up to 1000 characters.');
       return withDatabase(config, async ({ store, administration }) => {
-        const seen = await findClient(store, positionals[0]!);
+        if (ids.length > 1) return decideSeveral(store, administration, ids, reason);
+        const seen = await findClient(store, ids[0]!);
         const client = await administration.refuseClient(by, seen.clientId, seen.version, reason);
         return { json: clientView(client), text: `What waited of the client ${client.clientId} is refused: ${reason}` };
       });
@@ -197,6 +210,34 @@ export const clientCommands: Record<string, Command> = {
     },
   },
 };
+
+/** Decides about several clients, each as it is just now and by itself. @param reason refuses them */
+async function decideSeveral(
+  store: Store,
+  administration: Administration,
+  clientIds: string[],
+  reason: string | undefined,
+): Promise<Output> {
+  const seen: Client[] = [];
+  for (const clientId of clientIds) seen.push(await findClient(store, clientId));
+  const outcomes = await administration.decideClients(by, seen, reason);
+  const words = {
+    decided: reason === undefined ? 'approved' : 'refused',
+    changed: 'nothing was done: nothing waits, or it changed just now',
+    gone: 'is gone',
+  };
+  const rows = outcomes.map(({ clientId, outcome }, index) => [
+    clientId,
+    words[outcome],
+    seen[index]!.metadata.client_name ?? '',
+    seen[index]!.metadata.redirect_uris[0] ?? '',
+  ]);
+  return {
+    json: outcomes.map(({ clientId, outcome }) => ({ client_id: clientId, outcome })),
+    text: table(['CLIENT_ID', 'OUTCOME', 'NAME', 'REDIRECT_URI'], rows),
+    code: outcomes.every(({ outcome }) => outcome === 'decided') ? 0 : 1,
+  };
+}
 
 /** @throws UsageError for what is no level */
 function readLevel(value: string | undefined): string | undefined {

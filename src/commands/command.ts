@@ -72,13 +72,15 @@ export async function findUser(store: Store, username: string): Promise<User> {
   return user;
 }
 
+/** @param names of what follows the options; the last one may be given several times if it ends in " …" */
 export function parse<const O extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],
   options: O,
   names: string[] = [],
 ) {
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: true });
-  if (positionals.length !== names.length) {
+  const several = names.at(-1)?.endsWith(' …') && positionals.length > names.length;
+  if (positionals.length !== names.length && !several) {
     throw new UsageError(
       names.length === 0 ? `Unexpected argument: ${positionals[0]}.` : `This command needs: ${names.join(' ')}.`,
     );

@@ -1,4 +1,5 @@
 // The commands for registration tokens, keys, the audit trail and the schema.
+import { isIP } from 'node:net';
 import pino from 'pino';
 import { openConnection } from '../connection.ts';
 import { migrate } from '../database/migrations.ts';
@@ -74,13 +75,15 @@ export const operationCommands: Record<string, Command> = {
   },
   'audit list': {
     usage:
-      '[--type T] [--outcome success|failure] [--client ID] [--sub SUB] [--since TIME] [--until TIME] [--limit N] [--before EVENT]',
+      '[--type T] [--outcome success|failure] [--actor WHO] [--address IP] [--client ID] [--sub SUB] [--since TIME] [--until TIME] [--limit N] [--before EVENT]',
     summary:
       'Lists the newest events of the audit trail and the issues of the tokens that are still stored; --before goes on below an event.',
     async run(config, args) {
       const { values } = parse(args, {
         type: { type: 'string' },
         outcome: { type: 'string' },
+        actor: { type: 'string' },
+        address: { type: 'string' },
         client: { type: 'string' },
         sub: { type: 'string' },
         since: { type: 'string' },
@@ -88,7 +91,7 @@ export const operationCommands: Record<string, Command> = {
         before: { type: 'string' },
         limit: { type: 'string', default: '50' },
       });
-      const { type, outcome, client: clientId, sub, before } = values;
+      const { type, outcome, actor, address, client: clientId, sub, before } = values;
       const limit = Number(values.limit);
       if (!Number.isSafeInteger(limit) || limit < 1 || limit > 10_000)
         throw new UsageError('--limit takes a number from 1 to 10000.');
@@ -98,9 +101,19 @@ export const operationCommands: Record<string, Command> = {
         );
       if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
         throw new UsageError('--outcome takes success or failure.');
+      if (address !== undefined && isIP(address) === 0) throw new UsageError('--address takes an IP address.');
       if (before !== undefined && !isEventId(before))
         throw new UsageError('--before takes the id of an event, as the list shows it.');
-      const filter = { type, outcome, clientId, sub, since: time('since'), until: time('until') } as const;
+      const filter = {
+        type,
+        outcome,
+        actor,
+        address,
+        clientId,
+        sub,
+        since: time('since'),
+        until: time('until'),
+      } as const;
       const events = await withDatabase(config, ({ store }) => store.auditView.list(filter, { limit, before }));
       const rows = events.map((event) => [
         event.id,

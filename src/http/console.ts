@@ -1,4 +1,5 @@
 // The door of the console: who comes in signs in through the service itself, as with any application: code flow, PKCE, a client of its own.
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { equalSecrets, randomSecret } from '../crypto/secrets.ts';
 import { multiFactor } from '../oauth/acr.ts';
@@ -69,7 +70,7 @@ export function createConsole({
   } as const;
   const administration = createAdministration(store);
 
-  /** Makes the console's client, and follows a change of the base address. */
+  /** Makes the console's client, and makes it again what it has to be: the base address may be another one, or somebody changed it by SQL. */
   async function ensureClient(): Promise<void> {
     const known = await clients.find(consoleClientId);
     const by = { actor: 'service' };
@@ -93,7 +94,7 @@ export function createConsole({
         // another visit made it at the same time
         if (!isUniqueViolation(error)) throw error;
       });
-    } else if (known.metadata.redirect_uris[0] !== redirectUri) {
+    } else if (!isDeepStrictEqual(JSON.parse(JSON.stringify(metadata)), known.metadata)) {
       await administration.changeClient(by, consoleClientId, () => ({ metadata }));
     } else return;
     clients.forget(consoleClientId);

@@ -1,6 +1,7 @@
 // The search in the audit trail, newest first: by any of its facts together, and never longer than one look at so many events takes.
 import { type Sql, statement } from '../database/database.ts';
 import type { AuditEvent, AuditEventType } from './audit-events.ts';
+import { type EventRow, toEvent } from './event-row.ts';
 
 export interface AuditSearch {
   type?: AuditEventType | undefined;
@@ -32,17 +33,7 @@ export interface Found {
 /** How many events of the best index are looked at in one search. */
 export const mostLookedAt = 20_000;
 
-interface Row {
-  id: string;
-  at: Date;
-  type: AuditEventType;
-  outcome: 'success' | 'failure';
-  actor: string | null;
-  client_id: string | null;
-  sub: string | null;
-  address: string | null;
-  detail: NonNullable<AuditEvent['detail']>;
-}
+type Row = EventRow<AuditEventType>;
 
 /** What can be asked for, the most telling first: the first that is asked for leads, by its index. */
 const facts = [
@@ -129,19 +120,5 @@ export function auditSearchRepository(sql: Sql) {
       const [row] = await sql.query<Row>(find, [id]);
       return row && toEvent(row);
     },
-  };
-}
-
-function toEvent(row: Row): StoredEvent {
-  return {
-    id: row.id,
-    at: row.at,
-    type: row.type,
-    outcome: row.outcome,
-    actor: row.actor ?? undefined,
-    clientId: row.client_id ?? undefined,
-    sub: row.sub ?? undefined,
-    address: row.address ?? undefined,
-    detail: row.detail,
   };
 }

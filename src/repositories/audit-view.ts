@@ -1,6 +1,7 @@
 // What administrators read of the past, newest first: the audit trail, and the issues of the tokens that are still stored (decisions section 7).
 import { type Sql, statement } from '../database/database.ts';
 import { type AuditEvent, type AuditEventType, auditEventTypes } from './audit-events.ts';
+import { type EventRow, toEvent } from './event-row.ts';
 
 /** A token's issue is its own row in its table, and stands in the view under this type for as long as it is stored. */
 export const tokenIssued = 'token.issued';
@@ -18,24 +19,15 @@ export interface ViewedEvent extends Omit<AuditEvent, 'type'> {
 export interface AuditFilter {
   type?: string | undefined;
   outcome?: 'success' | 'failure' | undefined;
+  actor?: string | undefined;
+  /** A whole IP address; the issue of a token has none. */
+  address?: string | undefined;
   clientId?: string | undefined;
   sub?: string | undefined;
   /** From this moment on. */
   since?: Date | undefined;
   /** Up to this moment, but without it. */
   until?: Date | undefined;
-}
-
-interface Row {
-  id: string;
-  at: Date;
-  type: ViewedEvent['type'];
-  outcome: 'success' | 'failure';
-  actor: string | null;
-  client_id: string | null;
-  sub: string | null;
-  address: string | null;
-  detail: NonNullable<AuditEvent['detail']>;
 }
 
 const trailId = /^\d{1,18}$/;
@@ -109,11 +101,13 @@ const issues = [
 function listing(filter: AuditFilter, before: { moment: string; place: string } | undefined, limit: number) {
   const values: unknown[] = [];
   const value = (given: unknown, type: string) => `$${values.push(given)}::${type}`;
-  const { type, outcome, clientId, sub, since, until } = filter;
+  const { type, outcome, actor, address, clientId, sub, since, until } = filter;
   const sources = [
     ...(type === tokenIssued ? [] : [trail]),
     ...((type === undefined || type === tokenIssued) && outcome !== 'failure' ? issues : []),
-  ].filter((source) => sub === undefined || source.sub !== undefined);
+  ]
+    .filter((source) => sub === undefined || source.sub !== undefined)
+    .filter((source) => address === undefined || source === trail);
   const conditions: ((source: Source) => string)[] = [];
   const add = (given: unknown, sqlType: string, condition: (source: Source, parameter: string) => string) => {
     if (given === undefined) return;
@@ -125,6 +119,9 @@ function listing(filter: AuditFilter, before: { moment: string; place: string } 
   add(outcome, 'text', (source, parameter) =>
     source === trail ? `e.outcome = ${parameter}` : `${parameter} = 'success'`,
   );
+  // who gets a token is the one who acts
+  add(actor, 'text', (source, parameter) => `${source === trail ? 'e.actor' : source.clientId} = ${parameter}`);
+  add(address, 'inet', (_, parameter) => `e.address = ${parameter}`);
   add(clientId, 'text', (source, parameter) => `${source.clientId} = ${parameter}`);
   add(sub, 'text', (source, parameter) => `${source.sub} = ${parameter}`);
   add(since, 'timestamptz', ({ at }, parameter) => `${at} >= ${parameter}`);
@@ -176,18 +173,7 @@ export function auditViewRepository(sql: Sql) {
       if (page.before !== undefined && !before) return [];
       const { statement, values, empty } = listing(filter, before, page.limit);
       if (empty) return [];
-      const rows = await sql.query<Row>(statement, values);
-      return rows.map((row) => ({
-        id: row.id,
-        at: row.at,
-        type: row.type,
-        outcome: row.outcome,
-        actor: row.actor ?? undefined,
-        clientId: row.client_id ?? undefined,
-        sub: row.sub ?? undefined,
-        address: row.address ?? undefined,
-        detail: row.detail,
-      }));
+      return (await sql.query<EventRow<ViewedEvent['type']>>(statement, values)).map(toEvent);
     },
   };
 }

@@ -55,6 +55,7 @@ test('every admin route but reading is dangerous, unless it stands here, and so 
     'POST /admin/api/clients/:id/disable',
     'POST /admin/api/clients/:id/refuse',
     'POST /admin/api/clients/:id/secrets',
+    'POST /admin/api/clients/decide',
     'POST /admin/api/groups',
     'POST /admin/api/groups/:name/members',
     'POST /admin/api/keys',

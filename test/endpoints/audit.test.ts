@@ -113,6 +113,14 @@ test('the view is filtered by outcome and by time, and all filters hold together
   expect((await audit({ ...of, outcome: 'success' })).length).toBe((await audit(of)).length - 1);
   expect(await audit({ ...of, type: 'token.issued', outcome: 'failure' })).toEqual([]);
   expect(await audit({ ...of, sub: 'somebody-else' })).toEqual([]);
+  const [signedIn] = await audit({ sub: user.sub, type: 'user.signed_in' });
+  const { address } = signedIn as unknown as { address: string };
+  expect((await audit({ address, sub: user.sub })).map(({ type }) => type)).toContain('user.signed_in');
+  expect(await audit({ address: '192.0.2.1', sub: user.sub })).toEqual([]);
+  // who gets a token acts, and has no address here
+  expect((await audit({ actor: client.clientId, type: 'token.issued' })).length).toBeGreaterThan(0);
+  expect(await audit({ address, type: 'token.issued' })).toEqual([]);
+  expect((await audit({ actor: user.sub })).every((event) => 'actor' in event && event.actor === user.sub)).toBe(true);
   const all = await audit({ sub: user.sub });
   const middle = all[3]!.at;
   const since = await audit({ sub: user.sub, since: middle });
@@ -128,6 +136,7 @@ test.each([
   'outcome=maybe',
   'type=foo',
   'since=999999-01-01T00:00:00Z',
+  'address=nowhere',
   'type=%00',
 ])('a filter that is none is refused: %s (security A123)', async (query) => {
   const answer = await call(`${service.issuer}/admin/api/audit?${query}`, { token });

@@ -1,7 +1,8 @@
 // The console's clients: found, shown, made, changed, decided about, several at once; by administrators who signed in lately, and by nobody else.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
-import { call, withoutLimits } from '../helpers/grants.ts';
+import { runCommand } from '../helpers/command-line.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { type Page, UserAgent } from '../helpers/user-agent.ts';
 
@@ -128,6 +129,40 @@ describe('what waits', () => {
     expect((await stored(untouched.clientId))!.status).toBe('disabled');
   });
 
+  test('is decided several at once by route and by command line, too (security R90)', async () => {
+    const [first, second, third, fourth] = [await register(), await register(), await register(), await register()];
+    const token = await adminToken(service);
+    const send = (body: unknown) => call(`${service.issuer}/admin/api/clients/decide`, { token, body });
+    const version = (await stored(first.clientId))!.version;
+    const decided = await send({
+      decision: 'approve',
+      clients: [
+        { client_id: first.clientId, version },
+        { client_id: second.clientId, version: version + 1 },
+        { client_id: 'nobody', version },
+      ],
+    });
+    expect(decided.body).toEqual({
+      outcomes: [
+        { client_id: first.clientId, outcome: 'decided' },
+        { client_id: second.clientId, outcome: 'changed' },
+        { client_id: 'nobody', outcome: 'gone' },
+      ],
+    });
+    expect((await stored(first.clientId))!.status).toBe('enabled');
+    const clients = [{ client_id: second.clientId, version }];
+    expect((await send({ decision: 'refuse', clients })).status).toBe(400);
+    await send({ decision: 'refuse', reason: 'Unknown here', clients });
+    expect((await stored(second.clientId))!.refusalReason).toBe('Unknown here');
+
+    const approved = await runCommand(service, ['client', 'approve', third.clientId, fourth.clientId]);
+    expect(approved).toMatchObject({ code: 0 });
+    expect(approved.stdout).toMatch(new RegExp(`${third.clientId} +approved`));
+    expect((await stored(fourth.clientId))!.status).toBe('enabled');
+    const refused = await runCommand(service, ['client', 'refuse', third.clientId, second.clientId, '--reason', 'No']);
+    expect(refused).toMatchObject({ code: 1 });
+  });
+
   test('is refused with a reason that the registrant reads, and not without one (decisions section 2)', async () => {
     const [first, second] = [await register(), await register()];
     const page = await at('/waiting');
@@ -212,6 +247,25 @@ describe('a client', () => {
     expect(read.status).toBe(200);
     expect((await at(`/${client.clientId}`)).body).not.toContain(secret('client_secret'));
     expect((await events(client.clientId))[0]).toEqual({ type: 'client.created', actor: ada.sub });
+  });
+
+  test('is made once, however often its form is sent (issue 6)', async () => {
+    const form: Record<string, string> = {
+      ...filled(await at('/new')),
+      client_name: 'Twice',
+      redirect_uris: 'https://twice.example/cb',
+    };
+    // refused first, it stays the same form
+    const refused = await agent.post('/admin/clients/new', { ...form, redirect_uris: 'nowhere' });
+    expect(refused.status).toBe(400);
+    expect(formOf(refused, '/admin/clients/new')['client_id']).toBe(form['client_id']);
+    const answers = await Promise.all([1, 2].map(() => agent.post('/admin/clients/new', form)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 303]);
+    const again = await agent.post('/admin/clients/new', form);
+    expect(again.location).toBe(`${service.issuer}/admin/clients/${form['client_id']}?done=client-made-before`);
+    expect(await service.store.clients.list({ search: 'twice' }, { limit: 9, after: undefined })).toHaveLength(1);
+    // the id is the form's, not the sender's to choose
+    expect((await agent.post('/admin/clients/new', { ...form, client_id: 'chosen' })).status).toBe(400);
   });
 
   test('is saved as its form shows it: what was not touched stays as it is (issue 6)', async () => {

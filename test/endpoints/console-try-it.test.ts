@@ -180,6 +180,8 @@ test('it is for administrators, and takes no form from elsewhere (security R55)'
     expect((await agent.post(`${path}/${action}`, form)).status).toBe(400);
   }
   expect((await agent.get(`${path}?client_id=unknown`)).status).toBe(404);
+  // the console's own client is kept for the console
+  expect((await agent.get(`${path}?client_id=gatehouse-console`)).status).toBe(404);
   expect(await redirectUris(client)).toEqual([client.redirectUri]);
 });
 

@@ -132,4 +132,12 @@ test('what the console’s own client is registered for is nobody’s to change,
   await expect(administration.changeClient(by, 'gatehouse-console', () => ({ metadata }))).rejects.toEqual(refused);
   await expect(administration.renewSecrets(by, 'gatehouse-console', () => ({}))).rejects.toEqual(refused);
   expect((await service.store.clients.find('gatehouse-console'))!.metadata).toEqual(before.metadata);
+  // by SQL it is: the next one who signs in there makes it again what it has to be
+  await service.database.sql(`UPDATE clients SET metadata = $1 WHERE client_id = 'gatehouse-console'`, [metadata]);
+  await expect
+    .poll(async () => {
+      await new UserAgent(service).get('/admin');
+      return (await service.store.clients.find('gatehouse-console'))!.metadata;
+    })
+    .toEqual(before.metadata);
 });

@@ -265,6 +265,11 @@ describe('the answers of real calls match their schemas', () => {
     const { version } = await check('GET', path, '/clients/{id}');
     const refused = await check('POST', `${path}/refuse`, '/clients/{id}/refuse', { version, reason: 'not now' });
     expect(refused['refusal_reason']).toBe('not now');
+    await check('POST', '/clients/decide', '/clients/decide', {
+      decision: 'refuse',
+      reason: 'not now',
+      clients: [{ client_id: 'nobody', version: 1 }],
+    });
     await check('POST', `${path}/approve`, '/clients/{id}/approve', { version: refused['version'] });
     const changed = await check('PATCH', path, '/clients/{id}', { token_endpoint_auth_method: 'client_secret_jwt' });
     expect(changed).toHaveProperty('client_secret');

@@ -92,6 +92,13 @@ export const adminRoutes: Record<string, Route> = {
     json: { 'username?': ['ada', 'bob'], 'status?': ['enabled', 'disabled'], ...user },
   }),
   'POST /admin/api/clients': admin(201, { json: administrated }),
+  'POST /admin/api/clients/decide': admin(200, {
+    json: {
+      decision: ['approve', 'refuse'],
+      reason: ['not now'],
+      clients: [[{ client_id: 'nobody', version: 1 }], [{ client_id: 'nobody', version: 2 }]],
+    },
+  }),
   'POST /admin/api/clients/:id/approve': admin(200, { ...victim, json: { version: [1, 2] } }),
   'POST /admin/api/clients/:id/disable': admin(200, victim),
   'POST /admin/api/clients/:id/refuse': admin(200, { ...victim, json: { version: [1, 2], reason: ['not now'] } }),

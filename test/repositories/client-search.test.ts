@@ -135,11 +135,18 @@ describe('a name', () => {
   });
 });
 
-test('a redirect host is known since the first enabled client that had it, approved or changed by whomever (issue 6)', async () => {
+test('a redirect host is known since the first client that had it when an administrator approved it (issue 6)', async () => {
   const host = 'tide.example';
   const client = await service.createClient({ redirect_uris: [`https://${host}/cb`] }, { status: 'disabled' });
   const known = async () => (await service.store.clientJudgement.hosts([host]))[0]!;
   expect(await known()).toEqual({ host, since: undefined, clients: 0 });
+  await sql(
+    `INSERT INTO clients (client_id, status, approved_by, metadata, shared_secret_encrypted)
+     SELECT 'by-nobody', 'enabled', 'automatic', metadata || '{"token_endpoint_auth_method": "none"}', shared_secret_encrypted FROM clients WHERE client_id = $1`,
+    [client.clientId],
+  );
+  expect(await known()).toEqual({ host, since: undefined, clients: 1 });
+  await sql(`DELETE FROM clients WHERE client_id = 'by-nobody'`);
   await sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [client.clientId]);
   const { since } = await known();
   expect(await known()).toEqual({ host, since: expect.any(Date), clients: 1 });

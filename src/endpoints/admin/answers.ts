@@ -137,6 +137,18 @@ export const answers = {
     shared_secret: z.string().optional(),
     registration_access_token: z.string().optional(),
   }),
+  DecisionOutcomes: z.object({
+    outcomes: z.array(
+      z.object({
+        client_id: z.string(),
+        outcome: z
+          .enum(['decided', 'changed', 'gone'])
+          .describe(
+            'changed: it is at another version by now, or nothing of it waits: look again. gone: there is none.',
+          ),
+      }),
+    ),
+  }),
   ClientPage: page('clients', client),
   User: user,
   UserPage: page('users', user).extend({

@@ -47,6 +47,20 @@ const approval = z.strictObject({
     .max(2 ** 31 - 1),
 });
 const refusal = approval.extend({ reason: text(1000).min(1) });
+const decisions = z
+  .strictObject({
+    decision: z.enum(['approve', 'refuse'], { error: 'must be approve or refuse' }),
+    reason: text(1000).min(1).optional().describe('Needed to refuse; the registrants can read it.'),
+    clients: z
+      .array(approval.extend({ client_id: text(255) }))
+      .min(1)
+      .max(100)
+      .describe('Each with the version that was looked at.'),
+  })
+  .refine(({ decision, reason }) => decision === 'approve' || reason !== undefined, {
+    path: ['reason'],
+    error: 'is needed to refuse',
+  });
 
 // every member of the metadata may be left out, or be null, which takes it away
 const metadataChange = Object.fromEntries(
@@ -208,6 +222,24 @@ export const clientRoutes = [
       const client = await administration.refuseClient(by, id, version, reason);
       clients.forget(id);
       return clientView(client);
+    },
+  }),
+  adminRoute({
+    method: 'POST',
+    path: `${path}/decide`,
+    tag,
+    summary:
+      'Approves or refuses what waits of several clients, each by itself: one that changed keeps none of the others up',
+    body: () => decisions,
+    answer: 'DecisionOutcomes',
+    async handle({ administration, clients }, { body: { decision, reason, clients: looked }, by }) {
+      const outcomes = await administration.decideClients(
+        by,
+        looked.map(({ client_id: clientId, version }) => ({ clientId, version })),
+        decision === 'refuse' ? reason : undefined,
+      );
+      for (const { clientId } of outcomes) clients.forget(clientId);
+      return { outcomes: outcomes.map(({ clientId, outcome }) => ({ client_id: clientId, outcome })) };
     },
   }),
   adminRoute({

@@ -1,4 +1,5 @@
 // The admin routes of what the service itself has: the audit trail, initial access tokens, signing keys.
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { auditEventView, keyView } from '../../http/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../http/paging.ts';
@@ -12,6 +13,10 @@ const moment = z.iso.datetime({ offset: true });
 const auditFilter = pageShape.extend({
   type: z.enum(viewedTypes, { error: `must be one of ${viewedTypes.join(', ')}` }).optional(),
   outcome: z.enum(['success', 'failure']).optional(),
+  actor: text(255).optional().describe('The sub, the client_id, or a word such as service, of who acted.'),
+  address: text(45)
+    .refine((address) => isIP(address) !== 0, 'must be an IP address')
+    .optional(),
   client_id: text(255).optional(),
   sub: text(255).optional(),
   since: moment.optional(),

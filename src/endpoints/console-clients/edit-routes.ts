@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
+import { isUniqueViolation } from '../../database/database.ts';
 import { type ConsoleVisit, consoleClientId } from '../../http/console.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -17,6 +18,7 @@ import { clientPath, listPath, named } from './view.ts';
 const byId = z.object({ id: text(255) });
 const bound = z.object({
   csrf: text(100).optional(),
+  client_id: text(100).optional(),
   version: z
     .string()
     .regex(/^\d{1,9}$/)
@@ -55,29 +57,42 @@ export function editRoutes(
 ): void {
   app.get(newPath, async (request, reply) => {
     const visit = await console.enter(request, reply);
-    return visit ? show(request, reply, visit, undefined, newClientForm) : reply;
+    return visit ? show(request, reply, visit, undefined, newClientForm, undefined, randomId()) : reply;
   });
 
   app.post(newPath, async (request, reply) => {
-    const { csrf } = readParameters(bound, request.body);
-    const visit = await console.submitted(request, reply, { csrf, action: newPath, back: newPath, fresh: true });
+    // the id was made with the form: sent twice, it makes one client
+    const { csrf, client_id: clientId = '' } = readParameters(bound, request.body);
+    const visit = await console.submitted(request, reply, {
+      csrf,
+      action: newPath,
+      shown: clientId,
+      back: newPath,
+      fresh: true,
+    });
     if (!visit) return reply;
     const typed = readForm(singleValued(request.body));
     const read = validated(typed);
-    if ('refusal' in read) return show(request, reply, visit, undefined, typed, read.refusal);
+    if ('refusal' in read) return show(request, reply, visit, undefined, typed, read.refusal, clientId);
     const { metadata, settings } = read;
-    const clientId = randomId();
     const { stored, shown } = newCredentials(secretBox, clientId, metadata);
     try {
       await checkSector(metadata);
     } catch (error) {
-      return show(request, reply, visit, undefined, typed, refusalOf(error));
+      return show(request, reply, visit, undefined, typed, refusalOf(error), clientId);
     }
-    const client = await administration.createClient(
-      visit.by,
-      { clientId, metadata, status: 'enabled', approvedBy: 'administrator', firstParty: false, ...stored },
-      settings,
-    );
+    let client: Client;
+    try {
+      client = await administration.createClient(
+        visit.by,
+        { clientId, metadata, status: 'enabled', approvedBy: 'administrator', firstParty: false, ...stored },
+        settings,
+      );
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error;
+      // its secrets were shown then, and are not known any more
+      return console.done(reply, clientPath(clientId), 'client-made-before');
+    }
     return console.send(
       request,
       reply,
@@ -138,7 +153,7 @@ export function editRoutes(
     return client;
   }
 
-  /** @param version the one that the form was made for, where it is to stay so */
+  /** @param shown what the form is bound to: the version that it was made for, or the id that a new client gets */
   function show(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -146,10 +161,10 @@ export function editRoutes(
     client: Client | undefined,
     typed: Record<string, string>,
     refusal?: Refusal,
-    version = client && String(client.version),
+    shown = client && String(client.version),
   ): FastifyReply {
     const action = client ? `${clientPath(client.clientId)}/edit` : newPath;
-    const form = console.form(request, reply, visit, action, version);
+    const form = console.form(request, reply, visit, action, shown);
     return console.send(
       request,
       reply,
@@ -157,7 +172,7 @@ export function editRoutes(
       'console-client-edit',
       {
         ...(client && { client: named(client) }),
-        form: version === undefined ? form : { ...form, hidden: { ...form.hidden, version } },
+        form: { ...form, hidden: { ...form.hidden, [client ? 'version' : 'client_id']: shown ?? '' } },
         groups: fieldsOf(typed, refusal?.faults ?? {}),
         ...(refusal?.problem !== undefined && { problem: refusal.problem }),
         ...(refusal?.changed && { changed: true }),

@@ -167,7 +167,7 @@ export async function historyOf(
       ...{ type, at, success: outcome === 'success' },
       ...(actor !== undefined && { actor }),
     })),
-    auditUri: `/admin/audit?client_id=${encodeURIComponent(clientId)}`,
+    auditUri: `/admin/audit?client=${encodeURIComponent(clientId)}`,
   };
 }
 

@@ -12,6 +12,8 @@ const mostShown = 5;
 const lateAfter = 5 * 60_000;
 /** The last minute is never counted by the job; further behind it is while it catches up with a long trail. */
 const behindAfter = 15 * 60_000;
+/** A mail is sent at once; what waits so many milliseconds was refused several times. */
+const mailLateAfter = 5 * 60_000;
 
 export function overviewRoutes(
   app: FastifyInstance,
@@ -22,11 +24,12 @@ export function overviewRoutes(
     if (!visit) return reply;
     const state = await store.hourlyCounts.state();
     const { now } = state;
-    const [waiting, newest, counts, database, users, clients, sessions, events] = await Promise.all([
+    const [waiting, newest, counts, database, mails, users, clients, sessions, events] = await Promise.all([
       store.clients.countWaiting(mostCounted + 1),
       store.clients.list({ status: undefined, waiting: true }, { limit: mostShown, after: undefined }),
       store.hourlyCounts.list(beginningOf('month', now)),
       store.vitalSigns.database(),
+      store.mails.waiting(),
       ...(['users', 'clients', 'sessions', 'auditEvents'] as const).map((of) => store.vitalSigns.amount(of)),
     ]);
     if (activity.uncounted > 0) {
@@ -73,6 +76,11 @@ export function overviewRoutes(
         cleanUp: {
           late: state.finishedAt === undefined || now.getTime() - state.finishedAt.getTime() > lateAfter,
           ...(state.finishedAt && { at: state.finishedAt }),
+        },
+        mails: {
+          waiting: mails.waiting,
+          ...(mails.since && { since: mails.since }),
+          late: mails.since !== undefined && now.getTime() - mails.since.getTime() > mailLateAfter,
         },
       },
     };

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { equalSecrets, randomSecret } from '../../crypto/secrets.ts';
-import type { ConsoleVisit } from '../../http/console.ts';
+import { consoleClientId, type ConsoleVisit } from '../../http/console.ts';
 import { single } from '../../http/cookies.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
@@ -96,8 +96,9 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Server
     const { csrf, client_id: id, end, ...wished } = readParameters(beginning, request.body);
     const visit = await console.submitted(request, reply, { csrf, action: beginPath, back: pageOf(id) });
     if (!visit) return reply;
-    const client = await clients.find(id);
-    if (!client?.metadata.redirect_uris.includes(callbackUri)) return show(request, reply, visit, id);
+    const client = id === consoleClientId ? undefined : await clients.find(id);
+    if (client?.status !== 'enabled' || !client.metadata.redirect_uris.includes(callbackUri))
+      return show(request, reply, visit, id);
     const [state, nonce, verifier] = [randomSecret(), randomSecret(), randomSecret()];
     const parameters = {
       response_type: 'code',
@@ -249,7 +250,8 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Server
     clientId: string,
     fault?: 'expired',
   ): Promise<FastifyReply> {
-    const client = clientId === '' ? undefined : await clients.find(clientId);
+    // the console's own client is kept as it is: it could only be tried at the price of its address
+    const client = ['', consoleClientId].includes(clientId) ? undefined : await clients.find(clientId);
     const reachable = client?.metadata.redirect_uris.includes(callbackUri) ?? false;
     const data: Omit<Pages['console-try-it'], keyof ConsoleFrame> = {
       action: path,

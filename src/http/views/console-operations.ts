@@ -77,7 +77,8 @@ export interface OperationsPages {
       connections: { busy: number; idle: number; waiting: number };
       keys: { oldest: Date; next?: Date; uri: string };
       cleanUp: { at?: Date; late: boolean };
-      mails?: { waiting: number; failed: number };
+      /** What has yet to be sent; `since` is when the oldest was ordered. */
+      mails: { waiting: number; since?: Date; late: boolean };
     };
   };
   'console-sessions': ConsoleFrame & {
@@ -215,6 +216,7 @@ export const operationsExamples: Examples<OperationsPages> = {
         connections: { busy: 0, idle: 1, waiting: 0 },
         keys: { oldest: at, uri: '/admin/keys' },
         cleanUp: { late: true },
+        mails: { waiting: 0, late: false },
       },
     },
     {
@@ -249,7 +251,7 @@ export const operationsExamples: Examples<OperationsPages> = {
         connections: { busy: 2, idle: 3, waiting: 1 },
         keys: { oldest: at, next: new Date('2026-06-12T09:26:53Z'), uri: '/admin/keys' },
         cleanUp: { at, late: false },
-        mails: { waiting: 3, failed: 1 },
+        mails: { waiting: 3, since: at, late: true },
       },
     },
   ],

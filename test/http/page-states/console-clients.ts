@@ -14,7 +14,14 @@ const end = examples['console-client-end'][1];
 export const consoleClientStates: View[] = [
   { name: 'console-clients', data: { ...list, waiting: 3, more: false } },
   { name: 'console-clients', data: { ...emptyList, filtered: true } },
-  ...['client-saved', 'client-approved', 'client-refused', 'client-disabled', 'client-deleted'].map((done): View => ({
+  ...[
+    'client-saved',
+    'client-approved',
+    'client-refused',
+    'client-disabled',
+    'client-deleted',
+    'client-made-before',
+  ].map((done): View => ({
     name: 'console-clients',
     data: { ...emptyList, done },
   })),
