@@ -348,7 +348,7 @@ export async function buildApp({
     responseTypes,
     responseModes,
     grantTypes: [...grantTypes.map((grantType) => grantType.name), 'implicit'],
-    prompts: promptValues,
+    prompts: promptValues(config),
     scopes: registrableScopes,
     claims: supportedClaims,
     clientAuthenticationMethods,

@@ -110,7 +110,7 @@ export function wayOn({ transaction, destination }: SignInCourse): string {
 
 /** A page of the sign-in, for the same course. */
 export function signInPath(
-  path: '/login' | '/login/second-factor' | '/login/authenticator',
+  path: '/login' | '/login/second-factor' | '/login/authenticator' | '/sign-up',
   { transaction, destination }: Pick<SignInCourse, 'transaction' | 'destination'>,
 ): string {
   if (transaction !== undefined) return `${path}?transaction=${encodeURIComponent(transaction)}`;

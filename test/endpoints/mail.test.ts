@@ -6,7 +6,7 @@ import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { MailServer, mailsIn, type ReceivedMail } from '../helpers/mail-server.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
+import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
 type User = Awaited<ReturnType<TestService['createUser']>>;
 
@@ -336,6 +336,37 @@ describe('sign-up', () => {
     expect(await eventsOf(account!.sub, 'user.signed_up')).toHaveLength(1);
   });
 
+  test('goes back to the application that asked for a new account, in the browser that it was asked in (Initiating User Registration 1.0, 4.1)', async () => {
+    const { body } = await call(`${service.issuer}/.well-known/openid-configuration`);
+    expect(body['prompt_values_supported']).toEqual(['none', 'login', 'consent', 'select_account', 'create']);
+    const client = await service.createClient({ client_name: 'Harbour' });
+    const ask = (agent: UserAgent, prompt = 'create') =>
+      agent.get(authorizationUrl(service.issuer, client, { prompt })).then((page) => agent.follow(page));
+    // who is signed in is not signed in by it either
+    const agent = new UserAgent(service);
+    await agent.authorize(client, await newUser());
+    const page = await ask(agent);
+    expect(page.url).toContain('/sign-up?transaction=');
+    expect(page.body).toContain('Harbour');
+    const [email, username] = ['harbour@example.com', 'harbourer'];
+    await agent.submit(page, { email });
+    const link = await linkTo(email, /Finish your new account/);
+    // elsewhere it is a sign-up like any other
+    expect((await new UserAgent(service).get(page.url)).body).not.toContain('Harbour');
+    const done = await follow(link, { username, new_password: fresh }, agent);
+    expect(done.body).toContain('Harbour');
+    expect(agent.cookies.has('GATEHOUSE_SIGN_UP')).toBe(false);
+    const onward = /href="(\/login\?transaction=[^"]*)" *>|id="sign-in" href="([^"]*)"/.exec(done.body);
+    const signedIn = await agent.signIn({ username, password: fresh }, await agent.get(onward![1] ?? onward![2]!));
+    const answer = signedIn.body.includes('id="allow"')
+      ? await agent.submit(signedIn, { decision: 'allow' })
+      : signedIn;
+    expect(responseParameters(answer)).toMatchObject({ code: expect.any(String) as string });
+    // together with another value it is an error for the client
+    for (const prompt of ['create login', 'create consent', 'create none', 'none create'])
+      expect(responseParameters(await ask(agent, prompt))['error'], prompt).toBe('invalid_request');
+  });
+
   test('is off unless the operator wants it, and for the domains that the operator names (issue 6)', async () => {
     const off = await startTestService();
     const some = await startTestService({
@@ -345,6 +376,12 @@ describe('sign-up', () => {
       const agent = new UserAgent(off);
       expect((await agent.get('/sign-up')).status).toBe(404);
       expect((await agent.get('/login')).body).not.toContain('/sign-up');
+      const { body } = await call(`${off.issuer}/.well-known/openid-configuration`);
+      expect(body['prompt_values_supported']).not.toContain('create');
+      const [user, client] = [await off.createUser(), await off.createClient()];
+      await agent.authorize(client, user);
+      const answer = await agent.follow(await agent.get(authorizationUrl(off.issuer, client, { prompt: 'create' })));
+      expect(responseParameters(answer)['error']).toBe('invalid_request');
       const visitor = new UserAgent(some);
       for (const [email, status] of [
         ['a@example.org', 200],

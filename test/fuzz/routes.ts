@@ -344,7 +344,7 @@ export const routes: Record<string, Route> = {
   'GET /metrics': { authorization: ['@admin', '@bearer access_token'], statuses: [200, 401, 403] },
   'GET /password/forgotten': { cookies: byCookie, statuses: [200, 403] },
   'GET /password/reset': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
-  'GET /sign-up': { cookies: byCookie, statuses: [200, 403] },
+  'GET /sign-up': { query: { 'transaction?': ['@transaction /login'] }, cookies: byCookie, statuses: [200, 403] },
   'GET /sign-up/complete': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
   'GET /register/:clientId': {
     path: { clientId: ['@victim'] },

@@ -31,6 +31,7 @@ const bothFactors = { ...freshSession, secondFactor: true };
 const told = (code: string) => ({ step: 'error', code });
 const issue = { step: 'issue', recordGrant: false };
 const login = { step: 'login' };
+const signUp = { step: 'sign-up' };
 const stepUp = { step: 'second-factor' };
 const consent = { step: 'consent' };
 
@@ -41,6 +42,22 @@ const run = (cases: Case[], clause: string) =>
   });
 
 describe('sign-in', () => {
+  run(
+    [
+      ['an account is wanted, and nobody is signed in', { session: undefined, prompts: ['create'] }, signUp],
+      [
+        'an account is wanted, and somebody is signed in from before',
+        { prompts: ['create'], transaction: waiting },
+        signUp,
+      ],
+      [
+        'an account is wanted, and somebody signed in for it',
+        { prompts: ['create'], transaction: waiting, session: freshSession },
+        issue,
+      ],
+    ],
+    'Initiating User Registration 1.0, 4.1',
+  );
   run(
     [
       ['a signed-in person with a grant is asked nothing', {}, issue],

@@ -9,6 +9,7 @@ import { singleValued, text } from '../../http/parameters.ts';
 import { longestCredential } from '../../http/passkeys.ts';
 import { findPendingRequest, type PendingRequest } from '../../http/pending-request.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
+import { signInPath } from '../../http/sign-in.ts';
 import type { FormView, LoginProblem, Pages } from '../../http/views/index.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import type { Session } from '../../repositories/sessions.ts';
@@ -164,7 +165,7 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
       },
     });
     const data: Pages['login'] = { form: formOf('/login'), forgottenPasswordUri: '/password/forgotten' };
-    if (config.signUp) data.signUpUri = '/sign-up';
+    if (config.signUp) data.signUpUri = signInPath('/sign-up', { transaction });
     const asked = passkeys.requestOptions(request, reply, { purpose: 'sign-in' });
     if (asked !== undefined) data.passkey = { form: formOf('/login/passkey'), options: asked };
     if (destination && transaction === undefined) data.destination = destination.name;

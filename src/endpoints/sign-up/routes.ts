@@ -12,8 +12,10 @@ import {
   linkGone,
   type OpenLink,
 } from '../../http/mailed-link.ts';
-import { readParameters, text } from '../../http/parameters.ts';
+import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
+import { signInPath } from '../../http/sign-in.ts';
+import { createSignUpCourse, type SignUpCourse } from '../../http/sign-up-course.ts';
 import type { Pages } from '../../http/views/index.ts';
 import { email as mailAddress, longestOwnName, longestPassword, ownName } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
@@ -23,7 +25,11 @@ const path = '/sign-up';
 const completion = '/sign-up/complete';
 const purposes: LinkPurpose[] = ['sign_up'];
 
-const wanted = z.object({ csrf: text(100).optional(), email: text(320).optional() });
+const wanted = z.object({
+  csrf: text(100).optional(),
+  transaction: text(100).optional(),
+  email: text(320).optional(),
+});
 const chosen = z.object({
   csrf: text(100).optional(),
   username: text(1000).optional(),
@@ -35,6 +41,7 @@ type State = Pick<Pages['sign-up'], 'typed' | 'fault' | 'problem' | 'wait' | 'se
 export async function signUpEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
   const { config, store, sessions, pages, limits, audit } = options;
   const { faultOf, hash } = createPasswordChoice(options);
+  const courses = createSignUpCourse(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -44,24 +51,27 @@ export async function signUpEndpoint(app: FastifyInstance, options: ServerOption
   });
 
   app.get(path, async (request, reply) => {
-    return ask(request, reply, {}, 200);
+    const course = await courses.find(request, singleValued(request.query)['transaction']);
+    return ask(request, reply, course, {}, 200);
   });
 
   app.post(path, async (request, reply) => {
-    const { csrf, email } = readParameters(wanted, request.body);
+    const { csrf, transaction, email } = readParameters(wanted, request.body);
     const typed = email?.trim() ?? '';
-    if (!sessions.isOwnForm(request, csrf, { action: path }))
-      return ask(request, reply, { typed, problem: 'tampered' }, 400);
-    if (!mailAddress.safeParse(typed).success) return ask(request, reply, { typed, fault: 'invalid' }, 400);
-    if (!isLetIn(typed)) return ask(request, reply, { typed, fault: 'domain' }, 400);
+    const course = await courses.find(request, transaction);
+    if (!sessions.isOwnForm(request, csrf, { action: path, transaction }))
+      return ask(request, reply, course, { typed, problem: 'tampered' }, 400);
+    if (!mailAddress.safeParse(typed).success) return ask(request, reply, course, { typed, fault: 'invalid' }, 400);
+    if (!isLetIn(typed)) return ask(request, reply, course, { typed, fault: 'domain' }, 400);
     const wait = await countOrder(limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
-      return ask(request, reply, { typed, problem: 'throttled', wait }, 429);
+      return ask(request, reply, course, { typed, problem: 'throttled', wait }, 429);
     }
     // whether the address has an account is not even looked up before the answer: its reader learns it by mail (security R60)
     await store.mails.insert({ name: 'sign-up-wanted', recipient: typed, locale: languagesOf(request) });
-    return ask(request, reply, { sent: true }, 200);
+    courses.remember(request, reply, course);
+    return ask(request, reply, course, { sent: true }, 200);
   });
 
   app.get(completion, async (request, reply) => {
@@ -98,7 +108,9 @@ export async function signUpEndpoint(app: FastifyInstance, options: ServerOption
     const outcome = await open(request, link, username!, passwordHash);
     if (outcome === 'gone') return linkGone(pages, request, reply, 'sign-up');
     if (outcome === 'taken') return show(request, reply, link, { ...shown, faults: { username: 'taken' } }, 409);
-    return pages.send(request, reply, 'sign-up-complete', { ...view(link), ...shown });
+    const course = await courses.recall(request);
+    courses.remember(request, reply, undefined);
+    return pages.send(request, reply, 'sign-up-complete', { ...view(link), ...goingOn(course), ...shown });
   });
 
   const isLetIn = (address: string) =>
@@ -145,11 +157,26 @@ export async function signUpEndpoint(app: FastifyInstance, options: ServerOption
     loginUri: '/login',
   });
 
-  function ask(request: FastifyRequest, reply: FastifyReply, state: State, status: number): FastifyReply {
-    const form = { action: path, hidden: { csrf: sessions.formToken(request, reply, { action: path }) } };
+  /** The way to sign in, for the request that the sign-up was begun for. */
+  const goingOn = (course: SignUpCourse | undefined) => ({
+    loginUri: signInPath('/login', { transaction: course?.transaction }),
+    ...(course?.pending.client && { client: course.pending.client }),
+  });
+
+  function ask(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    course: SignUpCourse | undefined,
+    state: State,
+    status: number,
+  ): FastifyReply {
+    const transaction = course?.transaction;
+    const csrf = sessions.formToken(request, reply, { action: path, transaction });
+    const form = { action: path, hidden: { csrf, ...(transaction !== undefined && { transaction }) } };
     const { signUpDomains: domains, lifetimes } = config;
-    const data = { form, lifetime: lifetimes.emailVerification, domains, loginUri: '/login', ...state };
-    return pages.send(request, reply, 'sign-up', data, { status });
+    const data = { form, lifetime: lifetimes.emailVerification, domains, ...goingOn(course), ...state };
+    const uiLocales = course?.pending.uiLocales;
+    return pages.send(request, reply, 'sign-up', data, { status, uiLocales });
   }
 
   /** The password does not come back. */

@@ -254,6 +254,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     transaction: string,
   ): FastifyReply {
     if (step?.step === 'consent') return pages.redirect(reply, `/consent?transaction=${transaction}`);
+    if (step?.step === 'sign-up') return pages.redirect(reply, signInPath('/sign-up', { transaction }));
     if (step?.step !== 'second-factor') return pages.redirect(reply, signInPath('/login', { transaction }));
     // of the session's person, whoever else began to sign in here
     secondStep.close(request, reply);

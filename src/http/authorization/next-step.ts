@@ -26,6 +26,8 @@ export interface Situation {
 
 export type NextStep =
   | { step: 'login' }
+  /** The client wants a new account. */
+  | { step: 'sign-up' }
   /** The password was shown, and a second factor is missing. */
   | { step: 'second-factor' }
   | { step: 'consent' }
@@ -48,6 +50,7 @@ export function nextStep(situation: Situation): NextStep {
         code: 'unmet_authentication_requirements',
         description: 'the sign-in did not reach the acr that is demanded',
       };
+    if (login === 'new') return { step: 'sign-up' };
     if (login === 'step-up') return { step: 'second-factor' };
     return { step: 'login' };
   }
@@ -76,10 +79,11 @@ function loginNeeded({
   acr,
   session,
   transaction,
-}: Situation): 'signed-out' | 'fresh' | 'other-user' | 'unmet' | 'step-up' | undefined {
-  if (!session) return 'signed-out';
+}: Situation): 'new' | 'signed-out' | 'fresh' | 'other-user' | 'unmet' | 'step-up' | undefined {
   // only a credential check after the request began can satisfy these (security R9)
-  const fresh = transaction !== undefined && session.authTime > transaction.createdAt;
+  const fresh = transaction !== undefined && session !== undefined && session.authTime > transaction.createdAt;
+  if (prompts.includes('create') && !fresh) return 'new';
+  if (!session) return 'signed-out';
   if ((prompts.includes('login') || prompts.includes('select_account')) && !fresh) return 'fresh';
   if (maxAge !== undefined && !fresh && session.now.getTime() - session.authTime.getTime() > maxAge * 1000)
     return 'fresh';

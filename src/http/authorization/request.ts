@@ -21,7 +21,11 @@ import type { Client } from '../../repositories/clients.ts';
 import type { RequestProblem } from './effective-request.ts';
 import type { RequestRules } from './rules.ts';
 
-export const promptValues = ['none', 'login', 'consent', 'select_account'] as const;
+/** What a request may ask of the sign-in; `create` where people open accounts themselves (Initiating User Registration 1.0, 4.1). */
+export const promptValues = ({ signUp }: { signUp: boolean }): readonly string[] => [
+  ...['none', 'login', 'consent', 'select_account'],
+  ...(signUp ? ['create'] : []),
+];
 
 /** A request whose client and redirect URI are good. */
 export interface TrustedRequest {
@@ -62,7 +66,7 @@ const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2
  */
 export async function verifyRequest(
   parameters: Record<string, string>,
-  rules: Pick<RequestRules, 'findClient' | 'findAudience' | 'requirePkce'>,
+  rules: Pick<RequestRules, 'findClient' | 'findAudience' | 'requirePkce' | 'prompts'>,
   problem?: RequestProblem,
 ): Promise<TrustedRequest> {
   const { client_id, redirect_uri } = readParameters(trusted, parameters);
@@ -100,7 +104,7 @@ export async function verifyRequest(
     return request;
   }
   try {
-    verifyRest(request, parameters, rules.requirePkce);
+    verifyRest(request, parameters, rules);
     const { resource } = parameters;
     if (resource !== undefined) request.audience = await rules.findAudience(resource);
   } catch (error) {
@@ -119,7 +123,11 @@ export function mayAsk({ status, metadata }: Client, redirectUri: string | undef
   );
 }
 
-function verifyRest(request: TrustedRequest, parameters: Record<string, string>, requirePkce: boolean): void {
+function verifyRest(
+  request: TrustedRequest,
+  parameters: Record<string, string>,
+  { requirePkce, prompts }: Pick<RequestRules, 'requirePkce' | 'prompts'>,
+): void {
   const { client, target } = request;
   const { metadata } = client;
   const refuse = (code: ErrorCode, description: string): never => {
@@ -182,10 +190,12 @@ function verifyRest(request: TrustedRequest, parameters: Record<string, string>,
   if (nonce === undefined && idToken)
     refuse('invalid_request', 'nonce is required where the response carries an ID Token');
 
-  if (!request.prompts.every((prompt) => promptValues.some((known) => known === prompt)))
+  if (!request.prompts.every((prompt) => prompts.includes(prompt)))
     refuse('invalid_request', 'prompt holds an unknown value');
-  if (request.prompts.includes('none') && request.prompts.length > 1)
-    refuse('invalid_request', 'prompt=none goes with no other value');
+  // what is asked of a new account cannot be asked of an old one, too (Initiating User Registration 1.0, 4.1)
+  for (const alone of ['none', 'create'])
+    if (request.prompts.includes(alone) && request.prompts.length > 1)
+      refuse('invalid_request', `prompt=${alone} goes with no other value`);
 
   const maxAge = parameters['max_age'];
   if (maxAge !== undefined && !/^\d{1,9}$/.test(maxAge))

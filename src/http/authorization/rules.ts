@@ -4,6 +4,7 @@ import type { Client } from '../../repositories/clients.ts';
 import type { RequestObjects } from '../../tokens/request-object.ts';
 import { audienceOf } from '../audience.ts';
 import type { ServerOptions } from '../server-options.ts';
+import { promptValues } from './request.ts';
 
 export interface RequestRules {
   findClient: ClientCache['find'];
@@ -12,6 +13,8 @@ export interface RequestRules {
   clientSecret: (client: Client) => Promise<Buffer | undefined>;
   requestObjects: RequestObjects;
   requirePkce: boolean;
+  /** What `prompt` may hold. */
+  prompts: readonly string[];
   /** Whether every request has to be pushed. */
   requirePushed: boolean;
 }
@@ -29,6 +32,7 @@ export function requestRules({
     clientSecret: tokens.clientSecret,
     requestObjects,
     requirePkce: config.requirePkce,
+    prompts: promptValues(config),
     requirePushed: config.requirePushedRequests,
   };
 }

@@ -1,5 +1,5 @@
 // The pages that order a mailed link and those that such a link leads to: what each shows, and examples.
-import { type AccountView, type FormView, type Examples, account, form } from './parts.ts';
+import { type AccountView, type ClientView, type FormView, type Examples, account, client, form } from './parts.ts';
 
 /** Why nothing was ordered: keys of the catalogue under `link.problem.`, and what stands at the field. */
 export type OrderProblem = 'missing' | 'tampered' | 'throttled';
@@ -54,6 +54,8 @@ export interface MailPages {
   };
   /** Somebody without an account asks for one. Posts `email`. */
   'sign-up': {
+    /** For whose sign-in. */
+    client?: ClientView;
     form: FormView;
     typed?: string;
     fault?: 'invalid' | 'domain';
@@ -67,6 +69,8 @@ export interface MailPages {
   };
   /** Where the link leads that proves the address of an account to be. Posts `username` and `new_password`. `form` absent: it is done. */
   'sign-up-complete': {
+    /** Where one goes on after signing in. */
+    client?: ClientView;
     address: string;
     username?: string;
     form?: FormView;
@@ -111,6 +115,7 @@ export const mailPageExamples: Examples<MailPages> = {
   'sign-up': [
     { form: form('/sign-up'), lifetime: 86_400, domains: [], loginUri: '/login' },
     {
+      client,
       form: form('/sign-up'),
       typed: 'ada@example.net',
       fault: 'domain',

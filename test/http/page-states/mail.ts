@@ -26,7 +26,10 @@ export const mailStates: View[] = [
   { name: 'sign-up', data: { ...signUp, sent: true } },
   { name: 'sign-up', data: { ...signUp, fault: 'invalid' } },
   { name: 'sign-up', data: { ...signUp, problem: 'throttled', wait: 90 } },
-  { name: 'sign-up-complete', data: { ...examples['sign-up-complete'][1], form: undefined } as never },
+  {
+    name: 'sign-up-complete',
+    data: { ...examples['sign-up-complete'][1], client: examples['sign-up'][1].client, form: undefined } as never,
+  },
   ...(['missing', 'invalid'] as const).map((username): View => ({
     name: 'sign-up-complete',
     data: { ...complete, faults: { username, password: 'missing' } },
