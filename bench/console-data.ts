@@ -83,13 +83,13 @@ function things(amounts: Amounts): [string, string][] {
     ['session_clients', `INSERT INTO session_clients SELECT DISTINCT session_id, client_id FROM client_sessions`],
     [
       'access_tokens',
-      `INSERT INTO access_tokens (token_hash, client_session_id, expires_at)
-       SELECT sha256(('a' || id)::bytea), id, now() + interval '1 hour' FROM client_sessions`,
+      `INSERT INTO access_tokens (token_hash, client_session_id, issued_at, expires_at)
+       SELECT sha256(('a' || id)::bytea), id, now() - random() * interval '1 hour', now() + interval '1 hour' FROM client_sessions`,
     ],
     [
       'refresh_tokens',
-      `INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at)
-       SELECT sha256(('r' || id)::bytea), id, 1, now() + interval '1 day' FROM client_sessions WHERE id % 2 = 0`,
+      `INSERT INTO refresh_tokens (token_hash, client_session_id, generation, issued_at, expires_at)
+       SELECT sha256(('r' || id)::bytea), id, 1, now() - random() * interval '1 day', now() + interval '1 day' FROM client_sessions WHERE id % 2 = 0`,
     ],
     [
       'grants',

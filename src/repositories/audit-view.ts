@@ -41,7 +41,9 @@ const momentOf = statement(
 /** Where rows of the view come from, and where each filter looks. */
 interface Source {
   columns: string;
-  from: string;
+  table: string;
+  /** What is known of each row elsewhere: exactly one row there. */
+  join?: string;
   at: string;
   /** Orders the rows of one moment. */
   place: string;
@@ -51,7 +53,7 @@ interface Source {
 
 const trail: Source = {
   columns: 'e.id::text AS id, e.type, e.outcome, e.actor, e.client_id, e.sub, host(e.address) AS address, e.detail',
-  from: 'audit_events e',
+  table: 'audit_events e',
   at: 'e.at',
   place: `lpad(e.id::text, 18, '0')`,
   clientId: 'e.client_id',
@@ -63,7 +65,8 @@ function ofClientSessions(kind: string, table: string, hash: string, scope = 'cs
   const place = issuePlace(hash);
   return {
     columns: `${place} AS id, '${tokenIssued}', 'success', cs.client_id, cs.client_id, cs.sub, NULL, ${detail(kind, scope)}`,
-    from: `${table} t JOIN client_sessions cs ON cs.id = t.client_session_id`,
+    table: `${table} t`,
+    join: 'JOIN client_sessions cs ON cs.id = t.client_session_id',
     at: 't.issued_at',
     place,
     clientId: 'cs.client_id',
@@ -74,7 +77,7 @@ function ofClientSessions(kind: string, table: string, hash: string, scope = 'cs
 /** Access tokens by client credentials. */
 const ofClients: Source = {
   columns: `${issuePlace('token_hash')} AS id, '${tokenIssued}', 'success', t.client_id, t.client_id, NULL, NULL, ${detail('access_token', 't.scope')}`,
-  from: '(SELECT * FROM access_tokens WHERE client_id IS NOT NULL) t',
+  table: '(SELECT * FROM access_tokens WHERE client_id IS NOT NULL) t',
   at: 't.issued_at',
   place: issuePlace('token_hash'),
   clientId: 't.client_id',
@@ -136,9 +139,16 @@ function listing(filter: AuditFilter, before: { moment: string; place: string } 
   }
   const most = value(limit, 'bigint');
   const branch = (source: Source) => {
+    const { table, join = '' } = source;
     const all = conditions.map((condition) => condition(source)).join(' AND ');
-    return `(SELECT ${source.columns}, ${source.at}, (${source.place}) COLLATE "C" FROM ${source.from}
-      ${all === '' ? '' : `WHERE ${all}`} ORDER BY ${source.at} DESC, (${source.place}) COLLATE "C" DESC LIMIT ${most})`;
+    const newest = (columns: string, from: string) =>
+      `(SELECT ${columns} FROM ${from} ${all === '' ? '' : `WHERE ${all}`}
+         ORDER BY ${source.at} DESC, (${source.place}) COLLATE "C" DESC LIMIT ${most})`;
+    const columns = `${source.columns}, ${source.at}, (${source.place}) COLLATE "C"`;
+    // the newest of a table are found by its index; who they were issued to is asked for those only
+    if (join !== '' && clientId === undefined && sub === undefined)
+      return `(SELECT ${columns} FROM ${newest('t.*', table)} t ${join})`;
+    return newest(columns, `${table} ${join}`);
   };
   const name = Object.entries({ ...filter, type: type === tokenIssued ? tokenIssued : type && 'type', before })
     .filter(([, given]) => given !== undefined)

@@ -35,9 +35,9 @@ export interface FoundUsers {
 }
 
 /** So many of the next in order are looked at one by one: what many match is found among them, exactly, without reading the others. */
-export const nearest = 1_000;
+export const nearest = 250;
 /** Else the index of words finds them, and so many are put in order at most. */
-export const mostCandidates = 20_000;
+export const mostCandidates = 10_000;
 
 interface FoundRow extends UserRow {
   username_key: string;

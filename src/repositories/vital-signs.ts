@@ -18,7 +18,7 @@ export interface DatabaseState {
 }
 
 /** Up to so many rows are counted. */
-const mostCounted = 10_000;
+const mostCounted = 5_000;
 
 const server = statement(
   'vital_signs.server',

@@ -66,7 +66,7 @@ describe('with fifty thousand users', () => {
     await sql(`BEGIN; ALTER TABLE users DISABLE TRIGGER USER;
       INSERT INTO users (username, email, claims, groups, status, created_at)
         SELECT 'person' || i, 'person' || i || '@' || (ARRAY['north', 'south'])[1 + i % 2] || '.example',
-               jsonb_build_object('family_name', 'Family' || i % 2500), CASE WHEN i <= 30000 THEN '{early}' ELSE '{late}' END::text[],
+               jsonb_build_object('family_name', 'Family' || i % 2500), CASE WHEN i <= 40000 THEN '{early}' ELSE '{late}' END::text[],
                CASE WHEN i % 100 = 0 THEN 'disabled' ELSE 'enabled' END, now() - i * interval '1 minute'
           FROM generate_series(1, 50000) AS i;
       ALTER TABLE users ENABLE TRIGGER USER; COMMIT`);
