@@ -104,7 +104,7 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
 }
 
 /** Where somebody goes on who has signed in. */
-export function wayOn({ transaction, destination }: SignInCourse): string {
+export function wayOn({ transaction, destination }: Pick<SignInCourse, 'transaction' | 'destination'>): string {
   return transaction === undefined ? (destination?.path ?? '/account') : `/authorize?transaction=${transaction}`;
 }
 

@@ -33,6 +33,12 @@ export const acrValues: readonly string[] = levels.map(({ acr }) => acr);
 const reached = (amr: readonly string[]): Level[] =>
   levels.filter((level) => level.amr.some((methods) => methods.every((method) => amr.includes(method))));
 
+/** Whether each of these levels takes a passkey, whatever else was shown. */
+export function needsPasskey(wanted: readonly string[]): boolean {
+  const ofKeys = ({ amr }: Level) => amr.every((methods) => methods.includes('swk') || methods.includes('hwk'));
+  return wanted.every((acr) => levels.some((level) => level.acr === acr && ofKeys(level)));
+}
+
 /** The strongest level that these methods reach; undefined for none. */
 export function acrOf(amr: readonly string[]): string | undefined {
   return reached(amr).at(-1)?.acr;

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Authenticator as App, recoveryCodesOf, setUpAuthenticator } from '../helpers/authenticator.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, redeem } from '../helpers/grants.ts';
+import { Authenticator as Passkey, passkeyForm } from '../helpers/passkey.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
@@ -129,15 +130,46 @@ describe('a client demands a level', () => {
     );
   });
 
-  test('that no second factor of the person reaches, and gets unmet_authentication_requirements (OpenID Connect Core Unmet Authentication Requirements 1.0)', async () => {
-    const of = await service.createClient({}, { firstParty: true });
+  test('that takes a passkey, of a person who has none and makes one once all other factors were shown (RFC 9470 5, security R91)', async () => {
+    const of = await service.createClient({ client_name: 'Vault' }, { firstParty: true });
     await runCommand(service, ['client', 'require-acr', of.clientId, 'phr']);
     const { user, agent, app } = await enrolledSince();
-    const login = await agent.submit(await ask(agent, { state: 's' }, of), { code: app.code() });
-    // it may be another factor that the person shows in a sign-in from the beginning
-    expect(asksPassword(login)).toBe(true);
-    await later(user.sub);
-    const end = await agent.submit(await agent.signIn(user, login), { code: app.code() });
+    expect(responseParameters(await ask(agent, { prompt: 'none' }, of))['error']).toBe('login_required');
+    // the password alone makes none
+    const step = await ask(agent, { state: 's' }, of);
+    expect(asksSecondFactor(step)).toBe(true);
+    let page = await agent.submit(step, { code: app.code() });
+    if (asksPassword(page)) {
+      await later(user.sub);
+      page = await agent.submit(await agent.signIn(user, page), { code: app.code() });
+    }
+    expect(page.url).toContain('/account/passkeys?transaction=');
+    expect(page.body).toContain('Vault');
+    const key = new Passkey(service.issuer);
+    const made = passkeyForm(page);
+    const added = await agent.follow(
+      await agent.post(made.action, { ...made.fields, credential: key.create(made.options) }),
+    );
+    // that it signs is yet to be shown
+    expect(asksPassword(added)).toBe(true);
+    const { action, options, fields } = passkeyForm(added);
+    const end = await agent.follow(await agent.post(action, { ...fields, credential: key.get(options) }));
+    expect(responseParameters(end)['state']).toBe('s');
+    expect(await idToken(end, of)).toMatchObject({ sub: user.sub, acr: 'phrh' });
+  });
+
+  test('that no passkey of the person reaches, and gets unmet_authentication_requirements (OpenID Connect Core Unmet Authentication Requirements 1.0)', async () => {
+    const of = await service.createClient({}, { firstParty: true });
+    await runCommand(service, ['client', 'require-acr', of.clientId, 'phrh']);
+    const { agent } = await signedIn();
+    const made = passkeyForm(await ask(agent, { state: 's' }, of));
+    // it may be copied to other devices
+    const key = new Passkey(service.issuer);
+    key.flags |= 8;
+    const codes = await agent.post(made.action, { ...made.fields, credential: key.create(made.options) });
+    const onward = /id="continue" href="([^"]*)"/.exec(codes.body)![1]!;
+    const { action, options, fields } = passkeyForm(await agent.follow(await agent.get(onward)));
+    const end = await agent.follow(await agent.post(action, { ...fields, credential: key.get(options) }));
     expect(responseParameters(end)).toMatchObject({ error: 'unmet_authentication_requirements', state: 's' });
   });
 });

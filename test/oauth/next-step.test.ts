@@ -44,6 +44,22 @@ const run = (cases: Case[], clause: string) =>
 describe('sign-in', () => {
   run(
     [
+      ['a passkey is demanded, and there is none yet', { acr: 'demanded', passkey: 'make' }, { step: 'passkey' }],
+      [
+        'a passkey is demanded, and none was used yet',
+        { acr: 'demanded', passkey: 'use', transaction: waiting, session: bothFactors },
+        stepUp,
+      ],
+      [
+        'a passkey is demanded, silent',
+        { acr: 'demanded', passkey: 'make', prompts: ['none'] },
+        told('login_required'),
+      ],
+    ],
+    'RFC 9470 5',
+  );
+  run(
+    [
       ['an account is wanted, and nobody is signed in', { session: undefined, prompts: ['create'] }, signUp],
       [
         'an account is wanted, and somebody is signed in from before',

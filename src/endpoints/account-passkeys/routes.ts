@@ -11,8 +11,10 @@ import { clientAddress } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import { longestCredential, mostPasskeys } from '../../http/passkeys.ts';
+import { findPendingRequest } from '../../http/pending-request.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { FormView, Pages } from '../../http/views/index.ts';
+import { signInPath, wayOn } from '../../http/sign-in.ts';
+import type { ClientView, FormView, Pages } from '../../http/views/index.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import type { Session } from '../../repositories/sessions.ts';
@@ -22,11 +24,20 @@ const path = '/account/passkeys';
 const id = text(64);
 const longestName = 60; // characters
 const csrf = text(100);
-const addition = z.object({ csrf, credential: text(longestCredential).optional() });
+const addition = z.object({
+  csrf,
+  transaction: text(100).optional(),
+  credential: text(longestCredential).optional(),
+});
 const renaming = z.object({ csrf, passkey: id, name: text(1000).optional() });
 const removal = z.object({ csrf, passkey: id });
 
 type Page = Pages['account-passkeys'];
+/** The request that goes on once there is a passkey, and whose it is. */
+interface Waiting {
+  transaction: string;
+  client: ClientView | undefined;
+}
 const notices: readonly string[] = ['added', 'renamed', 'removed'] satisfies Page['done'][];
 
 export async function accountPasskeysEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
@@ -39,18 +50,27 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
     if (!session) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
-    const { done } = singleValued(request.query);
-    return show(request, reply, session, notices.includes(done ?? '') ? { done: done as Page['done'] } : {});
+    const { done, transaction } = singleValued(request.query);
+    const state = notices.includes(done ?? '') ? { done: done as Page['done'] } : {};
+    return show(request, reply, session, state, 200, await waitingFor(request, transaction));
   });
 
   app.post(path, async (request, reply) => {
-    const { csrf, credential } = readParameters(addition, request.body);
-    const session = await submitted(request, reply, csrf, path);
+    const { csrf, credential, transaction } = readParameters(addition, request.body);
+    const waiting = await waitingFor(request, transaction);
+    const session = await submitted(request, reply, csrf, path, transaction);
     // a browser that was left open lets nobody in for good
     if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
     const answer = await passkeys.checkMade(request, credential ?? '', session);
     if (answer.outcome !== 'made')
-      return show(request, reply, session, { problem: answer.outcome === 'wrong' ? 'refused' : 'expired' }, 400);
+      return show(
+        request,
+        reply,
+        session,
+        { problem: answer.outcome === 'wrong' ? 'refused' : 'expired' },
+        400,
+        waiting,
+      );
     const { sub } = session.user;
     const name = authenticatorName(answer.credential.aaguid, request.headers['user-agent']);
     const passkey = { id: randomId(), ...answer.credential, sub, name };
@@ -59,10 +79,10 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
         return undefined;
       return secondFactors.added(request, repositories, sub, { kind: 'passkey', name });
     });
-    if (!codes) return show(request, reply, session, { problem: 'known' }, 409);
+    if (!codes) return show(request, reply, session, { problem: 'known' }, 409, waiting);
     // that it signs is seen at the next sign-in only: without attestation it said no more than its public key
     await signIn.strengthen(request, reply, session, 'user');
-    const continueUri = `${path}?done=added`;
+    const continueUri = waiting ? wayOn(waiting) : `${path}?done=added`;
     if (codes.length === 0) return pages.redirect(reply, continueUri);
     // it is asked for after a password from now on: what stands for it when it is lost is shown once
     const account = accountView(session.user);
@@ -93,9 +113,15 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
   });
 
   /** The session whose page a form came from; undefined for nobody signed in. @throws OAuthError for another form */
-  async function submitted(request: FastifyRequest, reply: FastifyReply, csrf: string, action: string) {
+  async function submitted(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    csrf: string,
+    action: string,
+    transaction?: string,
+  ) {
     const session = await sessions.find(request, reply);
-    if (session && !sessions.isOwnForm(request, csrf, { action, session }))
+    if (session && !sessions.isOwnForm(request, csrf, { action, session, transaction }))
       throw invalidRequest('the form is too old or came from elsewhere');
     return session;
   }
@@ -106,10 +132,14 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
     session: Session,
     state: Pick<Page, 'problem' | 'done'>,
     status = 200,
+    waiting?: Waiting,
   ): Promise<FastifyReply> {
-    const form = (action: string): FormView => ({
+    const form = (action: string, transaction?: string): FormView => ({
       action,
-      hidden: { csrf: sessions.formToken(request, reply, { action, session }) },
+      hidden: {
+        csrf: sessions.formToken(request, reply, { action, session, transaction }),
+        ...(transaction !== undefined && { transaction }),
+      },
     });
     const present = await store.passkeys.list(session.user.sub);
     const closed = closedBecause(session, present.length);
@@ -122,15 +152,27 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
         ...(passkey.usedAt && { usedAt: passkey.usedAt }),
         synced: passkey.backedUp,
       })),
-      signInUri: freshSignInPath(session, ownPasskeys),
+      signInUri: waiting ? signInPath('/login', waiting) : freshSignInPath(session, ownPasskeys),
       renameForm: form(`${path}/rename`),
       removeForm: form(`${path}/remove`),
       securityUri: '/account/security',
       ...state,
     };
+    if (waiting?.client) data.client = waiting.client;
     if (closed) data.closed = closed;
-    else data.add = { form: form(path), options: await passkeys.creationOptions(request, reply, session) };
+    else
+      data.add = {
+        form: form(path, waiting?.transaction),
+        options: await passkeys.creationOptions(request, reply, session),
+      };
     return pages.send(request, reply, 'account-passkeys', data, { status });
+  }
+
+  /** The request of this browser that takes a passkey to go on. */
+  async function waitingFor(request: FastifyRequest, transaction: string | undefined): Promise<Waiting | undefined> {
+    if (transaction === undefined || transaction.length > 100) return undefined;
+    const pending = await findPendingRequest(options, request, transaction);
+    return pending && { transaction, client: pending.client };
   }
 
   function closedBecause(session: Session, count: number): Page['closed'] {

@@ -1,7 +1,7 @@
 // The course of a sign-in, shared by /authorize and its short form /authenticate: begun by a client, interrupted by pages, ended by a response.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, randomSecret } from '../../crypto/secrets.ts';
-import { multiFactor, preferredAcr } from '../../oauth/acr.ts';
+import { multiFactor, needsPasskey, preferredAcr } from '../../oauth/acr.ts';
 import { requestedClaims } from '../../oauth/claims-request.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
@@ -11,11 +11,12 @@ import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import { isFresh } from '../fresh-sign-in.ts';
 import { mustShowSecondFactor } from '../second-factor-policy.ts';
 import type { ServerOptions } from '../server-options.ts';
 import { signInPath } from '../sign-in.ts';
 import { effectiveRequest } from './effective-request.ts';
-import { nextStep, type NextStep } from './next-step.ts';
+import { nextStep, type NextStep, type Situation } from './next-step.ts';
 import { pushedTransaction } from './pushed-request.ts';
 import { type TrustedRequest, verifyRequest } from './request.ts';
 import { requestRules } from './rules.ts';
@@ -38,7 +39,7 @@ export function grantedUri({ client: { metadata }, target }: TrustedRequest): st
 export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
 export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'console'>) {
-  const { config, store, clients, tokens, sessions, secondStep, pages } = options;
+  const { config, store, clients, tokens, sessions, secondStep, passkeys, pages } = options;
   const rules = requestRules(options);
 
   /** Answers the client if nothing is left to ask; false when a page has to come first. Not the reply: awaiting that yields nothing. */
@@ -222,7 +223,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
         now: session.now,
         secondFactor: session.amr.includes('mfa'),
       },
-      acr: session ? await levelOf(authorization, session) : 'met',
+      ...(session ? await levelOf(authorization, session) : { acr: 'met' }),
       grant: session && (await store.grants.find(session.user.sub, client.clientId)),
       firstParty: client.firstParty,
       selfRegistered: client.approvedBy === 'automatic',
@@ -233,14 +234,25 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
   /** Whether a session reaches what the request, the client or the service demands, else what the request wishes for (RFC 9470). */
   async function levelOf(
     { client, acr }: TrustedRequest,
-    { user, amr }: Session,
-  ): Promise<'met' | 'wished' | 'demanded'> {
+    session: Session,
+  ): Promise<Pick<Situation, 'acr' | 'passkey'>> {
+    const { user, amr } = session;
     const reaches = (wanted: readonly string[]) => preferredAcr(wanted, amr) !== undefined;
-    if (client.requiredAcr !== undefined && !reaches([client.requiredAcr])) return 'demanded';
-    if (mustShowSecondFactor(config.secondFactor, user) && !reaches([multiFactor])) return 'demanded';
-    if (acr.values.length === 0 || reaches(acr.values)) return 'met';
-    if (acr.essential) return 'demanded';
-    return (await store.secondFactors.standing(user.sub))?.enrolled ? 'wished' : 'met';
+    const demanded = async (wanted: readonly string[]) =>
+      ({ acr: 'demanded', passkey: await passkeyFor(wanted, session) }) as const;
+    if (client.requiredAcr !== undefined && !reaches([client.requiredAcr])) return demanded([client.requiredAcr]);
+    if (mustShowSecondFactor(config.secondFactor, user) && !reaches([multiFactor])) return demanded([multiFactor]);
+    if (acr.values.length === 0 || reaches(acr.values)) return { acr: 'met' };
+    if (acr.essential) return demanded(acr.values);
+    return { acr: (await store.secondFactors.standing(user.sub))?.enrolled ? 'wished' : 'met' };
+  }
+
+  /** How a passkey could reach a level. Whoever makes one has shown lately all that the account asks for (security R91). */
+  async function passkeyFor(wanted: readonly string[], session: Session): Promise<Situation['passkey']> {
+    if (!passkeys.available || !needsPasskey(wanted)) return undefined;
+    if (session.amr.includes('swk') || session.amr.includes('hwk')) return undefined;
+    if ((await store.passkeys.list(session.user.sub)).length > 0) return 'use';
+    return isFresh(session) ? 'make' : 'use';
   }
 
   /** A signed-out browser is sent nowhere but to the sign-in page (RFC 9700 4.11.2, security R3), whatever is wrong with the request. */
@@ -254,6 +266,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     transaction: string,
   ): FastifyReply {
     if (step?.step === 'consent') return pages.redirect(reply, `/consent?transaction=${transaction}`);
+    if (step?.step === 'passkey') return pages.redirect(reply, `/account/passkeys?transaction=${transaction}`);
     if (step?.step === 'sign-up') return pages.redirect(reply, signInPath('/sign-up', { transaction }));
     if (step?.step !== 'second-factor') return pages.redirect(reply, signInPath('/login', { transaction }));
     // of the session's person, whoever else began to sign in here

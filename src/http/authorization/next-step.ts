@@ -15,6 +15,8 @@ export interface Situation {
   session: { sub: string; authTime: Date; now: Date; secondFactor: boolean } | undefined;
   /** How the session's sign-in stands to the level that is demanded, or that is wished for and can be reached. */
   acr: 'met' | 'wished' | 'demanded';
+  /** What of a passkey could meet the demand: that the person makes the first one, or uses one that this sign-in has not seen. */
+  passkey?: 'make' | 'use' | undefined;
   /** What the user has granted to the client before. */
   grant: { scope: readonly string[]; claims: readonly string[]; redirectUris: readonly string[] } | undefined;
   firstParty: boolean;
@@ -30,6 +32,8 @@ export type NextStep =
   | { step: 'sign-up' }
   /** The password was shown, and a second factor is missing. */
   | { step: 'second-factor' }
+  /** The person has shown all factors there are, and a passkey would reach what is demanded. */
+  | { step: 'passkey' }
   | { step: 'consent' }
   | { step: 'issue'; recordGrant: boolean }
   | { step: 'error'; code: ErrorCode; description: string };
@@ -51,6 +55,7 @@ export function nextStep(situation: Situation): NextStep {
         description: 'the sign-in did not reach the acr that is demanded',
       };
     if (login === 'new') return { step: 'sign-up' };
+    if (login === 'passkey') return { step: 'passkey' };
     if (login === 'step-up') return { step: 'second-factor' };
     return { step: 'login' };
   }
@@ -77,9 +82,10 @@ function loginNeeded({
   maxAge,
   expectedSubs,
   acr,
+  passkey,
   session,
   transaction,
-}: Situation): 'new' | 'signed-out' | 'fresh' | 'other-user' | 'unmet' | 'step-up' | undefined {
+}: Situation): 'new' | 'passkey' | 'signed-out' | 'fresh' | 'other-user' | 'unmet' | 'step-up' | undefined {
   // only a credential check after the request began can satisfy these (security R9)
   const fresh = transaction !== undefined && session !== undefined && session.authTime > transaction.createdAt;
   if (prompts.includes('create') && !fresh) return 'new';
@@ -90,6 +96,8 @@ function loginNeeded({
   if (expectedSubs !== undefined && !expectedSubs.includes(session.sub)) return 'other-user';
   // a wish is no reason to ask where nobody may be asked, nor to ask again
   if (acr === 'wished') return prompts.includes('none') || session.secondFactor ? undefined : 'step-up';
+  if (acr === 'demanded' && passkey === 'make') return 'passkey';
+  if (acr === 'demanded' && passkey === 'use') return 'step-up';
   if (acr === 'demanded') return fresh && session.secondFactor ? 'unmet' : 'step-up';
   return undefined;
 }

@@ -1,5 +1,5 @@
 // The page of a person's passkeys, and what the pages show that ask for one: contracts, and examples.
-import { type AccountView, type Examples, type FormView, account, form } from './parts.ts';
+import { type AccountView, type ClientView, type Examples, type FormView, account, form } from './parts.ts';
 
 /** A ceremony of the browser (Web Authentication): its script posts what comes of it as `credential`. */
 export interface PasskeyView {
@@ -11,6 +11,8 @@ export interface PasskeyView {
 export interface PasskeyPages {
   /** One's passkeys: add one, call one otherwise, remove one. */
   'account-passkeys': {
+    /** That demands one, and is gone on to then. */
+    client?: ClientView;
     account: AccountView;
     passkeys: {
       id: string;

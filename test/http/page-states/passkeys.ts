@@ -7,6 +7,7 @@ const { account, passkeys, signInUri, renameForm, removeForm, securityUri } = mo
 const closed = { account, passkeys, signInUri, renameForm, removeForm, securityUri };
 
 export const passkeyStates: View[] = [
+  { name: 'account-passkeys', data: { ...most, done: undefined, client: examples.continue[1].client } as never },
   ...(['added', 'renamed', 'removed'] as const).map((done): View => ({
     name: 'account-passkeys',
     data: { ...most, done },
