@@ -67,7 +67,7 @@ import { createConsole } from './http/console.ts';
 import { crossOrigin } from './http/cross-origin.ts';
 import { jsonErrors } from './http/errors.ts';
 import { createKnownBrowsers } from './http/known-browser.ts';
-import { createMetrics } from './http/metrics.ts';
+import { createMetrics, type Siblings } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { createPasskeys } from './http/passkeys.ts';
@@ -117,6 +117,8 @@ export interface AppOptions {
   logger: Logger;
   /** Less than what protects passwords only where they guard nothing, as in most tests. */
   passwordWork?: PasswordWork | undefined;
+  /** The other processes behind the same port. */
+  siblings?: Siblings | undefined;
 }
 
 /** Addresses with a standard name in the discovery documents. */
@@ -159,13 +161,14 @@ export async function buildApp({
   secretKey,
   logger,
   passwordWork,
+  siblings,
 }: AppOptions): Promise<FastifyInstance> {
   const passwords = createPasswordHashing({
     concurrency: config.passwordHashConcurrency,
     queue: config.passwordHashQueue,
     work: passwordWork,
   });
-  const metrics = createMetrics({ database, passwords });
+  const metrics = createMetrics({ database, passwords, siblings });
   const store = createStore(database, (event, log = logger) => {
     metrics.event(event);
     logEvent(log, event);

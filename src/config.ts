@@ -156,6 +156,7 @@ export const secretKey = z
 export const settings = {
   PORT: z.coerce.number({ error: 'must be a port number' }).int().min(0).max(65_535).default(3000),
   HOST: z.string().min(1).default('localhost'),
+  WORKERS: count(1, 64, 1),
   BASE_URL: baseUrl.optional(),
   DATABASE_URL: z
     .string()
@@ -241,6 +242,8 @@ type Settings = z.infer<typeof schema>;
 export interface Config {
   readonly port: number;
   readonly host: string;
+  /** How many processes share the port. */
+  readonly workers: number;
   /** The issuer identifier, `{base_url}` of the specification: no trailing slash. Every address is built on it (security R98). */
   readonly issuer: string;
   /** Path of the issuer without a trailing slash: "" or "/idp". */
@@ -360,6 +363,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
   return Object.freeze({
     port: s.PORT,
     host: s.HOST,
+    workers: s.WORKERS,
     issuer,
     basePath: url.pathname.replace(/\/$/, ''),
     secureCookies: url.protocol === 'https:',
@@ -413,9 +417,10 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     secondFactor: Object.freeze({ of: s.REQUIRE_SECOND_FACTOR, groups: s.REQUIRE_SECOND_FACTOR_GROUPS }),
     profileEditable: Object.freeze(s.PROFILE_EDITABLE),
     accountDeletion: s.ACCOUNT_DELETION === 'on',
-    // half of the processors for passwords leaves the other half, and a thread, to everything else (security R102)
+    // half of the processors for passwords, of all processes together, leaves the other half, and a thread, to everything else (security R102)
     passwordHashConcurrency:
-      s.PASSWORD_HASH_CONCURRENCY ?? Math.min(threads - 1, Math.max(1, availableParallelism() >> 1)),
+      s.PASSWORD_HASH_CONCURRENCY ??
+      Math.min(threads - 1, Math.max(1, Math.floor(availableParallelism() / 2 / s.WORKERS))),
     passwordHashQueue: s.PASSWORD_HASH_QUEUE,
     limits: Object.freeze({
       signInPerAccount: s.LIMIT_SIGN_IN_PER_ACCOUNT,

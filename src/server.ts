@@ -1,21 +1,29 @@
 // The process: settings, database, application, listening, and a graceful end.
+import cluster from 'node:cluster';
 import { type Service, startService } from './service.ts';
 import { ConfigError, loadConfig } from './config.ts';
 import { EmbeddedPostgresError } from './database/embedded.ts';
 import { MigrationError } from './database/migrations.ts';
+import { joinWorkers, startWorkers, WorkerRefused } from './workers.ts';
 
 let service: Service | undefined;
 let asked: NodeJS.Signals | undefined;
 const stopped = new AbortController();
 process.on('SIGTERM', stop);
-process.on('SIGINT', stop);
+// of workers the first process decides: a terminal sends this to all of them
+process.on('SIGINT', cluster.isWorker ? () => undefined : stop);
 try {
-  service = await startService(loadConfig(), stopped.signal);
+  const config = loadConfig();
+  const workers = cluster.isWorker ? joinWorkers() : undefined;
+  service = await (config.workers > 1 && !workers
+    ? startWorkers(config, stopped.signal)
+    : startService(config, stopped.signal, workers?.siblings));
   if (asked) end(service, asked);
+  else if (workers) workers.ready(service);
   else process.stdout.write(service.greeting);
 } catch (error) {
   if (stopped.signal.aborted && (error as Error).name === 'AbortError') process.exit(0);
-  process.stderr.write(`${startError(error)}\n`);
+  if (!(error instanceof WorkerRefused)) process.stderr.write(`${startError(error)}\n`);
   process.exit(1);
 }
 

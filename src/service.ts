@@ -11,6 +11,7 @@ import { randomSecret } from './crypto/secrets.ts';
 import { letPoolThreadsGiveWay } from './crypto/thread-priority.ts';
 import { isUniqueViolation } from './database/database.ts';
 import { migrateOnceReachable, openConnection } from './connection.ts';
+import type { Siblings } from './http/metrics.ts';
 import { logEvent } from './repositories/audit-events.ts';
 import { createStore, type Store } from './repositories/index.ts';
 import { cleanUp } from './clean-up.ts';
@@ -31,16 +32,24 @@ export interface Service {
 const redacted = ['req.headers.authorization', 'req.headers.cookie', 'headers.authorization', 'headers.cookie'];
 const drainLimit = 25_000; // milliseconds
 const idleInterval = 50; // milliseconds
+/** Bytes that a pipe takes in one piece (POSIX, PIPE_BUF on Linux). */
+const atomicWrite = 4096;
+
+/** The log goes to standard error, in lines that stay whole when several processes write them. */
+export function createLogger(config: Pick<Config, 'logLevel'>): Logger {
+  return pino(
+    { level: config.logLevel, base: undefined, redact: redacted },
+    pino.destination({ dest: 2, sync: false, maxWrite: atomicWrite }),
+  );
+}
 
 /**
  * @param stopped ends the wait for a database that does not answer yet; the start then throws its reason
+ * @param siblings the other processes behind the same port
  * @throws ConfigError, EmbeddedPostgresError, MigrationError or the system's own error, each with one clear sentence
  */
-export async function startService(config: Config, stopped?: AbortSignal): Promise<Service> {
-  const logger = pino(
-    { level: config.logLevel, base: undefined, redact: redacted },
-    pino.destination({ dest: 2, sync: false }),
-  );
+export async function startService(config: Config, stopped?: AbortSignal, siblings?: Siblings): Promise<Service> {
+  const logger = createLogger(config);
   const connection = await openConnection(config, logger);
   const { database } = connection;
   let closeApp: (() => Promise<void>) | undefined;
@@ -48,7 +57,7 @@ export async function startService(config: Config, stopped?: AbortSignal): Promi
     const migrations = await migrateOnceReachable(connection, config, logger, stopped);
     if (migrations.length > 0) logger.info({ migrations }, 'the database schema is up to date');
     const store = createStore(database, (event) => logEvent(logger, event));
-    const app = await buildApp({ config, database, secretKey: connection.secretKey, logger });
+    const app = await buildApp({ config, database, secretKey: connection.secretKey, logger, siblings });
     closeApp = () => app.close();
     await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {
       throw listenError(config, error);

@@ -1,16 +1,27 @@
 // What the service measures of itself, for Prometheus: requests, grants, events, the database's connections, password hashing.
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { PasswordHashing } from '../crypto/password-hashing.ts';
 import type { Database } from '../database/database.ts';
 import type { AuditEvent } from '../repositories/audit-events.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
+/** What one process measured, as it travels to another one. */
+export type MetricValues = object[];
+
+/** The other processes of this service on this machine, behind the same port (WORKERS). */
+export interface Siblings {
+  /** Says what they get when they ask. */
+  answerWith(values: () => Promise<MetricValues>): void;
+  ask(): Promise<MetricValues[]>;
+}
+
 /** Labels hold names of ours only, never a value of a request: route patterns, event types, grant types (security R99). */
 export function createMetrics(parts: {
   database: Pick<Database, 'connections'>;
   passwords: Pick<PasswordHashing, 'load'>;
+  siblings?: Siblings | undefined;
 }) {
   const registry = new Registry();
   const registers = [registry];
@@ -53,6 +64,9 @@ export function createMetrics(parts: {
     },
   });
 
+  const { siblings } = parts;
+  siblings?.answerWith(() => registry.getMetricsAsJSON());
+
   return {
     /** Measures every request of the routes that are registered on `app` afterwards. */
     measure(app: FastifyInstance): void {
@@ -65,7 +79,11 @@ export function createMetrics(parts: {
     granted: (grantType: string) => grants.inc({ grant_type: grantType }),
     event: ({ type, outcome }: Pick<AuditEvent, 'type' | 'outcome'>) => events.inc({ type, outcome }),
     contentType: registry.contentType,
-    /** Everything in Prometheus' text format. */
-    text: (): Promise<string> => registry.metrics(),
+    /** Everything in Prometheus' text format; of several processes behind one port the sum, since any of them may be asked. */
+    async text(): Promise<string> {
+      if (!siblings) return registry.metrics();
+      const all = [await registry.getMetricsAsJSON(), ...(await siblings.ask())];
+      return AggregatorRegistry.aggregate(all).metrics();
+    },
   };
 }

@@ -1,0 +1,108 @@
+// Several processes behind one port: they start and stop together, one that crashes comes back, and nobody is told otherwise meanwhile.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, expect, test, vi } from 'vitest';
+import { freePort, postmasterOf, startServer, stopServers } from '../helpers/server-process.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { tokenRequest } from '../helpers/user-agent.ts';
+
+// each starts several processes, and the second one a database
+vi.setConfig({ testTimeout: 120_000 });
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-workers-'));
+let service: TestService | undefined;
+afterEach(async () => {
+  await stopServers();
+  await service?.stop();
+  service = undefined;
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+/** The processes of this program that a process has started. */
+function workersOf(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`)
+    .flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' '))
+    .filter((child) => child !== '' && readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('server.ts'))
+    .map(Number);
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await delay(20);
+}
+
+/** By a connection of its own each time, so that all workers get some. */
+const ask = (url: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
+  fetch(url, { ...init, headers: { connection: 'close', ...init.headers } });
+
+test('WORKERS processes share the port, their figures are summed up, and SIGTERM ends all of them (issue 7)', async () => {
+  service = await startTestService();
+  const watcher = await service.createClient({
+    grant_types: ['client_credentials'],
+    redirect_uris: [],
+    scope: 'metrics',
+  });
+  const port = await freePort();
+  const server = startServer({
+    DATABASE_URL: service.database.url,
+    SECRET_KEY: service.secretKey,
+    PORT: String(port),
+    WORKERS: '2',
+  });
+  await server.ready();
+  await until(() => server.stderr.match(/"Gatehouse is ready"/g)?.length === 2);
+  expect(server.stdout.match(/Gatehouse is ready/g)).toHaveLength(1);
+  const { body } = await tokenRequest(server.issuer, watcher, { grant_type: 'client_credentials', scope: 'metrics' });
+  const authorization = `Bearer ${String(body['access_token'])}`;
+  for (let count = 0; count < 10; count++) expect((await ask(`${server.issuer}/jwks`)).status).toBe(200);
+  const workers = workersOf(server.pid);
+  expect(workers).toHaveLength(2);
+  // whichever is asked
+  for (let count = 0; count < 4; count++) {
+    const text = await (await ask(`${server.issuer}/metrics`, { headers: { authorization } })).text();
+    expect(text).toMatch(/_duration_seconds_count\{method="GET",route="\/jwks",status="200"\} 10\n/);
+  }
+  server.kill('SIGTERM');
+  expect(await server.exited).toEqual({ code: 0, signal: null });
+  for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+});
+
+test('a worker that crashes is started again while the others serve, on the same embedded database (issue 7)', async () => {
+  const dataDir = join(folder, 'data');
+  const port = await freePort();
+  const server = startServer({ DATA_DIR: dataDir, PORT: String(port), WORKERS: '2' });
+  await server.ready();
+  await until(() => workersOf(server.pid).length === 2);
+  await until(() => server.stderr.match(/"Gatehouse is ready"/g)?.length === 2);
+  const postmaster = postmasterOf(dataDir);
+  const [first, second] = workersOf(server.pid);
+  process.kill(first!, 'SIGKILL');
+  await until(() => server.stderr.includes('a worker ended'));
+  expect((await ask(`${server.issuer}/health/ready`)).status).toBe(200);
+  await until(() => server.stderr.match(/"Gatehouse is ready"/g)?.length === 3);
+  const workers = workersOf(server.pid);
+  expect(workers).toHaveLength(2);
+  expect(workers).toContain(second);
+  expect(workers).not.toContain(first);
+  expect(postmasterOf(dataDir)).toBe(postmaster);
+  // the password of the first administrator, once
+  expect(server.stdout.match(/password {3}\S{24}\n/g)).toHaveLength(1);
+  server.kill('SIGTERM');
+  expect(await server.exited).toEqual({ code: 0, signal: null });
+  expect(postmasterOf(dataDir)).toBeUndefined();
+});
+
+test('what is wrong with the settings is said once, and ends all (decisions section 8)', async () => {
+  service = await startTestService();
+  const settings = {
+    DATABASE_URL: service.database.url,
+    SECRET_KEY: service.secretKey,
+    HOST: '192.0.2.1',
+    WORKERS: '2',
+  };
+  const misplaced = startServer({ ...settings, PORT: '0' });
+  expect(await misplaced.exited).toEqual({ code: 1, signal: null });
+  const complaint = misplaced.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+  expect(complaint).toEqual([expect.stringContaining('HOST')]);
+  expect(misplaced.stdout).toBe('');
+});
