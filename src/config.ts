@@ -32,6 +32,8 @@ const baseUrl = z
     'must be an https URL (http only on a loopback host) as browsers write it, with a plain path if any, without a query, a fragment or a trailing slash',
   );
 
+const postgresUrl = z.string().refine((text) => /^postgres(ql)?:\/\//.test(text), 'must start with postgresql://');
+
 const cidrList = z
   .string()
   .default('')
@@ -158,10 +160,9 @@ export const settings = {
   HOST: z.string().min(1).default('localhost'),
   WORKERS: count(1, 64, 1),
   BASE_URL: baseUrl.optional(),
-  DATABASE_URL: z
-    .string()
-    .refine((text) => /^postgres(ql)?:\/\//.test(text), 'must start with postgresql://')
-    .optional(),
+  DATABASE_URL: postgresUrl.optional(),
+  DATABASE_DIRECT_URL: postgresUrl.optional(),
+  DATABASE_PREPARED_STATEMENTS: z.enum(['true', 'false'], { error: 'must be true or false' }).default('true'),
   DATABASE_POOL_SIZE: count(20, 1000, 1),
   DATABASE_WAIT: count(300, 86_400),
   DATA_DIR: z.string().min(1).default('./data'),
@@ -250,6 +251,9 @@ export interface Config {
   readonly basePath: string;
   readonly secureCookies: boolean;
   readonly databaseUrl: string | undefined;
+  /** The server itself, where databaseUrl is a pooler in transaction mode. */
+  readonly databaseDirectUrl: string | undefined;
+  readonly databasePrepared: boolean;
   readonly databasePoolSize: number;
   /** Seconds that a start waits for a database that does not answer. */
   readonly databaseWait: number;
@@ -351,6 +355,8 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       'The setting SECRET_KEY is missing: with DATABASE_URL it is required (32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_).',
     );
   }
+  if (s.DATABASE_DIRECT_URL && !s.DATABASE_URL)
+    throw new ConfigError('The setting DATABASE_DIRECT_URL goes with DATABASE_URL, the address of the pooler.');
   refuseReuse(s);
   const threads = Number(environment['UV_THREADPOOL_SIZE'] ?? 4);
   if ((s.PASSWORD_HASH_CONCURRENCY ?? 1) >= threads) {
@@ -368,6 +374,8 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     basePath: url.pathname.replace(/\/$/, ''),
     secureCookies: url.protocol === 'https:',
     databaseUrl: s.DATABASE_URL,
+    databaseDirectUrl: s.DATABASE_DIRECT_URL,
+    databasePrepared: s.DATABASE_PREPARED_STATEMENTS === 'true',
     databasePoolSize: s.DATABASE_POOL_SIZE,
     databaseWait: s.DATABASE_WAIT,
     dataDir: s.DATA_DIR,

@@ -21,7 +21,7 @@ import { migrate, MigrationError } from './database/migrations.ts';
 
 export interface Connection {
   kind: 'embedded' | 'external';
-  /** For the driver: the embedded server's socket, or DATABASE_URL. */
+  /** For the driver, to the server itself: the embedded one's socket, DATABASE_DIRECT_URL, or DATABASE_URL. */
   options: { connectionString: string } | { host: string; port: number; user: string; database: string; ssl: boolean };
   database: Database;
   secretKey: string;
@@ -41,8 +41,11 @@ const passing = /^(|ECONN[A-Z]+|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EPIPE|EAI_AG
 export async function openConnection(config: Config, logger: Logger): Promise<Connection> {
   const onError = (error: Error) => logger.warn({ err: error }, 'a database connection was lost');
   if (config.databaseUrl !== undefined) {
-    const options = { connectionString: config.databaseUrl };
-    const database = openDatabase({ connection: options, poolSize: config.databasePoolSize, onError });
+    const direct = config.databaseDirectUrl === undefined ? undefined : { connectionString: config.databaseDirectUrl };
+    const connection = { connectionString: config.databaseUrl };
+    const { databasePoolSize: poolSize, databasePrepared: prepared } = config;
+    const database = openDatabase({ connection, direct, prepared, poolSize, onError });
+    const options = direct ?? connection;
     return {
       ...{ kind: 'external', options, database },
       ...{ secretKey: config.secretKey!, keepSecretKey: undefined },

@@ -35,6 +35,7 @@ const SAME_ON_ALL = [
 ];
 const BROWSER_TESTS = '**/*.browser.test.ts';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';
+const PGBOUNCER = '/usr/sbin/pgbouncer';
 const CLUSTER_DEFAULTS = '/etc/postgresql-common/createcluster.d';
 
 process.chdir(join(import.meta.dirname, '..'));
@@ -59,6 +60,7 @@ if (vitestArguments.length > 0) {
   if (!existsSync(APACHE_MODULE)) {
     leftOut.push('Apache did not run as a relying party: install libapache2-mod-auth-openidc.');
   }
+  if (!existsSync(PGBOUNCER)) leftOut.push('Nothing was tested behind PgBouncer: install pgbouncer.');
   const postgres = installedPostgres();
   if (postgres) {
     // what a browser or a page shows, what a terminal prints, how long keys are kept and what is refused before any statement does not
@@ -100,7 +102,8 @@ function installedChromium(): string | undefined {
 
 async function installMissing(): Promise<void> {
   const apt = existsSync('/usr/bin/apt-get') && process.getuid?.() === 0;
-  if (!mayInstall || !apt || (installedPostgres() && installedChromium() && existsSync(APACHE_MODULE))) return;
+  const all = installedPostgres() && installedChromium() && existsSync(APACHE_MODULE) && existsSync(PGBOUNCER);
+  if (!mayInstall || !apt || all) return;
   await step('install what is missing', () => {
     const options = { DEBIAN_FRONTEND: 'noninteractive' };
     if (!run('apt-get', ['-qq', 'update'], options)) return false;
@@ -108,6 +111,7 @@ async function installMissing(): Promise<void> {
     if (!installedChromium()) packages.push('chromium');
     // It brings the programs of Apache, and no service that would be started.
     if (!existsSync(APACHE_MODULE)) packages.push('libapache2-mod-auth-openidc');
+    if (!existsSync(PGBOUNCER)) packages.push('pgbouncer');
     if (!installedPostgres()) {
       // Only the programs are wanted: no cluster is created, so none is started.
       mkdirSync(CLUSTER_DEFAULTS, { recursive: true });

@@ -38,6 +38,13 @@ export interface Database extends Sql {
 
 export interface DatabaseOptions {
   connection: pg.ClientConfig;
+  /**
+   * The server itself, where `connection` leads to a pooler that lends a session for one transaction: what needs a session of
+   * its own goes there, and settings of a session are the pooler's business.
+   */
+  direct?: pg.ClientConfig | undefined;
+  /** False where a statement is forgotten once its transaction is over: such a pooler may not know prepared statements. */
+  prepared?: boolean;
   poolSize: number;
   /** Called with trouble of idle connections, which nobody else would see. */
   onError: (error: Error) => void;
@@ -84,22 +91,19 @@ export function quickStatement(kind: 'read' | 'write', name: string, text: strin
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const connection = {
-    ...options.connection,
-    // a host that vanished without a word, as in a failover, is found out before a request meets it
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-  };
+  const { direct, prepared = true } = options;
+  // a host that vanished without a word, as in a failover, is found out before a request meets it
+  const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
   const settings = {
-    ...connection,
+    ...options.connection,
+    ...keepAlive,
     connectionTimeoutMillis: patience - 200,
     // the server gives up about when we do: little happens after the answer
-    statement_timeout: patience + 100,
-    idle_in_transaction_session_timeout: 10_000,
+    ...(!direct && { statement_timeout: patience + 100, idle_in_transaction_session_timeout: 10_000 }),
     application_name: 'gatehouse',
   };
   // reads apart from writes, which may have to wait for a disk or a standby
-  const lanes = Math.min(4, Math.floor(options.poolSize / 5));
+  const lanes = direct ? 0 : Math.min(4, Math.floor(options.poolSize / 5));
   const pool = new pg.Pool({
     ...settings,
     max: options.poolSize - 2 * lanes,
@@ -128,7 +132,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('error', options.onError);
   // a connection that breaks while a transaction holds it fails that transaction's statement; unheard, it would end the process
   pool.on('connect', (client) => client.on('error', () => undefined));
-  const listener = createListener(connection, options.onError);
+  const listener = createListener({ ...(direct ?? options.connection), ...keepAlive }, options.onError);
 
   /** A connection of the pool, within the given milliseconds; one that comes later goes back. */
   async function acquire(milliseconds: number): Promise<pg.PoolClient> {
@@ -162,7 +166,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   ): Promise<pg.QueryResult> {
     if (milliseconds <= 0) throw new DatabaseUnavailable('the database was too slow');
     try {
-      const query = { name, text, values, query_timeout: milliseconds };
+      const query = { ...(prepared && { name }), text, values, query_timeout: milliseconds };
       return await client.query(query);
     } catch (error) {
       throw asUnavailable(error);

@@ -1,0 +1,167 @@
+// Two instances behind PgBouncer in transaction mode: no session is theirs for longer than a transaction, and nobody notices.
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort, runCommand, type ServerProcess, startServer, stopServers } from '../helpers/server-process.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+
+const program = '/usr/sbin/pgbouncer';
+const sessions = 3; // of the server, for all instances together
+
+let service: TestService;
+let client: TestClient;
+let servers: [ServerProcess, ServerProcess];
+let settings: Record<string, string>;
+let pooler: { url: string; stop(): Promise<void> };
+
+beforeAll(async () => {
+  if (!existsSync(program)) return;
+  service = await startTestService();
+  client = await service.createClient({ grant_types: ['authorization_code', 'refresh_token', 'client_credentials'] });
+  pooler = await startPgBouncer();
+  settings = {
+    DATABASE_URL: pooler.url,
+    DATABASE_DIRECT_URL: service.database.url,
+    DATABASE_PREPARED_STATEMENTS: 'false',
+    SECRET_KEY: service.secretKey,
+  };
+  const issuerPort = await freePort();
+  const issuer = `http://localhost:${issuerPort}`;
+  servers = [
+    startServer({ ...settings, PORT: String(issuerPort), BASE_URL: issuer }),
+    startServer({ ...settings, PORT: String(await freePort()), BASE_URL: issuer }),
+  ];
+  for (const server of servers) await server.ready();
+}, 60_000);
+afterAll(async () => {
+  if (!existsSync(program)) return;
+  await stopServers();
+  await pooler?.stop();
+  await service?.stop();
+}, 60_000);
+
+/** As an operator sets it up, on the loopback; docs/scaling.md has the same lines. */
+async function startPgBouncer() {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-pgbouncer-'));
+  const { host, port, user, database } = service.database.connection;
+  const listens = await freePort();
+  const limits = 'SET statement_timeout = 2600; SET idle_in_transaction_session_timeout = 10000';
+  const lines = [
+    '[databases]',
+    `${database} = host=${host} port=${port} dbname=${database} connect_query='${limits}'`,
+    '[pgbouncer]',
+    'pool_mode = transaction',
+    `default_pool_size = ${sessions}`,
+    'max_client_conn = 200',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${listens}`,
+    'unix_socket_dir =',
+    'auth_type = trust',
+    `auth_file = ${join(folder, 'users')}`,
+  ];
+  writeFileSync(join(folder, 'pgbouncer.ini'), lines.join('\n'));
+  writeFileSync(join(folder, 'users'), `"${user}" ""\n`);
+  chmodSync(folder, 0o755);
+  // it refuses to run as root
+  const owner = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : undefined;
+  if (owner) chownSync(folder, owner.uid, owner.gid);
+  const child = spawn(program, ['-q', join(folder, 'pgbouncer.ini')], { ...owner, cwd: folder, stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  const url = `postgresql://${user}@127.0.0.1:${listens}/${database}`;
+  for (let up = false; !up; await delay(20)) {
+    if (child.exitCode !== null) throw new Error('PgBouncer does not start');
+    const probe = new pg.Client({ connectionString: url });
+    up = await probe.connect().then(
+      () => true,
+      () => false,
+    );
+    await probe.end().catch(() => undefined);
+  }
+  return {
+    url,
+    async stop() {
+      child.kill('SIGINT');
+      await exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Where it is not installed, test/run.ts says so. */
+const behindPgBouncer = test.runIf(existsSync(program));
+const idOf = (flag: '-u' | '-g') => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
+const baseOf = (server: ServerProcess) => `http://localhost:${server.port}`;
+
+async function isActive(server: ServerProcess, token: string): Promise<unknown> {
+  const response = await fetch(`${baseOf(server)}/introspect`, {
+    method: 'POST',
+    headers: { authorization: client.basic },
+    body: new URLSearchParams({ token }),
+  });
+  return response.status === 200 ? ((await response.json()) as { active: boolean }).active : response.status;
+}
+
+/** In milliseconds, until it holds. */
+async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
+  const begin = performance.now();
+  while (!(await condition())) await delay(10);
+  return performance.now() - begin;
+}
+
+behindPgBouncer(
+  'people sign in and clients get tokens at two instances whose statements wander over three sessions (issue 7)',
+  async () => {
+    const flows = Array.from({ length: 4 }, async () => {
+      const user = await service.createUser();
+      const browser = new UserAgent({ issuer: servers[0].issuer });
+      const page = await browser.authorize(client, user, { scope: 'openid profile' });
+      const { code } = responseParameters(page);
+      const form = { grant_type: 'authorization_code', code: code!, redirect_uri: client.redirectUri };
+      const issued = await tokenRequest(baseOf(servers[1]), client, form);
+      expect(issued).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
+      const form2 = { grant_type: 'refresh_token', refresh_token: String(issued.body['refresh_token']) };
+      expect(await tokenRequest(baseOf(servers[0]), client, form2)).toMatchObject({ status: 200 });
+      return String(issued.body['access_token']);
+    });
+    const tokens = await Promise.all(flows);
+    const many = Array.from({ length: 120 }, (_, index) =>
+      isActive(servers[index % 2]!, tokens[index % tokens.length]!),
+    );
+    expect(new Set(await Promise.all(many))).toEqual(new Set([true]));
+  },
+);
+
+behindPgBouncer(
+  'what is revoked at one instance, and a client that is disabled, is refused at the other within a second (issue 7, security R92)',
+  async () => {
+    const { body } = await tokenRequest(baseOf(servers[0]), client, { grant_type: 'client_credentials' });
+    const token = String(body['access_token']);
+    expect(await isActive(servers[1], token)).toBe(true);
+    const revoked = await fetch(`${baseOf(servers[0])}/revoke`, {
+      method: 'POST',
+      headers: { authorization: client.basic },
+      body: new URLSearchParams({ token }),
+    });
+    expect(revoked.status).toBe(200);
+    expect(await timeUntil(async () => (await isActive(servers[1], token)) === false)).toBeLessThan(1000);
+    // by the command line, which goes the same way
+    await runCommand(['client', 'disable', client.clientId], settings);
+    const refused = async (server: ServerProcess) =>
+      (await tokenRequest(baseOf(server), client, { grant_type: 'client_credentials' })).status !== 200;
+    const times = await Promise.all(servers.map((server) => timeUntil(() => refused(server))));
+    for (const time of times) expect(time).toBeLessThan(1000);
+  },
+);
+
+behindPgBouncer('a limit of time holds for what goes through the pooler (security R108)', async () => {
+  const through = new pg.Client({ connectionString: pooler.url });
+  await through.connect();
+  await expect(through.query('SELECT pg_sleep(5)')).rejects.toMatchObject({ code: '57014' });
+  await through.end();
+});
