@@ -33,6 +33,8 @@ const explainedCalls = 8;
 /** What each page is called, and its address. */
 const pages: [string, string][] = [
   ['Overview', '/admin'],
+  ['Search of everything', '/admin/search?q=h'],
+  ['Search of everything, by two words', '/admin/search?q=harbour+notes'],
   ['Clients', '/admin/clients'],
   ['Clients, search by a word', '/admin/clients?q=harbour'],
   ['Clients, search by a host', '/admin/clients?q=app-77.example.org'],

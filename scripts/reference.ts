@@ -138,6 +138,7 @@ const addresses: Record<string, string> = {
   'POST /admin/users/:sub/second-factors/remove': 'Their removal',
   'GET /admin/users/:sub/delete': 'What goes with a user',
   'POST /admin/users/:sub/delete': 'The deletion of a user',
+  'GET /admin/search': 'Users, clients and groups that the field of the top bar finds',
   'GET /admin/groups': "The console's list of groups",
   'POST /admin/groups': 'Makes a group',
   'GET /admin/groups/:name': 'One group: facts, members, what can be done',

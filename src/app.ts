@@ -26,6 +26,7 @@ import { consoleEndpoint } from './endpoints/console/routes.ts';
 import { consoleClientsEndpoint } from './endpoints/console-clients/routes.ts';
 import { consoleGroupsEndpoint } from './endpoints/console-groups/routes.ts';
 import { consoleUsersEndpoint } from './endpoints/console-users/routes.ts';
+import { consoleSearchEndpoint } from './endpoints/console-search/routes.ts';
 import { consoleTryItEndpoint } from './endpoints/console-try-it/routes.ts';
 import { consoleOperationsEndpoint } from './endpoints/console-operations/routes.ts';
 import { consentEndpoint } from './endpoints/consent/routes.ts';
@@ -406,6 +407,7 @@ export async function buildApp({
       await root.register(consoleClientsEndpoint, options);
       await root.register(consoleUsersEndpoint, options);
       await root.register(consoleGroupsEndpoint, options);
+      await root.register(consoleSearchEndpoint, options);
       await root.register(consoleOperationsEndpoint, options);
       await root.register(consoleTryItEndpoint, options);
       await root.register(registrationApprovalEndpoint, options);

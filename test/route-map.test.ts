@@ -79,6 +79,7 @@ const expected = [
   'GET /admin/keys/rotate',
   'GET /admin/keys/withdraw',
   'GET /admin/registration',
+  'GET /admin/search',
   'GET /admin/sessions',
   'GET /admin/sessions/end',
   'GET /admin/try-it',

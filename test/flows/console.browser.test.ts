@@ -86,6 +86,25 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       expect(await page.locator('.secret').textContent()).toContain('/password/reset?token=');
       await follow('main a.primary');
 
+      await section('/admin/groups');
+      const crew = `crew-${locale}`;
+      await type('#name', crew);
+      await follow('#name');
+      await done();
+      await type('#users', person.username);
+      await follow('#users ~ button, .field:has(#users) + button');
+      await done();
+      await page.goto(`${service.issuer}/admin`);
+      await type('#find', crew);
+      await follow('#find');
+      expect(new URL(page.url()).pathname).toBe(`/admin/groups/${crew}`);
+      await follow('button[name=remove]');
+      await done();
+      await follow(`a[href="/admin/groups/${crew}/delete"]`);
+      await type('#typed', crew);
+      await follow('#typed');
+      await done();
+
       await section('/admin/sessions');
       await type('#user', admin.username);
       await follow('#user');

@@ -181,6 +181,11 @@ export const routes: Record<string, Route> = {
     statuses: [200, 303, 403],
   },
   'GET /admin/sessions/end': { query: { sub: ['@sub'] }, cookies: byAdministrator, statuses: [200, 303, 403, 404] },
+  'GET /admin/search': {
+    query: { 'q?': ['ada', 'staff', '@sub'] },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403],
+  },
   'GET /admin/groups': {
     query: { 'q?': ['staff'], 'cursor?': ['x'] },
     cookies: byAdministrator,

@@ -12,7 +12,8 @@ export const consoleSections = [
   { name: 'audit', uri: '/admin/audit' },
   { name: 'try-it', uri: '/admin/try-it' },
 ] as const;
-export type ConsoleSection = (typeof consoleSections)[number]['name'];
+/** What was found by the field in the top bar is no section of the menu. */
+export type ConsoleSection = (typeof consoleSections)[number]['name'] | 'search';
 
 /** What every page of the console shows around its own. */
 export interface ConsoleFrame {

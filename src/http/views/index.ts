@@ -2,6 +2,7 @@
 import { accountExamples, type AccountPages } from './account.ts';
 import { consoleClientExamples, type ConsoleClientPages } from './console-clients.ts';
 import { consoleGroupsExamples, type ConsoleGroupsPages } from './console-groups.ts';
+import { consoleSearchExamples, type ConsoleSearchPages } from './console-search.ts';
 import { consoleUsersExamples, type ConsoleUsersPages } from './console-users.ts';
 import { operationsExamples, type OperationsPages } from './console-operations.ts';
 import type { Examples } from './parts.ts';
@@ -31,6 +32,7 @@ export interface Pages
     TryItPages,
     ConsoleClientPages,
     ConsoleGroupsPages,
+    ConsoleSearchPages,
     ConsoleUsersPages {}
 
 export type PageName = keyof Pages;
@@ -50,6 +52,7 @@ export interface PageContext {
 export const examples: Examples<Pages> = {
   ...consoleClientExamples,
   ...consoleGroupsExamples,
+  ...consoleSearchExamples,
   ...consoleUsersExamples,
   ...signInExamples,
   ...accountExamples,

@@ -3,6 +3,7 @@ import { examples, type PageName } from '../../../src/http/views/index.ts';
 import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
 import { consoleGroupsStates } from './console-groups.ts';
+import { consoleSearchStates } from './console-search.ts';
 import { consoleUsersStates } from './console-users.ts';
 import { consoleClientStates } from './console-clients.ts';
 import { mailStates } from './mail.ts';
@@ -20,6 +21,7 @@ export const everyView: View[] = [
   ...commonStates,
   ...consoleClientStates,
   ...consoleGroupsStates,
+  ...consoleSearchStates,
   ...consoleUsersStates,
   ...mailStates,
   ...consoleOperationsStates,
