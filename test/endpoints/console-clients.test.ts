@@ -320,6 +320,14 @@ describe('a client', () => {
     expect(page.body).toContain('http://evil.example/cb');
     const uri = await agent.post('/admin/clients/new', { ...form, redirect_uris: 'http://evil.example/cb' });
     expect(uri.body).toContain('<p class="fault" id="redirect_uris-fault">');
+    // in the reader's language, never in the words for programs
+    const german = await agent.post(
+      '/admin/clients/new',
+      { ...form, redirect_uris: 'ftp://x' },
+      { 'accept-language': 'de' },
+    );
+    expect(german.body).toContain('Eine der Adressen ist nicht erlaubt.');
+    expect(german.body).not.toContain('holds an address');
     // together they make no sense, and none of them alone is wrong
     const whole = await agent.post('/admin/clients/new', {
       ...form,
@@ -327,7 +335,7 @@ describe('a client', () => {
       token_endpoint_auth_method: 'none',
       id_token_signed_response_alg: 'HS256',
     });
-    expect(whole.body).toContain('a public client cannot have HS256 signatures');
+    expect(whole.body).toContain('An application without a secret cannot have this.');
   });
 
   test('is not overwritten by somebody who looked at an older version (security R90)', async () => {

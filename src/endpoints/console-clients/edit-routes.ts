@@ -6,13 +6,15 @@ import { isUniqueViolation } from '../../database/database.ts';
 import { type ConsoleVisit, consoleClientId } from '../../http/console.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
+import type { FieldFault } from '../../http/views/console-clients.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
 import { conflict, OAuthError } from '../../oauth/errors.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { Administration } from '../../repositories/administration.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
 import { newCredentials, secretFor, type ShownCredentials } from '../../tokens/client-credentials.ts';
-import { clientOfForm, faultsOf, fieldsOf, formOfClient, memberOf, newClientForm, readForm } from './fields.ts';
+import { faultOf, faultsOf } from './faults.ts';
+import { clientOfForm, fieldsOf, formOfClient, newClientForm, readForm } from './fields.ts';
 import { clientPath, listPath, named } from './view.ts';
 
 const byId = z.object({ id: text(255) });
@@ -28,7 +30,7 @@ const newPath = `${listPath}/new`;
 
 /** What is wrong with a form: by member, or as a whole. */
 interface Refusal {
-  faults: Record<string, string>;
+  faults: Record<string, FieldFault>;
   problem?: string;
   changed?: boolean;
   status: number;
@@ -201,8 +203,8 @@ function validated(
 function refusalOf(error: unknown): Refusal {
   if (!(error instanceof OAuthError) || error.status >= 500) throw error;
   if (error.code === 'conflict') return { faults: {}, changed: true, status: 409 };
-  const member = memberOf(error.description);
-  return member === undefined
-    ? { faults: {}, problem: error.description, status: 400 }
-    : { faults: { [member]: error.description.slice(member.length).replace(/^:? /, '') }, status: 400 };
+  const found = faultOf(error.description);
+  return found
+    ? { faults: { [found.member]: found.fault }, status: 400 }
+    : { faults: {}, problem: error.description, status: 400 };
 }

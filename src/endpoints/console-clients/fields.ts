@@ -1,5 +1,5 @@
 // The form that makes or changes a client: which member of the metadata is which field, and back from what was typed.
-import type { ClientField } from '../../http/views/console-clients.ts';
+import type { ClientField, FieldFault } from '../../http/views/console-clients.ts';
 import {
   assertionSigningAlgorithms,
   clientAuthenticationMethods,
@@ -171,7 +171,7 @@ export function readForm(sent: Record<string, string>): Form {
 /** The fields as a page shows them. @param faults by member */
 export function fieldsOf(
   form: Form,
-  faults: Readonly<Record<string, string>>,
+  faults: Readonly<Record<string, FieldFault>>,
 ): { name: string; fields: ClientField[] }[] {
   return groups.map((group) => ({
     name: group.name,
@@ -191,13 +191,13 @@ export function fieldsOf(
 export function clientOfForm(form: Form): {
   metadata: Record<string, unknown>;
   settings: ClientChange;
-  faults: Record<string, string>;
+  faults: Record<string, FieldFault>;
 } {
-  const faults: Record<string, string> = {};
+  const faults: Record<string, FieldFault> = {};
   const metadata: Record<string, unknown> = {};
   const whole = (name: string, value: string, least: number, most: number): number | undefined => {
     if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value);
-    faults[name] = `must be a whole number of seconds from ${least} to ${most}`;
+    faults[name] = { code: 'seconds', values: { least: String(least), most: String(most) } };
     return undefined;
   };
   for (const { name, kind } of fields) {
@@ -209,7 +209,7 @@ export function clientOfForm(form: Form): {
     if (value === undefined) continue;
     if (kind === 'check') metadata[name] = true;
     else if (kind === 'number') metadata[name] = whole(name, value, 0, 999_999_999);
-    else if (kind === 'json') metadata[name] = parsed(value, () => (faults[name] = 'must be JSON'));
+    else if (kind === 'json') metadata[name] = parsed(value, () => (faults[name] = { code: 'json' }));
     else if (kind === 'lines')
       metadata[name] = value
         .split(/\r?\n/)
@@ -228,15 +228,7 @@ export function clientOfForm(form: Form): {
   return { metadata, settings, faults };
 }
 
-/** What the rules of single members refuse, by member; what members mean together is parseClientMetadata's. */
-export function faultsOf(metadata: Record<string, unknown>): Record<string, string> {
-  const faults: Record<string, string> = {};
-  for (const issue of clientMetadataShape.safeParse(metadata).error?.issues ?? [])
-    faults[String(issue.path[0])] ??= /^(must|is|holds) /.test(issue.message) ? issue.message : 'is not valid';
-  return faults;
-}
-
-/** The member that a refusal is about, if it begins with one of the form's. */
+/** The field that a refusal is about, if it begins with the name of one. */
 export function memberOf(description: string): string | undefined {
   const word = description.split(' ')[0]!.replace(/:$/, '');
   return fields.some(({ name }) => name === word) ? word : undefined;

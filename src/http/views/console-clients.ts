@@ -35,6 +35,42 @@ export interface Judgement {
   awaitsCollection: boolean;
 }
 
+/** A key of the catalogue under `console.fault.`, and what stands in its sentence. */
+export interface FieldFault {
+  code: FaultCode;
+  values?: Record<string, string>;
+}
+
+export const faultCodes = [
+  'address',
+  'algorithm',
+  'characters',
+  'choice',
+  'encryption-key',
+  'entries',
+  'grant',
+  'https',
+  'invalid',
+  'json',
+  'key',
+  'keys',
+  'keys-once',
+  'length',
+  'missing',
+  'pairwise',
+  'public',
+  'refresh',
+  'request',
+  'resource',
+  'seconds',
+  'secret',
+  'sector-document',
+  'sector-hosts',
+  'same-origin',
+  'web-address',
+] as const;
+export type FaultCode = (typeof faultCodes)[number];
+
 /** A field of the form that makes or changes a client. */
 export interface ClientField {
   /** The member of the metadata, or what an administrator sets beside it. */
@@ -45,8 +81,8 @@ export interface ClientField {
   /** Of `choices`: those that are taken. */
   taken?: string[];
   options?: string[];
-  /** What is wrong with it, in the words of the service's own answer. */
-  fault?: string;
+  /** What is wrong with it. */
+  fault?: FieldFault;
 }
 
 type Named = { name: string; clientId: string; clientUri: string };
@@ -336,7 +372,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
           name: 'about',
           fields: [
             text('client_name', 'Harbour'),
-            text('client_uri', 'http://harbour', { kind: 'address', fault: 'must be an https URL' }),
+            text('client_uri', 'http://harbour', { kind: 'address', fault: { code: 'address' } }),
             text('contacts', 'ops@harbour.example\nHarbour desk', { kind: 'lines' }),
           ],
         },

@@ -1,6 +1,6 @@
 // States that the console's pages about clients can be in, beside the examples.
 import { fieldsOf, newClientForm } from '../../../src/endpoints/console-clients/fields.ts';
-import { consoleJudgements } from '../../../src/http/views/console-clients.ts';
+import { consoleJudgements, faultCodes } from '../../../src/http/views/console-clients.ts';
 import { examples } from '../../../src/http/views/index.ts';
 import type { View } from './state.ts';
 
@@ -11,7 +11,19 @@ const edit = examples['console-client-edit'][1];
 const secrets = { ...examples['console-client-secrets'][1], shown: undefined, form: edit.form };
 const end = examples['console-client-end'][1];
 
+const fieldNames = fieldsOf({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name));
+const everyFault = Object.fromEntries(
+  faultCodes.map((code, index) => [
+    fieldNames[index],
+    { code, values: { least: '1', most: '100', grant: 'implicit' } },
+  ]),
+);
+
 export const consoleClientStates: View[] = [
+  {
+    name: 'console-client-edit',
+    data: { ...edit, problem: undefined, changed: undefined, groups: fieldsOf(newClientForm, everyFault) } as never,
+  },
   { name: 'console-clients', data: { ...list, waiting: 3, more: false } },
   { name: 'console-clients', data: { ...emptyList, filtered: true } },
   ...[
