@@ -156,7 +156,13 @@ const shots: Shot[] = [
   {
     name: 'registration-review-long',
     page: 'registration-review',
-    data: { ...review, name: longName, hosts: [longClient.host], account: longAccount, problem: undefined },
+    data: {
+      ...review,
+      name: longName,
+      hosts: [{ host: longClient.host, clients: 0, local: false, fresh: true }],
+      account: longAccount,
+      problem: undefined,
+    },
   },
   { name: 'registration-review-empty', page: 'registration-review', data: least('registration-review') },
   {

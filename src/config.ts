@@ -107,7 +107,7 @@ const domainList = z
     'must be a comma-separated list of domains, such as example.com',
   );
 
-/** Those that oauth/own-profile.ts knows how to read. */
+/** Those that oauth/own-profile.ts knows how to read, in the order of its form. */
 const editableClaims = [
   'name',
   'given_name',
@@ -141,7 +141,8 @@ const claimList = z
     z.array(z.enum(editableClaims), {
       error: `must be none, or a comma-separated list of: ${editableClaims.join(', ')}`,
     }),
-  );
+  )
+  .transform((claims) => editableClaims.filter((claim) => claims.includes(claim)));
 
 /** The form of SECRET_KEY. */
 export const secretKey = z

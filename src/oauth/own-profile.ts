@@ -4,23 +4,7 @@ import { claimsShape } from './administration.ts';
 import type { storableClaims } from './claims.ts';
 
 /** Those that the setting PROFILE_EDITABLE may name: none by which others recognize the account, and nothing that says "verified". */
-export const editableClaims = [
-  'name',
-  'given_name',
-  'family_name',
-  'middle_name',
-  'nickname',
-  'gender',
-  'birthdate',
-  'phone_number',
-  'website',
-  'profile',
-  'picture',
-  'address',
-  'locale',
-  'zoneinfo',
-] as const satisfies (typeof storableClaims)[number][];
-export type EditableClaim = (typeof editableClaims)[number];
+export type EditableClaim = Exclude<(typeof storableClaims)[number], 'preferred_username' | 'phone_number_verified'>;
 
 const addressFields = ['street_address', 'postal_code', 'locality', 'region', 'country'] as const;
 type AddressField = (typeof addressFields)[number];
@@ -38,11 +22,9 @@ export function isAddressField(field: string): field is AddressField {
   return (addressFields as readonly string[]).includes(field);
 }
 
-/** The fields of these claims, in the order of the form. */
+/** The fields of these claims, in their order. */
 export function profileFields(editable: readonly EditableClaim[]): ProfileField[] {
-  return editableClaims.flatMap((claim) =>
-    !editable.includes(claim) ? [] : claim === 'address' ? [...addressFields] : [claim],
-  );
+  return editable.flatMap((claim) => (claim === 'address' ? [...addressFields] : [claim]));
 }
 
 /** What stands in a field before anybody types. */

@@ -240,6 +240,19 @@ describe('a code', () => {
   });
 });
 
+test('it is shown since when its hosts are known here, and whose name it could be taken for (security R48)', async () => {
+  const agent = await signedIn();
+  const known = await service.createClient({ client_name: 'Paymaster', redirect_uris: ['https://pay.example.com/cb'] });
+  const { address } = await defer({
+    client_name: 'Payrnaster',
+    redirect_uris: ['https://pay.example.com/other', 'https://never-seen.example/cb'],
+  });
+  const { body } = await agent.get(address);
+  expect(body).toMatch(/pay\.example\.com<\/bdi><p class="small">Known here since .* Enabled clients there now: 1\./);
+  expect(body).toMatch(/never-seen\.example<\/bdi><p class="small"><strong class="fault">Never seen here before/);
+  expect(body).toContain(`<a href="/admin/clients/${known.clientId}"><bdi>Paymaster</bdi></a> looks the same`);
+});
+
 test('the registration is shown whole: what it is, where it leads, what it may do, where it came from (approval-based DCR 4)', async () => {
   const agent = await signedIn();
   const metadata = {
@@ -266,8 +279,8 @@ test('the registration is shown whole: what it is, where it leads, what it may d
   const { body } = await agent.get(deferred.address);
   for (const text of [
     ...metadata.redirect_uris,
-    '<bdi>rp.example.com</bdi>',
-    '<bdi>other.example.net:8443</bdi>',
+    '<bdi dir="ltr">rp.example.com</bdi>',
+    '<bdi dir="ltr">other.example.net:8443</bdi>',
     'People sign in and it gets a code',
     'It renews its access without asking again',
     'a signature with its own key',

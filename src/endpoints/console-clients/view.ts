@@ -1,9 +1,10 @@
 // Clients as the console shows them: a row of a list, what a decision hangs on, and one client with all that hangs on it.
 import type { ClientRow, ClientState, Judgement } from '../../http/views/console-clients.ts';
 import type { Pages } from '../../http/views/index.ts';
-import { displayName, redirectHost } from '../../oauth/client-metadata.ts';
+import { alike, clientPath, hostFacts, hostsOf, type Knowledge, knowledgeOf } from '../../http/client-knowledge.ts';
+import { displayName } from '../../oauth/client-metadata.ts';
 import { entries, metadataDifference } from '../../oauth/metadata-difference.ts';
-import type { ClientFigures, KnownHost, LookAlike } from '../../repositories/client-judgement.ts';
+import type { ClientFigures } from '../../repositories/client-judgement.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { Store } from '../../repositories/index.ts';
 
@@ -13,7 +14,7 @@ export const decidePath = `${listPath}/decide`;
 /** No figure of a client is counted further. */
 export const mostCounted = 1000;
 
-export const clientPath = (clientId: string): string => `${listPath}/${encodeURIComponent(clientId)}`;
+export { clientPath, knowledgeOf };
 
 export function stateOf(client: Client): ClientState {
   if (client.pendingMetadata) return 'change';
@@ -25,10 +26,6 @@ export function stateOf(client: Client): ClientState {
 
 /** Whether somebody has to decide about it. */
 export const waits = (client: Client): boolean => ['change', 'registration'].includes(stateOf(client));
-
-export const hostsOf = (uris: readonly string[]): string[] => [
-  ...new Set(uris.map((uri) => redirectHost(uri).slice(0, 255))),
-];
 
 export const named = (client: Client) => ({
   name: displayName(client.clientId, client.metadata),
@@ -42,45 +39,6 @@ export function rowOf(client: Client): ClientRow {
   const { selfRegistered, createdAt } = client;
   return { name, clientId, uri, state: stateOf(client), hosts, selfRegistered, createdAt };
 }
-
-/** What is known of clients' hosts and names: asked once for a whole page. */
-export interface Knowledge {
-  hosts: Map<string, KnownHost>;
-  lookAlikes: Map<string, LookAlike[]>;
-  origins: Awaited<ReturnType<Store['clientJudgement']['origins']>>;
-}
-
-export async function knowledgeOf({ clientJudgement }: Store, clients: readonly Client[]): Promise<Knowledge> {
-  const asked = clients.map(({ pendingMetadata, metadata, clientId }) => ({
-    clientId,
-    metadata: pendingMetadata ?? metadata,
-    all: [...metadata.redirect_uris, ...(pendingMetadata?.redirect_uris ?? [])],
-  }));
-  const [hosts, lookAlikes, origins] = await Promise.all([
-    clientJudgement.hosts(hostsOf(asked.flatMap(({ all }) => all))),
-    clientJudgement.lookAlikes(asked.map(({ clientId, metadata }) => ({ clientId, name: metadata.client_name }))),
-    clientJudgement.origins(asked.map(({ clientId }) => clientId)),
-  ]);
-  return { hosts: new Map(hosts.map((host) => [host.host, host])), lookAlikes, origins };
-}
-
-const isLocal = (host: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(host);
-
-function hostFacts(uris: readonly string[], approved: readonly string[], { hosts }: Knowledge): Judgement['hosts'] {
-  const before = hostsOf(approved);
-  return hostsOf(uris).map((host) => {
-    const known = hosts.get(host);
-    const facts = { host, clients: known?.clients ?? 0, local: isLocal(host), fresh: !before.includes(host) };
-    return known?.since ? { ...facts, since: known.since } : facts;
-  });
-}
-
-const alike = (client: Client, { lookAlikes }: Knowledge): Judgement['lookAlikes'] =>
-  (lookAlikes.get(client.clientId) ?? []).map(({ clientId, name, same }) => ({
-    name,
-    uri: clientPath(clientId),
-    same,
-  }));
 
 /** What a person needs to judge a registration, or a change of one. */
 export function judgementOf(client: Client, knowledge: Knowledge): Judgement {

@@ -1,15 +1,21 @@
 // What an administrator is shown of a registration: the facts that a decision hangs on, and then every registered member.
 import type { RegistrationFacts } from '../../http/views/index.ts';
-import { displayName, redirectHost } from '../../oauth/client-metadata.ts';
+import { alike, hostFacts, type Knowledge } from '../../http/client-knowledge.ts';
+import { displayName } from '../../oauth/client-metadata.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
 
 /** @param address where the registration came from */
-export function registrationFacts(client: Client, address: string | undefined): RegistrationFacts {
+export function registrationFacts(
+  client: Client,
+  address: string | undefined,
+  knowledge: Knowledge,
+): RegistrationFacts {
   const { metadata } = client;
   const facts: RegistrationFacts = {
     name: displayName(client.clientId, metadata),
-    hosts: [...new Set(metadata.redirect_uris.map(redirectHost))],
+    hosts: hostFacts(metadata.redirect_uris, [], knowledge),
+    lookAlikes: alike(client, knowledge),
     redirectUris: metadata.redirect_uris,
     responseTypes: metadata.response_types,
     grantTypes: metadata.grant_types,

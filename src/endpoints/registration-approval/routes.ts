@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { administratorSession } from '../../http/administrator-session.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
+import { knowledgeOf } from '../../http/client-knowledge.ts';
 import { registrationPage } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { clientAddress, networkOf } from '../../http/network.ts';
@@ -158,18 +159,18 @@ export async function registrationApprovalEndpoint(app: FastifyInstance, options
     return pages.send(request, reply, 'registration-code', data, { status: state.status ?? 200 });
   }
 
-  function review(
+  async function review(
     request: FastifyRequest,
     reply: FastifyReply,
     session: Session,
     { code, client, address }: Waiting,
     problem?: 'changed',
-  ): FastifyReply {
+  ): Promise<FastifyReply> {
     const { clientId, version } = client;
     const data: Pages['registration-review'] = {
       account: accountView(session.user),
       verificationCode: code,
-      ...registrationFacts(client, address),
+      ...registrationFacts(client, address, await knowledgeOf(store, [client])),
       form: {
         action,
         hidden: {

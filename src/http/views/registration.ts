@@ -1,11 +1,14 @@
 // The pages on which an administrator decides about a registration that waits: what each shows, and examples.
+import type { Judgement } from './console-clients.ts';
 import { type AccountView, type FormView, type Examples, account, form } from './parts.ts';
 
 /** A registration as an administrator decides about it: untrusted text, all of it. */
 export interface RegistrationFacts {
   name: string;
-  /** Hosts of the redirect URIs, or schemes of a native application's. */
-  hosts: string[];
+  /** Hosts of the redirect URIs, or schemes of a native application's, with what is known of them here. */
+  hosts: Judgement['hosts'];
+  /** Enabled clients whose names could be taken for this one. */
+  lookAlikes: Judgement['lookAlikes'];
   redirectUris: string[];
   responseTypes: string[];
   grantTypes: string[];
@@ -59,6 +62,7 @@ export const registrationExamples: Examples<RegistrationPages> = {
       form: form('/admin/registration'),
       name: '',
       hosts: [],
+      lookAlikes: [],
       redirectUris: [],
       responseTypes: [],
       grantTypes: ['client_credentials'],
@@ -76,7 +80,15 @@ export const registrationExamples: Examples<RegistrationPages> = {
       verificationCode: 'BCDF-GHJK',
       form: form('/admin/registration'),
       name: 'Harbour',
-      hosts: ['harbour.example', '127.0.0.1:8081'],
+      hosts: [
+        { host: 'harbour.example', clients: 0, local: false, fresh: true },
+        { host: 'quay.example', since: new Date('2025-11-02T10:00:00Z'), clients: 3, local: false, fresh: true },
+        { host: '127.0.0.1:8081', clients: 0, local: true, fresh: true },
+      ],
+      lookAlikes: [
+        { name: 'Harbour', uri: '/admin/clients/harbour', same: true },
+        { name: 'Harbours', uri: '/admin/clients/harbours', same: false },
+      ],
       redirectUris: ['https://harbour.example/callback', 'http://127.0.0.1:8081/callback'],
       responseTypes: ['code', 'id_token token'],
       grantTypes: ['authorization_code', 'implicit', 'refresh_token'],
