@@ -236,6 +236,7 @@ export async function buildApp({
     checkPassword: createPasswordCheck({
       store,
       passwords,
+      secretBox,
       limits,
       knownBrowsers,
       audit,

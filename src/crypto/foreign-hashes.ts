@@ -8,17 +8,17 @@ export type ForeignHash = (password: string) => Promise<boolean>;
 
 /**
  * What a hash may ask for, wherever it came from, so that a row of an import holds up nobody (security R58): the work of each is about
- * a second at most, and the memory of scrypt that of Argon2id.
+ * half a second at most, and the memory of scrypt that of Argon2id.
  */
 export const foreignBounds = {
   /** The logarithm of bcrypt's rounds. */
-  bcryptCost: 14,
+  bcryptCost: 13,
   /** Bytes: 128 N r of RFC 7914. */
   scryptMemory: 128 * 1024 * 1024,
-  /** N r p of RFC 7914: that of the largest memory, four times over. */
-  scryptWork: 4 * 1024 * 1024,
+  /** N r p of RFC 7914: that of the largest memory, twice over. */
+  scryptWork: 2 * 1024 * 1024,
   /** Iterations. */
-  pbkdf2: { sha1: 2_500_000, sha256: 2_000_000, sha512: 1_000_000 },
+  pbkdf2: { sha1: 1_500_000, sha256: 1_500_000, sha512: 700_000 },
 };
 
 const deriveScrypt = promisify<string, Buffer, number, object, Buffer>(scrypt);

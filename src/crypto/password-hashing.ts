@@ -11,10 +11,10 @@ export interface PasswordPlace {
   hash(password: string): Promise<string>;
   /**
    * Verifies a password against a stored PHC string; without one (unknown user), or with one that cannot be computed, it does the same
-   * work against a decoy and returns false, so that all take the same time. A hash of another kind, which came with its person from
-   * another system, takes its own time.
+   * work against a decoy and returns false, so that all take the same time.
+   * @param decoy in the place of the usual one, where others have hashes of other kinds (decoys.ts)
    */
-  verify(stored: string | undefined, password: string): Promise<boolean>;
+  verify(stored: string | undefined, password: string, decoy?: string): Promise<boolean>;
 }
 
 export interface PasswordHashing extends PasswordPlace {
@@ -47,6 +47,8 @@ const unpadded = (bytes: number) => randomBytes(bytes).toString('base64').replac
 
 /** What a stored hash may ask for, wherever it came from: memory in KiB, passes, lanes (security R58). */
 const bounds = { m: 131_072, t: 10, p: 4 };
+/** Memory times passes: about half a second. */
+const mostWork = 524_288;
 const phc = /^\$argon2(?:id|i|d)\$v=19\$((?:[mtp]=\d{1,10},?){3})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{22,86}$/;
 
 /** True for a hash that this service computes or takes over; one that asks for more than is sensible is nobody's password. */
@@ -56,7 +58,10 @@ export function isUsableHash(stored: string): boolean {
 
 function isArgon2(stored: string): boolean {
   const asked = new URLSearchParams(phc.exec(stored)?.[1]?.replaceAll(',', '&'));
-  return Object.entries(bounds).every(([name, most]) => asked.has(name) && Number(asked.get(name)) <= most);
+  return (
+    Object.entries(bounds).every(([name, most]) => asked.has(name) && Number(asked.get(name)) <= most) &&
+    Number(asked.get('m')) * Number(asked.get('t')) <= mostWork
+  );
 }
 
 /**
@@ -94,14 +99,14 @@ export function createPasswordHashing(options: {
         if (Buffer.byteLength(password) > maxPasswordBytes) throw new RangeError('the password is too long');
         return inTurn(queue, () => argon2.hash(password, parameters));
       },
-      async verify(stored, password) {
+      async verify(stored, password, like = decoy) {
         if (Buffer.byteLength(password) > maxPasswordBytes) return false;
-        if (stored !== undefined && isArgon2(stored))
-          return inTurn(queue, () => argon2.verify(stored, password).catch(() => false));
-        const foreign = stored === undefined ? undefined : readForeignHash(stored);
-        if (foreign) return inTurn(queue, () => foreign(password).catch(() => false));
-        await inTurn(queue, () => argon2.verify(decoy, password));
-        return false;
+        const hash = stored !== undefined && isUsableHash(stored) ? stored : like;
+        const foreign = readForeignHash(hash);
+        const matches = await inTurn(queue, () =>
+          (foreign ? foreign(password) : argon2.verify(hash, password)).catch(() => false),
+        );
+        return matches && hash === stored;
       },
     };
   }
@@ -121,7 +126,7 @@ export function createPasswordHashing(options: {
   return {
     admit,
     hash: (password) => admit((own) => own.hash(password)),
-    verify: (stored, password) => admit((own) => own.verify(stored, password)),
+    verify: (stored, password, like) => admit((own) => own.verify(stored, password, like)),
     needsRehash: (stored) => !stored.startsWith('$argon2id$') || argon2.needsRehash(stored, parameters),
     load: () => ({ running, waiting: waiting.first.length + waiting.others.length }),
   };

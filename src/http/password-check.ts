@@ -2,11 +2,13 @@
 import { randomInt } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
+import type { SecretBox } from '../crypto/secret-box.ts';
 import { isUsableHash, PasswordHashingBusy, type PasswordHashing } from '../crypto/password-hashing.ts';
 import type { Limits } from '../repositories/limits.ts';
 import type { Store } from '../repositories/index.ts';
 import type { User } from '../repositories/users.ts';
 import type { AuditTrail } from './audit.ts';
+import { createDecoys } from './decoys.ts';
 import type { KnownBrowsers } from './known-browser.ts';
 import { clientAddress, networkOf } from './network.ts';
 
@@ -21,6 +23,8 @@ export type PasswordAnswer =
 export interface PasswordCheckOptions {
   store: Store;
   passwords: PasswordHashing;
+  /** Whose key says of which kind the hash of an unknown name seems to be. */
+  secretBox: Pick<SecretBox, 'mac'>;
   limits: Limits;
   knownBrowsers: KnownBrowsers;
   audit: AuditTrail;
@@ -36,6 +40,7 @@ const busyWait = () => randomInt(2, 6);
 
 export function createPasswordCheck(options: PasswordCheckOptions): CheckPassword {
   const { store, passwords, limits, knownBrowsers, audit, freeFailures } = options;
+  const decoys = createDecoys(options);
   // one in each turn of the event loop: a crowd that is refused does not hold up whoever comes beside it (security R102)
   let refusals: Promise<void> = Promise.resolve();
 
@@ -55,7 +60,8 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
           const reserved = (await reserve(account, known)) > 0;
           if (!reserved) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
           const stored = reserved && user?.status === 'enabled' ? usable(request, user) : undefined;
-          const right = await place.verify(stored, password);
+          // what is not looked at takes as long as it would
+          const right = await place.verify(stored, password, await decoys.standIn(stored, user, account.name));
           if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
           await forgive(account, known);
           const { sub } = user;

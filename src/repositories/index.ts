@@ -22,6 +22,7 @@ import { logoutDeliveriesRepository } from './logout-deliveries.ts';
 import { mailedLinksRepository } from './mailed-links.ts';
 import { mailsRepository } from './mails.ts';
 import { pairwiseSubjectsRepository } from './pairwise-subjects.ts';
+import { passwordKindsRepository } from './password-kinds.ts';
 import { passkeysRepository } from './passkeys.ts';
 import { recoveryCodesRepository } from './recovery-codes.ts';
 import { refreshTokensRepository } from './refresh-tokens.ts';
@@ -63,6 +64,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     mails: mailsRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
     passkeys: passkeysRepository(sql),
+    passwordKinds: passwordKindsRepository(sql),
     recoveryCodes: recoveryCodesRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),
