@@ -35,9 +35,12 @@ const children = new Set<ChildProcess>();
 /** What they have printed for the operator, line by line. */
 let printed: string[] = [];
 
-/** Starts the server with nothing in its environment but the given settings; one browser may ask as often as a load does. */
-export function startServer(settings: Record<string, string>): ServerProcess {
-  return start(['src/server.ts'], { LIMIT_CODES_PER_SESSION: '0', ...settings });
+/**
+ * Starts the server with nothing in its environment but the given settings; one browser may ask as often as a load does.
+ * @param tree whose server it is, if not this one's
+ */
+export function startServer(settings: Record<string, string>, tree = root): ServerProcess {
+  return start(['src/server.ts'], { LIMIT_CODES_PER_SESSION: '0', ...settings }, '', tree);
 }
 
 /** Runs the command line to its end, with `input` as its standard input, and returns what it printed as JSON. */
@@ -52,11 +55,11 @@ export async function runCommand(
   return JSON.parse(command.stdout) as Record<string, unknown>;
 }
 
-function start(args: string[], settings: Record<string, string>, input = ''): ServerProcess {
+function start(args: string[], settings: Record<string, string>, input = '', cwd = root): ServerProcess {
   remember('SECRET_KEY', settings['SECRET_KEY']);
   remember('password', settings['ADMIN_PASSWORD']);
   const child = spawn(process.execPath, args, {
-    cwd: root,
+    cwd,
     env: { ...surroundings, ...settings },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
