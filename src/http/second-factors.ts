@@ -158,7 +158,10 @@ export function createSecondFactors(options: SecondFactorOptions) {
     ): Promise<string[]> {
       const event = { type: 'user.second_factor_added', outcome: 'success', actor: sub, sub, detail } as const;
       await audit(request, event, repositories);
-      return (await repositories.recoveryCodes.count(sub)) > 0 ? [] : writeCodes(repositories, sub);
+      if ((await repositories.recoveryCodes.count(sub)) > 0) return [];
+      // another address that somebody wanted who showed the password alone
+      await repositories.mailedLinks.takeBackChanges(sub);
+      return writeCodes(repositories, sub);
     },
 
     /** New recovery codes in the place of those before; none for somebody without a second factor. */

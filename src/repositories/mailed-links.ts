@@ -42,6 +42,14 @@ const use = statement(
    RETURNING purpose, sub, email, replaces`,
 );
 
+const takeBackChanges = statement(
+  'mailed_links.take_back_changes',
+  `WITH orders AS (DELETE FROM mails WHERE sub = $1 AND name = 'verify-address'
+                      AND recipient IS DISTINCT FROM (SELECT email FROM users WHERE sub = $1))
+   UPDATE mailed_links SET used_at = now()
+    WHERE sub = $1 AND purpose = 'verify_address' AND used_at IS NULL AND email IS DISTINCT FROM replaces`,
+);
+
 export function mailedLinksRepository(sql: Sql) {
   return {
     /** Returns when it ends. */
@@ -54,6 +62,10 @@ export function mailedLinksRepository(sql: Sql) {
     async find(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {
       const [row] = await sql.query<Row>(find, [tokenHash, purposes]);
       return row && toLink(row);
+    },
+    /** In a transaction that holds the user's row: no other address takes the place of the present one by what was ordered before. */
+    async takeBackChanges(sub: string): Promise<void> {
+      await sql.query(takeBackChanges, [sub]);
     },
     /** Uses it up; of several at once one gets it. The user's row is to be locked before. */
     async use(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {

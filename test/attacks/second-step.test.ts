@@ -1,8 +1,9 @@
 // What somebody who knows a password alone tries at the second factor: with a session from before it, and with a code that passes for a sign-in.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Authenticator as App, setUpAuthenticator } from '../helpers/authenticator.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
+import { mailsIn } from '../helpers/mail-server.ts';
 import { Authenticator, passkeyForm } from '../helpers/passkey.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, hiddenFields, type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
@@ -43,7 +44,7 @@ async function enrolledElsewhere(person: Parameters<TestService['createUser']>[0
 
 describe('a session that has shown the password alone', () => {
   test('changes nothing any more once a second factor was set up in another browser, until it showed that (security R91)', async () => {
-    const user = await service.createUser({ email: `u${Date.now()}@example.com`, emailVerified: true });
+    const user = await service.createUser({ email: `changes-nothing@example.com`, emailVerified: true });
     const [home, thief] = [new UserAgent(service), new UserAgent(service)];
     for (const agent of [home, thief]) await agent.signIn(user);
     // all that the pages hand out is in the thief's hands before
@@ -91,6 +92,28 @@ describe('a session that has shown the password alone', () => {
     expect(await service.database.sql(`SELECT FROM mails WHERE name = 'verify-address'`)).toEqual([]);
     for (const path of ['authenticator', 'email', 'password'])
       expect((await thief.get(`/account/${path}`)).location).toContain('/login/second-factor?destination=');
+  });
+
+  test('has ordered no link that changes the address after that, sent or not (security R91)', async () => {
+    const user = await service.createUser({ email: 'owner@example.com', emailVerified: true });
+    const [home, thief] = [new UserAgent(service), new UserAgent(service)];
+    for (const agent of [home, thief]) await agent.signIn(user);
+    await thief.submit(await thief.get('/account/email'), { email: 'thief@example.com' });
+    const sent = async () =>
+      (await mailsIn(service.dataDir)).find(({ to, parsed }) =>
+        `${to} ${JSON.stringify(parsed.to)}`.includes('thief@example.com'),
+      );
+    await vi.waitUntil(async () => (await sent()) !== undefined, { timeout: 10_000, interval: 20 });
+    const link = (await sent())!.link!.replace(service.issuer, '');
+    expect((await thief.get(link)).status).toBe(200);
+    const due = `INSERT INTO mails (name, sub, recipient, data, next_attempt_at) VALUES ('verify-address', $1, $2, '{}', now() + interval '1 hour')`;
+    for (const recipient of ['thief@example.com', 'owner@example.com'])
+      await service.database.sql(due, [user.sub, recipient]);
+    await setUpAuthenticator(home);
+    expect((await thief.get(link)).status).toBe(410);
+    expect(await service.database.sql(`DELETE FROM mails WHERE name = 'verify-address' RETURNING recipient`)).toEqual([
+      { recipient: 'owner@example.com' },
+    ]);
   });
 
   test('goes on under a new cookie where the second factor is set up, no newer than it was (security R52)', async () => {

@@ -367,6 +367,43 @@ describe('sign-up', () => {
       expect(responseParameters(await ask(agent, prompt))['error'], prompt).toBe('invalid_request');
   });
 
+  test.each(['recovery', 'confirm', 'sign-up'])(
+    'and a link of the kind %s is good for one of several at the same moment, on whatever instance (security R62)',
+    async (kind) => {
+      const user = await newUser();
+      let link: string;
+      if (kind === 'recovery') {
+        const path = `${service.issuer}/admin/api/users/${user.sub}/recovery-link`;
+        link = (await call(path, { token: admin, body: {} })).body['recovery_uri'] as string;
+      } else if (kind === 'confirm') {
+        const agent = new UserAgent(service);
+        await agent.signIn(user);
+        await order('/account/email', { email: `raced-${user.email}` }, agent);
+        link = await linkTo(`raced-${user.email}`, /Confirm/);
+      } else {
+        await order('/sign-up', { email: `raced-up-${user.email}` });
+        link = await linkTo(`raced-up-${user.email}`, /Finish/);
+      }
+      link = link.replace(service.issuer, '');
+      const agents = await Promise.all(
+        Array.from({ length: 4 }, async () => {
+          const agent = new UserAgent(service);
+          return { agent, fields: hiddenFields((await agent.get(link)).body) };
+        }),
+      );
+      const pages = await Promise.all(
+        agents.map(({ agent, fields }, index) =>
+          agent.post(service.instances[index % 2]! + link.split('?')[0]!, {
+            ...fields,
+            username: `raced ${made} ${index}`,
+            new_password: `${fresh} ${index}`,
+          }),
+        ),
+      );
+      expect(pages.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410]);
+    },
+  );
+
   test('is off unless the operator wants it, and for the domains that the operator names (issue 6)', async () => {
     const off = await startTestService();
     const some = await startTestService({
