@@ -6,7 +6,6 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { createPasswordHashing, type PasswordWork } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
-import { newPatience, type Patience, withPatience } from './database/patience.ts';
 import { accountEndpoint } from './endpoints/account/routes.ts';
 import { accountEmailEndpoint } from './endpoints/account-email/routes.ts';
 import { accountPasskeysEndpoint } from './endpoints/account-passkeys/routes.ts';
@@ -72,6 +71,9 @@ import { createMetrics, type Siblings } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
 import { createPages } from './http/pages.ts';
 import { createPasskeys } from './http/passkeys.ts';
+import { sharePatience } from './http/patience.ts';
+import { requestLog } from './http/request-log.ts';
+import { limitHandlers } from './http/time-limit.ts';
 import { createPasswordCheck } from './http/password-check.ts';
 import { createPasswordPolicy } from './http/password-policy.ts';
 import { createSecondFactors } from './http/second-factors.ts';
@@ -155,6 +157,7 @@ const crossOriginPaths = [
   '/user/info',
 ];
 const keyRingInterval = 30_000; // milliseconds
+export const handlerLimits = { handler: 19_000, interval: 1_000 }; // milliseconds
 
 export async function buildApp({
   config,
@@ -298,7 +301,7 @@ export async function buildApp({
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     bodyLimit: 64 * 1024,
     requestTimeout: 15_000,
-    handlerTimeout: 20_000,
+    childLoggerFactory: requestLog,
     // without a byte in either direction, longer than any answer takes: who does not read is cut off too (security R104)
     connectionTimeout: 30_000,
     // a request without Host is refused by us, in our form
@@ -329,14 +332,8 @@ export async function buildApp({
   app.addHook('preClose', async () => {
     closing = true;
   });
-  // a body's events come from outside the first context, so the handlers enter it again
-  const patience = new WeakMap<object, Patience>();
-  app.addHook('onRequest', (request, _reply, done) => {
-    const shared = newPatience();
-    patience.set(request, shared);
-    withPatience(shared, done);
-  });
-  app.addHook('preHandler', (request, _reply, done) => withPatience(patience.get(request)!, done));
+  sharePatience(app);
+  limitHandlers(app, handlerLimits);
   metrics.measure(app);
   nameAdminVersion(app, basePath);
   const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);

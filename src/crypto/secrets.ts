@@ -1,5 +1,5 @@
 // Random secrets, their digests and their comparison.
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** 256 random bits in base64url: client secrets, shared secrets, browser ids; nobody chooses one (security R40). */
 export function randomSecret(): string {
@@ -17,12 +17,12 @@ export function randomId(): string {
  * Enough for secrets that cannot be guessed; passwords go through password-hashing.ts.
  */
 export function digest(purpose: string, secret: string): Buffer {
-  return createHash('sha256').update(purpose).update('\0').update(secret).digest();
+  return hash('sha256', `${purpose}\0${secret}`, 'buffer');
 }
 
 /** Compares in constant time whatever the lengths. */
 export function equalSecrets(a: string, b: string): boolean {
-  return timingSafeEqual(createHash('sha256').update(a).digest(), createHash('sha256').update(b).digest());
+  return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));
 }
 
 /** Compares two digests in constant time. */

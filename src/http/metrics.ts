@@ -1,9 +1,10 @@
 // What the service measures of itself, for Prometheus: requests, grants, events, the database's connections, password hashing.
-import type { FastifyInstance } from 'fastify';
-import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { FastifyInstance, onResponseHookHandler } from 'fastify';
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
 import type { PasswordHashing } from '../crypto/password-hashing.ts';
 import type { Database } from '../database/database.ts';
 import type { AuditEvent } from '../repositories/audit-events.ts';
+import { createDurations, type Series } from './durations.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -26,13 +27,7 @@ export function createMetrics(parts: {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const duration = new Histogram({
-    name: 'gatehouse_http_request_duration_seconds',
-    help: 'Time from the first byte of a request to the end of its answer',
-    labelNames: ['method', 'route', 'status'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers,
-  });
+  const durations = createDurations((metric) => registry.registerMetric(metric as unknown as Metric));
   const grants = new Counter({
     name: 'gatehouse_grants_total',
     help: 'Grants for which the token endpoint issued tokens',
@@ -70,10 +65,26 @@ export function createMetrics(parts: {
   return {
     /** Measures every request of the routes that are registered on `app` afterwards. */
     measure(app: FastifyInstance): void {
-      app.addHook('onResponse', (request, reply, done) => {
-        const route = request.routeOptions.url ?? 'none';
-        duration.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
-        done();
+      /** Of one route, by what was asked and answered. */
+      const measured = (route: string): onResponseHookHandler => {
+        const byStatus = new Map<string, Map<number, Series>>();
+        return ({ method }, reply, done) => {
+          let known = byStatus.get(method);
+          if (!known) byStatus.set(method, (known = new Map()));
+          const status = reply.statusCode;
+          let series = known.get(status);
+          if (!series) known.set(status, (series = durations.newSeries({ method, route, status })));
+          durations.observe(series, reply.elapsedTime / 1000);
+          done();
+        };
+      };
+      app.addHook('onRoute', (route) => {
+        route.onResponse = [measured(route.url), ...[route.onResponse ?? []].flat()];
+      });
+      const elsewhere = measured('none');
+      app.addHook('onResponse', function (request, reply, done) {
+        if (request.is404) elsewhere.call(this, request, reply, done);
+        else done();
       });
     },
     granted: (grantType: string) => grants.inc({ grant_type: grantType }),

@@ -1,5 +1,5 @@
 // The headers of every response (security requirements R57, R96), and what is refused before any route: requests to no host, long and malformed addresses, wrong methods.
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
 import { jsonErrors } from './errors.ts';
 import { isPercentEncoded } from './parameters.ts';
@@ -20,46 +20,47 @@ export function headersOfEveryResponse(https: boolean): Record<string, string> {
 /** @param crossOriginPaths the addresses that answer a preflight themselves */
 export function securityHeaders(app: FastifyInstance, https: boolean, crossOriginPaths: readonly string[]): void {
   const headers = headersOfEveryResponse(https);
-  // with callbacks: these two run for every request, and have nothing to wait for
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(headers);
-    done();
-  });
+  // with a callback: it runs for every request, and has nothing to wait for
   app.addHook('onRequest', (request, reply, done) => {
-    if (!hasTwoHosts(request.raw.rawHeaders)) return done();
+    reply.headers(headers);
     // no page of an address: nobody knows whose it would be
-    jsonErrors(invalidRequest('the header Host is there twice'), request, reply);
-  });
-  app.addHook('onRequest', (request, _reply, done) => {
-    const { url, headers, raw } = request;
-    // RFC 9112 3.2: HTTP/1.1 names the host
-    if (headers.host === undefined && raw.httpVersion === '1.1')
-      return done(invalidRequest('the header Host is missing'));
-    // RFC 9112 6.1, 6.3: what ends such a body is not known, and another reader may see two requests in it
-    if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
-      return done(invalidRequest('of Transfer-Encoding only chunked is known'));
-    if (url.length > maxUrl)
-      return done(new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414));
-    const query = url.indexOf('?');
-    // what no browser sends, and no reader could read back (security R107)
-    if (query >= 0 && (/[^!-~]/.test(url) || !isPercentEncoded(url.slice(query))))
-      return done(invalidRequest('the query is not percent-encoded UTF-8'));
-    done();
+    if (isRepeated(request.raw.rawHeaders, 'host'))
+      jsonErrors(invalidRequest('the header Host is there twice'), request, reply);
+    else done(refusal(request));
   });
   refuseOtherMethods(app, new Set(crossOriginPaths));
 }
 
+/** What no route gets to see, whatever its address. */
+function refusal({ url, headers, raw }: FastifyRequest): OAuthError | undefined {
+  // RFC 9112 3.2: HTTP/1.1 names the host
+  if (headers.host === undefined && raw.httpVersion === '1.1') return invalidRequest('the header Host is missing');
+  // RFC 9112 6.1, 6.3: what ends such a body is not known, and another reader may see two requests in it
+  if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
+    return invalidRequest('of Transfer-Encoding only chunked is known');
+  if (url.length > maxUrl) return new OAuthError('invalid_request', 'the address is too long: it may have 8 KiB', 414);
+  const query = url.indexOf('?');
+  // what no browser sends, and no reader could read back (security R107)
+  if (query >= 0 && (/[^!-~]/.test(url) || !isPercentEncoded(url.slice(query))))
+    return invalidRequest('the query is not percent-encoded UTF-8');
+  return undefined;
+}
+
 /**
- * RFC 9112 3.2: of two Host headers Node takes the first, and a proxy before it may have gone by the other (security R98).
+ * Whether a header was sent twice: of two Host headers Node takes the first, and a proxy before it may have gone by the other
+ * (RFC 9112 3.2, security R98).
  * @param rawHeaders names and values in turn, as they were sent
+ * @param wanted in lower case
  */
-function hasTwoHosts(rawHeaders: readonly string[]): boolean {
-  let hosts = 0;
+export function isRepeated(rawHeaders: readonly string[], wanted: string): boolean {
+  let found = false;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+    if (name.length !== wanted.length || name.toLowerCase() !== wanted) continue;
+    if (found) return true;
+    found = true;
   }
-  return hosts > 1;
+  return false;
 }
 
 /** 405 with Allow for a known address that is asked with another method (RFC 9110 15.5.6). */
@@ -72,6 +73,7 @@ function refuseOtherMethods(app: FastifyInstance, crossOriginPaths: ReadonlySet<
     methods.set(route.url, known);
   });
   app.addHook('onRequest', (request, _reply, done) => {
+    if (!request.is404 && request.method !== 'OPTIONS') return done();
     const path = request.url.split('?')[0]!;
     const { origin, 'access-control-request-method': asked } = request.headers;
     const preflight = crossOriginPaths.has(path) && origin !== undefined && asked !== undefined;

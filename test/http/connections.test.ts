@@ -1,7 +1,13 @@
 // Connections that are slow, idle or too many: each is cut in time, and whoever asks properly is answered all the while.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { handlerLimits } from '../../src/app.ts';
+import { jsonErrors } from '../../src/http/errors.ts';
+import { limitHandlers } from '../../src/http/time-limit.ts';
 import { adminToken, call, eventually } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
@@ -40,8 +46,32 @@ test('the time limits are set, and none is longer than the 20 seconds in which a
   expect(server.requestTimeout / 1000 + checked).toBeLessThan(20);
   for (const limit of ['headersTimeout', 'requestTimeout', 'timeout', 'keepAliveTimeout', 'maxConnections'] as const)
     expect(server[limit], limit).toBeGreaterThan(0);
-  expect(service.apps[0]!.initialConfig).toMatchObject({ handlerTimeout: 20_000, requestTimeout: 15_000 });
+  expect(handlerLimits.handler + handlerLimits.interval).toBeLessThanOrEqual(20_000);
 });
+
+test('a handler that does not answer in time is answered for, and what it has begun is cut off (security R104)', async () => {
+  const app = Fastify();
+  limitHandlers(app, { handler: 50, interval: 10 });
+  app.setErrorHandler(jsonErrors);
+  app.get('/never', () => new Promise(() => undefined));
+  app.get('/begun', (_request, reply) => void reply.send(Readable.from(neverEnding())));
+  app.get('/slow', { handlerTimeout: 5_000 }, () => delay(200, 'its own limit'));
+  try {
+    const address = await app.listen({ port: 0, host: 'localhost' });
+    const never = await fetch(`${address}/never`);
+    expect([never.status, never.headers.get('retry-after')]).toEqual([503, '2']);
+    expect(await never.json()).toMatchObject({ error: 'temporarily_unavailable' });
+    await expect(fetch(`${address}/begun`).then((answer) => answer.text())).rejects.toThrow();
+    expect(await (await fetch(`${address}/slow`)).text()).toBe('its own limit');
+  } finally {
+    await app.close();
+  }
+});
+
+async function* neverEnding(): AsyncGenerator<string> {
+  yield 'begun';
+  await new Promise(() => undefined);
+}
 
 test('500 slow connections and 200 idle ones keep nobody out, and the slow ones are cut (security R104, F14)', async () => {
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });

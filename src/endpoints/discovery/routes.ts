@@ -52,9 +52,10 @@ export async function originDiscoveryEndpoint(app: FastifyInstance, options: Dis
 
 function serve(app: FastifyInstance, path: string, document: Record<string, unknown>): void {
   const body = JSON.stringify(document);
-  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true }, (_request, reply) =>
-    reply.header('cache-control', `public, max-age=${maxAge}`).type('application/json; charset=utf-8').send(body),
-  );
+  const cacheControl = `public, max-age=${maxAge}`;
+  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true }, (_request, reply) => {
+    reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(body);
+  });
 }
 
 function oauthConfiguration({ config, capabilities }: DiscoveryOptions): Record<string, unknown> {

@@ -5,11 +5,15 @@ import type { ServerOptions } from '../../http/server-options.ts';
 
 /** Seconds that a relying party may keep the set; a new key waits longer than this before it signs. */
 export const jwksMaxAge = 300;
+const cacheControl = `public, max-age=${jwksMaxAge}`;
 
 export async function jwksEndpoint(app: FastifyInstance, { tokens }: ServerOptions): Promise<void> {
   app.setErrorHandler(jsonErrors);
-  app.get('/jwks', { exposeHeadRoute: true }, async (_request, reply) => {
-    reply.header('cache-control', `public, max-age=${jwksMaxAge}`).type('application/json');
-    return tokens.jwks;
+  // the same object until the ring is read again
+  let written: { jwks: unknown; text: string } | undefined;
+  app.get('/jwks', { exposeHeadRoute: true }, (_request, reply) => {
+    const { jwks } = tokens;
+    if (written?.jwks !== jwks) written = { jwks, text: JSON.stringify(jwks) };
+    reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(written.text);
   });
 }
