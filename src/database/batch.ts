@@ -50,10 +50,16 @@ export function isKnown(client: pg.ClientBase, { name }: Statement): boolean {
 /**
  * Runs the parts in order as one transaction, or within the one that is open.
  * @param parts several only if each isKnown()
- * @param done called once, with the first error, after which nothing of the parts is in force
+ * @param done called with the first error, after which nothing of the parts is in force, unless their time was over
+ * @param milliseconds that they get; undefined where somebody else looks after that
  */
-export function submit(client: pg.ClientBase, parts: readonly Part[], done: (error?: Error) => void): void {
-  client.query(new Batch(parts, done) as unknown as pg.Submittable);
+export function submit(
+  client: pg.ClientBase,
+  parts: readonly Part[],
+  done: (error?: Error) => void,
+  milliseconds?: number,
+): void {
+  client.query(new Batch(parts, done, milliseconds) as unknown as pg.Submittable);
 }
 
 /** What the driver calls while its answer arrives. */
@@ -61,15 +67,18 @@ class Batch {
   /** The driver notes it as prepared once it is: only a statement that goes alone can be new. */
   readonly name: string;
   readonly text: string;
+  /** The driver puts its timer around it. */
   callback: (error?: Error) => void;
+  readonly query_timeout: number | undefined;
   readonly #parts: readonly Part[];
   #shapes: Map<string, Shape> | undefined;
   #index = 0;
   #shape: Shape | undefined;
 
-  constructor(parts: readonly Part[], done: (error?: Error) => void) {
+  constructor(parts: readonly Part[], done: (error?: Error) => void, milliseconds: number | undefined) {
     this.#parts = parts;
     this.callback = done;
+    this.query_timeout = milliseconds;
     ({ name: this.name, text: this.text } = parts[0]!.statement);
   }
 

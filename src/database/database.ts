@@ -1,5 +1,6 @@
 // The one door to PostgreSQL: the pool, named prepared statements, transactions, and the database's trouble as one named error.
 import pg from 'pg';
+import { newPart, type Part, submit } from './batch.ts';
 import { createListener } from './listener.ts';
 import { patience, patiently } from './patience.ts';
 import { createQuickStatements, FailedTogether } from './quick.ts';
@@ -160,14 +161,23 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   async function run(
     client: pg.PoolClient,
-    { name, text }: Statement,
+    query: Statement,
     values: unknown[],
     milliseconds: number,
-  ): Promise<pg.QueryResult> {
+  ): Promise<Pick<Part, 'rows' | 'command'>> {
     if (milliseconds <= 0) throw new DatabaseUnavailable('the database was too slow');
     try {
-      const query = { ...(prepared && { name }), text, values, query_timeout: milliseconds };
-      return await client.query(query);
+      if (direct) {
+        // as the driver does it: behind a pooler the server is another one each time
+        const { name, text } = query;
+        const config = { ...(prepared && { name }), text, values, query_timeout: milliseconds };
+        return await client.query<pg.QueryResultRow>(config);
+      }
+      const part = newPart(query, values);
+      await new Promise<void>((resolve, reject) => {
+        submit(client, [part], (error) => (error ? reject(error) : resolve()), milliseconds);
+      });
+      return part;
     } catch (error) {
       throw asUnavailable(error);
     }
@@ -235,7 +245,11 @@ export function openDatabase(options: DatabaseOptions): Database {
       return (await quick[kind].query(query, values)) as Row[];
     } catch (error) {
       const trouble = asUnavailable(error instanceof FailedTogether ? error.cause : error);
-      throw trouble instanceof DatabaseUnavailable ? trouble : error;
+      if (!(trouble instanceof DatabaseUnavailable)) throw error;
+      // a read that was lost with the connection of many did nothing, and is asked once more (security R109)
+      throw kind === 'read' && trouble !== error
+        ? new FailedTogether('a connection was lost', { cause: error })
+        : trouble;
     }
   }
 

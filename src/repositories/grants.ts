@@ -1,5 +1,5 @@
 // The table grants: consent that is remembered until it is withdrawn.
-import { type Sql, statement } from '../database/database.ts';
+import { quickStatement, type Sql, statement } from '../database/database.ts';
 import type { Page } from './clients.ts';
 
 export interface Grant {
@@ -12,7 +12,8 @@ export interface Grant {
   clientName: string;
 }
 
-const find = statement(
+const find = quickStatement(
+  'read',
   'grants.find',
   'SELECT scope, claims, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2',
 );

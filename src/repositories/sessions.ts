@@ -1,5 +1,5 @@
 // The table sessions: the browser's single sign-on sessions.
-import { type Sql, statement } from '../database/database.ts';
+import { quickStatement, type Sql, statement } from '../database/database.ts';
 import type { Page } from './clients.ts';
 import { remaining } from './second-factors.ts';
 import { toUser, type User, type UserRow } from './users.ts';
@@ -62,7 +62,8 @@ interface Row extends UserRow {
   enrolled: boolean;
 }
 
-const find = statement(
+const find = quickStatement(
+  'read',
   'sessions.find',
   `SELECT u.*, s.id AS session_id, s.sid, s.auth_time, s.amr, clock_timestamp() AS now,
           s.used_at < now() - make_interval(secs => $2::float8 / 20) AS stale,
