@@ -108,7 +108,8 @@ class Batch {
     const row = { ...empty };
     for (let index = 0; index < fields.length; index++) {
       const text = fields[index]!;
-      if (text !== null) row[names[index]!] = parsers[index]!(text);
+      // a null, too: of columns with one name the last counts
+      row[names[index]!] = text === null ? null : parsers[index]!(text);
     }
     this.#parts[this.#index]!.rows.push(row);
   }

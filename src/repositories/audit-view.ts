@@ -146,7 +146,7 @@ function listing(filter: AuditFilter, before: { moment: string; place: string } 
          ORDER BY ${source.at} DESC, (${source.place}) COLLATE "C" DESC LIMIT ${most})`;
     const columns = `${source.columns}, ${source.at}, (${source.place}) COLLATE "C"`;
     // the newest of a table are found by its index; who they were issued to is asked for those only
-    if (join !== '' && clientId === undefined && sub === undefined)
+    if (join !== '' && [clientId, sub, filter.actor].every((given) => given === undefined))
       return `(SELECT ${columns} FROM ${newest('t.*', table)} t ${join})`;
     return newest(columns, `${table} ${join}`);
   };
