@@ -27,7 +27,7 @@ const rules: Record<string, z.ZodType> = {
     .string()
     // what addresses of the admin routes call something else is nobody's name there
     .regex(
-      /^(?!(?:\.{1,2}|me|import|export)$)[!-~]{1,255}$/,
+      /^(?!(?:\.{1,2}|me|import|export|new)$)[!-~]{1,255}$/,
       'must be 1 to 255 printable ASCII characters, and no reserved word',
     ),
   username: name,

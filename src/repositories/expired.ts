@@ -56,6 +56,7 @@ const tables = [
   byExpiry('logout_receivers', 'retry_at', `now() - interval '1 day'`),
   byExpiry('sign_in_failures'),
   byExpiry('known_browsers'),
+  byExpiry('user_imports'),
   byExpiry('mailed_links'),
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
   // a chart shows a month, and somebody may look back a year

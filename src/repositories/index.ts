@@ -34,6 +34,7 @@ import { sessionsRepository } from './sessions.ts';
 import { signInFailuresRepository } from './sign-in-failures.ts';
 import { signingKeysRepository } from './signing-keys.ts';
 import { userBatchesRepository } from './user-batches.ts';
+import { userImportsRepository } from './user-imports.ts';
 import { userSearchRepository } from './user-search.ts';
 import { userSettingsRepository } from './user-settings.ts';
 import { usersRepository } from './users.ts';
@@ -75,6 +76,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     signInFailures: signInFailuresRepository(sql),
     signingKeys: signingKeysRepository(sql),
     userBatches: userBatchesRepository(sql),
+    userImports: userImportsRepository(sql),
     userSearch: userSearchRepository(sql),
     userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
-    'an administrator signs in, approves a registration, looks a person up, disables and changes the account, makes another, ends sessions, rotates keys and reads of it all (WCAG 2.1.1)',
+    'an administrator signs in, approves a registration, looks a person up, disables and changes the account, makes another, imports and exports users, ends sessions, rotates keys and reads of it all (WCAG 2.1.1)',
     { timeout: 90_000 },
     async () => {
       const admin = await service.createUser({ admin: true });
@@ -41,7 +41,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       const complaints: string[] = [];
       page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
       page.on('pageerror', (error) => complaints.push(error.message));
-      const { goTo, type, follow, tick } = keyboard(page);
+      const { goTo, type, follow, download, tick } = keyboard(page);
       const section = async (path: string): Promise<void> => {
         if (width < 900) {
           await goTo('.menu summary');
@@ -86,6 +86,16 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       expect(await page.locator('.secret').textContent()).toContain('/password/reset?token=');
       await follow('main a.primary');
 
+      await follow('.trail a');
+      await follow('main a[href="/admin/users/import"]');
+      await type('textarea', `username\nwalked-${locale}`);
+      await follow('#check');
+      await follow('#import');
+      await page.locator('a#users').waitFor();
+      await follow('a#users');
+      await follow('main a[href^="/admin/users/export"]');
+      expect(await download('#export')).toBe('users.csv');
+
       await section('/admin/groups');
       const crew = `crew-${locale}`;
       await type('#name', crew);
@@ -117,6 +127,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await done();
 
       await section('/admin/audit');
+      expect(await download('button[value=jsonl]')).toBe('audit.jsonl');
       await goTo('main a[href^="/admin/audit/"]');
 
       await follow('.top-account a[href="/account"]');
@@ -134,7 +145,8 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
         client: { status: 'enabled' },
         user: { status: 'disabled', groups: ['crew'], claims: { nickname: 'Countess' } },
       });
-      expect(await service.store.users.findByUsername(`new-${locale}`)).toMatchObject({ status: 'enabled' });
+      for (const made of [`new-${locale}`, `walked-${locale}`])
+        expect(await service.store.users.findByUsername(made)).toMatchObject({ status: 'enabled' });
       await context.close();
     },
   );

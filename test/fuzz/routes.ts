@@ -243,6 +243,22 @@ export const routes: Record<string, Route> = {
     cookies: byAdministrator,
     statuses: [303, 403, 404],
   },
+  'GET /admin/users/import': { cookies: byAdministrator, statuses: [200, 303, 403] },
+  'POST /admin/users/import': {
+    form: {
+      id: ['7b1c7a0e-4f6a-4f0e-9a53-0d6a5a0f1c11'],
+      users: ['username\nfuzzed'],
+      'act?': ['check', 'import'],
+      'update?': ['true'],
+    },
+    cookies: byAdministrator,
+    statuses: [200, 303, 403, 409, 413],
+  },
+  'GET /admin/users/import/:id': {
+    path: { id: ['7b1c7a0e-4f6a-4f0e-9a53-0d6a5a0f1c11'] },
+    cookies: byAdministrator,
+    statuses: [303, 403, 404],
+  },
   'GET /admin/users/export': {
     query: { 'q?': ['ada'], 'group?': ['staff'], 'status?': ['enabled'], 'admin?': ['true'] },
     cookies: byAdministrator,

@@ -39,6 +39,12 @@ export function keyboard(page: Page) {
       await goTo(selector);
       await Promise.all([page.waitForEvent('load'), page.keyboard.press(key)]);
     },
+    /** Enter on a button that sends a file; returns its name. */
+    async download(selector: string): Promise<string> {
+      await goTo(selector);
+      const [file] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
+      return file.suggestedFilename();
+    },
     async tick(selector: string): Promise<void> {
       await goTo(selector);
       await page.keyboard.press('Space');

@@ -16,6 +16,7 @@ import type { UserChange } from '../../repositories/users.ts';
 import { editRoutes } from './edit-routes.ts';
 import { factorRoutes } from './factor-routes.ts';
 import { exportRoutes } from './export-routes.ts';
+import { importRoutes } from './import-routes.ts';
 import { passwordRoutes } from './password-routes.ts';
 import { findUser, lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter, unlessConflict } from './view.ts';
 
@@ -43,6 +44,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
   editRoutes(app, options, administration);
   passwordRoutes(app, options, administration);
   exportRoutes(app, options);
+  importRoutes(app, options, administration);
   factorRoutes(app, options, administration);
 
   app.get('/admin/users', async (request, reply) => {
@@ -57,6 +59,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Server
     const query = new URLSearchParams({ ...queryOfFilter(filter), order });
     const data: Omit<ConsoleUsersPages['console-users'], keyof ConsoleFrame> = {
       filter: { ...shown, order },
+      importUri: `${listPath}/import`,
       exportUri: `${listPath}/export?${new URLSearchParams(queryOfFilter(filter))}`,
       users: found.users.map(lineOf),
       broad: found.broad,

@@ -14,6 +14,12 @@ export interface UserLine {
   uri: string;
 }
 
+export interface ImportResult {
+  counts: { created: number; updated: number; unchanged: number; refused: number };
+  /** The first of them; the reasons in English. */
+  refusals: { line: number; column: string; reason: string }[];
+}
+
 export type FactorKind = 'authenticator' | 'passkey';
 
 export type UserFieldFault = 'missing' | 'long' | 'text' | 'email' | 'url' | 'date' | 'taken' | 'taken-email';
@@ -34,10 +40,35 @@ export interface ConsoleUsersPages {
     users: UserLine[];
     /** More match than could be put in order. */
     broad: boolean;
+    importUri: string;
     /** Has the filter in its query. */
     exportUri: string;
     first?: string;
     next?: string;
+  };
+  /** Posts `users`, `update` and `with_admins`, and `act`: "check", or "import" what was checked. */
+  'console-users-import': ConsoleFrame & {
+    form: FormView;
+    /** Users that were typed or read. */
+    typed: string;
+    update: boolean;
+    admins: boolean;
+    /** Characters that are taken. */
+    most: number;
+    /** What a check found. */
+    result?: ImportResult;
+    problem?: 'missing' | 'long' | 'head' | 'changed' | 'busy';
+    /** What is wrong with the head, in English. */
+    reason?: string;
+  };
+  'console-users-import-status': ConsoleFrame & {
+    state: 'running' | 'done' | 'stopped';
+    /** All lines, and up to which it is. */
+    lines: number;
+    line: number;
+    startedAt: Date;
+    result: ImportResult;
+    uri: string;
   };
   /** Posts `format` and the filter. */
   'console-users-export': ConsoleFrame & {
@@ -154,19 +185,58 @@ const urisOf = (sub: string) => ({
   deleteUri: `/admin/users/${sub}/delete`,
   auditUri: `/admin/audit?user=${sub}`,
 });
+const refusedRows: ImportResult = {
+  counts: { created: 1200, updated: 12, unchanged: 20, refused: 2001 },
+  refusals: [
+    { line: 3, column: 'email', reason: 'must be an email address' },
+    { line: 17, column: 'address.country', reason: 'must be well-formed text' },
+    { line: 1204, column: '', reason: 'has another number of cells than the head' },
+  ],
+};
 const users = { ...consoleFrame, section: 'users' as const };
 
 export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
   'console-users': [
-    { ...users, filter: { admin: false, order: 'newest' }, users: [], broad: false, exportUri: '/admin/users/export' },
+    {
+      ...users,
+      filter: { admin: false, order: 'newest' },
+      users: [],
+      broad: false,
+      importUri: '/admin/users/import',
+      exportUri: '/admin/users/export',
+    },
     {
       ...users,
       filter: { q: 'ada', group: 'staff', status: 'enabled', admin: true, order: 'name' },
       users: [ada, bare],
       broad: true,
+      importUri: '/admin/users/import',
       exportUri: '/admin/users/export?q=ada',
       first: '/admin/users',
       next: '/admin/users?cursor=x',
+    },
+  ],
+  'console-users-import': [
+    { ...users, form: form('/admin/users/import'), typed: '', update: false, admins: false, most: 1_000_000 },
+    {
+      ...users,
+      form: form('/admin/users/import'),
+      ...{ typed: 'username,email\nada,ada@example.com\nx,y', update: true, admins: true, most: 1_000_000 },
+      result: refusedRows,
+      problem: 'head',
+      reason: 'the file has no column username: its first line is the head',
+    },
+  ],
+  'console-users-import-status': [
+    {
+      ...users,
+      ...{ state: 'running', lines: 10_001, line: 1234, startedAt: since, uri: '/admin/users/import/x' },
+      result: { counts: { created: 1200, updated: 0, unchanged: 33, refused: 0 }, refusals: [] },
+    },
+    {
+      ...users,
+      ...{ state: 'stopped', lines: 10_001, line: 1234, startedAt: since, uri: '/admin/users/import/x' },
+      result: refusedRows,
     },
   ],
   'console-users-export': [

@@ -6,6 +6,7 @@ const user = examples['console-user'];
 const deletion = examples['console-user-delete'];
 const users = examples['console-users'];
 
+const imports = examples['console-users-import'];
 const edit = examples['console-user-edit'];
 const password = examples['console-user-password'];
 const removal = examples['console-user-factors-remove'];
@@ -37,6 +38,15 @@ export const consoleUsersStates: View[] = [
   { name: 'console-user-password', data: { ...password[0], problem: 'busy' } },
   { name: 'console-user-password', data: { ...password[1], fault: 'missing' } },
   { name: 'console-user-factors-remove', data: { ...removal[0], factors: [{ kind: 'passkey', name: 'Key' }] } },
+  ...(['missing', 'long', 'changed', 'busy'] as const).map((problem): View => ({
+    name: 'console-users-import',
+    data: { ...imports[0], problem },
+  })),
+  {
+    name: 'console-users-import',
+    data: { ...imports[0], result: { counts: { created: 0, updated: 0, unchanged: 1, refused: 0 }, refusals: [] } },
+  },
+  { name: 'console-users-import-status', data: { ...examples['console-users-import-status'][1], state: 'done' } },
   { name: 'console-user-delete', data: { ...deletion[1], problem: 'last-administrator' } },
   { name: 'console-users', data: { ...users[0], done: 'user-deleted' } },
 ];
