@@ -31,7 +31,18 @@ const SAME_ON_ALL = [
     'limits',
     'authorization',
   ],
-  ...['authentication', 'health', 'mail-pages', 'sign-in-flood', 'secret-kinds', 'passwords'],
+  ...[
+    'authentication',
+    'health',
+    'mail*',
+    'passkeys',
+    'second-factor-demands',
+
+    'user-transfer',
+    'sign-in-flood',
+    'secret-kinds',
+    'passwords',
+  ],
 ];
 const BROWSER_TESTS = '**/*.browser.test.ts';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';

@@ -409,7 +409,9 @@ describe('the page of passkeys', () => {
         agent.post(service.instances[index]! + action, { ...fields, credential: keys[index]!.create(options) }),
       ),
     );
-    expect(pages.map(({ status }) => status).sort()).toEqual([303, 409]);
+    // the session of whoever adds one is renewed: the other request may find its own gone, and be sent to sign in
+    expect(pages.filter(({ headers }) => headers.get('location')?.includes(path) ?? false)).toHaveLength(1);
+    expect(await service.store.passkeys.list(user.sub)).toHaveLength(20);
     expect((await agent.get(path)).body).toContain('as many passkeys as an account may have');
   });
 

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { call } from '../helpers/grants.ts';
-import { keyboard } from '../helpers/keyboard.ts';
+import { keyboard, walksOf } from '../helpers/keyboard.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 const walks = [
@@ -23,7 +23,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
+describe.each(walksOf(walks))('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
     'an administrator signs in, approves a registration, looks a person up, disables and changes the account, makes another, imports and exports users, ends sessions, rotates keys and reads of it all (WCAG 2.1.1)',
     { timeout: 90_000 },
