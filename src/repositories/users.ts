@@ -125,7 +125,8 @@ const endFamilies = statement(
 const rehash = statement(
   'users.rehash',
   `UPDATE users SET password_hash = $3
-    WHERE sub = $1 AND password_hash = $2 AND set_config('gatehouse.rehash', 'on', true) = 'on'`,
+    WHERE sub = $1 AND password_hash = $2 AND set_config('gatehouse.rehash', 'on', true) = 'on'
+   RETURNING sub`,
 );
 const remove = statement('users.delete', 'DELETE FROM users WHERE sub = $1 RETURNING sub');
 
@@ -210,9 +211,9 @@ export function usersRepository(sql: Sql) {
       const live = (rows: { live: boolean }[]) => rows.filter((row) => row.live).length;
       return { sessions: live(sessions), clientSessions: live(clientSessions) };
     },
-    /** Replaces a hash by a stronger one of the same password. */
-    async rehash(sub: string, oldHash: string, newHash: string): Promise<void> {
-      await sql.query(rehash, [sub, oldHash, newHash]);
+    /** Replaces a hash by a stronger one of the same password; false when it is not the present one any more. */
+    async rehash(sub: string, oldHash: string, newHash: string): Promise<boolean> {
+      return (await sql.query(rehash, [sub, oldHash, newHash])).length > 0;
     },
     async delete(sub: string): Promise<boolean> {
       return (await sql.query(remove, [sub])).length > 0;

@@ -218,6 +218,15 @@ test.each([
   },
 );
 
+test('six browsers of one person whose hash is taken over sign in at once (security R58)', async () => {
+  const password = 'taken over from there';
+  const username = 'comes in six browsers';
+  await importing('application/jsonl', JSON.stringify({ username, password_hash: bcrypt.hashSync(password, 4) }));
+  const browsers = Array.from({ length: 6 }, () => new UserAgent(service));
+  await Promise.all(browsers.map((browser) => browser.signIn({ username, password })));
+  for (const browser of browsers) expect((await browser.get('/account')).status).toBe(200);
+});
+
 test('of two imports of the same people at once one makes each of them (issue 6)', async () => {
   const rows = Array.from({ length: 600 }, (_, index) => `race${index},race${index}@example.com`);
   const file = (order: string[]) => `username,email\n${order.join('\n')}`;
