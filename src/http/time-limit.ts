@@ -1,5 +1,6 @@
 // How long a handler may take to answer: one clock for all requests, since a timer and a signal for each cost more than many an answer.
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { now } from '../database/patience.ts';
 import { OAuthError } from '../oauth/errors.ts';
 
 /**
@@ -10,7 +11,7 @@ export function limitHandlers(app: FastifyInstance, limits: { handler: number; i
   /** When each began, the oldest first. */
   const pending = new Map<FastifyReply, number>();
   app.addHook('onRequest', (_request, reply, done) => {
-    pending.set(reply, performance.now());
+    pending.set(reply, now());
     done();
   });
   app.addHook('onResponse', (_request, reply, done) => {
@@ -18,7 +19,7 @@ export function limitHandlers(app: FastifyInstance, limits: { handler: number; i
     done();
   });
   const timer = setInterval(() => {
-    const latest = performance.now() - limits.handler;
+    const latest = now() - limits.handler;
     for (const [reply, begin] of pending) {
       if (begin > latest) return;
       pending.delete(reply);
