@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { dropDatabase } from '../helpers/database.ts';
 import { execute } from '../helpers/global-setup.ts';
 import { freePort, postmasterOf, type ServerProcess, startServer, stopServers } from '../helpers/server-process.ts';
@@ -193,7 +193,10 @@ test('instances that start at once on an empty database make one schema, one key
   await Promise.all(servers.map((server) => server.ready()));
   expect(servers.filter((server) => server.stderr.includes('"migrations":["0001')).length).toBe(1);
   expect(servers.filter((server) => /password {3}\S{24}\n/.test(server.stdout)).length).toBe(1);
-  const made = servers.flatMap((server) => server.stderr.split('\n')).filter((line) => line.includes('"user.created"'));
+  // the log comes by another way than the answer that it is ready
+  const lines = () => servers.flatMap((server) => server.stderr.split('\n').slice(0, -1));
+  await vi.waitUntil(() => lines().some((line) => line.includes('"user.created"')), { timeout: 10_000, interval: 10 });
+  const made = lines().filter((line) => line.includes('"user.created"'));
   expect(made.map((line) => JSON.parse(line) as unknown)).toMatchObject([
     { event: 'user.created', outcome: 'success', actor: 'service', detail: { username: 'admin', admin: true } },
   ]);
