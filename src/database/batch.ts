@@ -1,6 +1,6 @@
 // Prepared statements sent to PostgreSQL together and answered together: one write, one transaction, one wait (PostgreSQL 55.2.3).
 import pg from 'pg';
-// @ts-expect-error the types of the driver do not tell of this file
+// @ts-expect-error the types of the driver do not tell of this file, which makes parameters of values exactly as its own queries do
 import utils from 'pg/lib/utils.js';
 import type { Statement } from './database.ts';
 
@@ -59,6 +59,7 @@ export function submit(
   done: (error?: Error) => void,
   milliseconds?: number,
 ): void {
+  // the driver's type of what it takes says less than the driver calls: the handlers of a Batch
   client.query(new Batch(parts, done, milliseconds) as unknown as pg.Submittable);
 }
 
@@ -149,6 +150,7 @@ function shapeOf(fields: Fields): Shape {
   };
 }
 
+/** The driver's types leave the connection out, which it has had in every version. */
 function wireOf(client: pg.ClientBase): object {
   return (client as unknown as { connection: object }).connection;
 }

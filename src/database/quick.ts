@@ -128,7 +128,7 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
     lanes.splice(index, 1);
     const { client } = lane;
     lane.client = undefined;
-    // without waiting for what is under way there
+    // without waiting for what is under way there, as end() would; the driver's types leave the connection out
     (client as unknown as { connection: { stream: { destroy(): void } } } | undefined)?.connection.stream.destroy();
   }
 

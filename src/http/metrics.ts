@@ -27,6 +27,7 @@ export function createMetrics(parts: {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  // the library asks a metric for its name and values only, and has a type for metrics of its own
   const durations = createDurations((metric) => registry.registerMetric(metric as unknown as Metric));
   const grants = new Counter({
     name: 'gatehouse_grants_total',

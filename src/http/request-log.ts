@@ -56,5 +56,6 @@ class RequestLog {
   }
 }
 
+/** Pino's own type asks for much that no request calls: what Fastify and the handlers call is there. */
 export const requestLog: NonNullable<FastifyServerOptions['childLoggerFactory']> = (logger, bindings, options) =>
   new RequestLog(logger, bindings, options) as unknown as FastifyBaseLogger;
