@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { decodeJwt, SignJWT } from 'jose';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { dropDatabase } from '../helpers/database.ts';
 import { execute } from '../helpers/global-setup.ts';
 import { LoadRequests, type LoadClient } from '../helpers/load-requests.ts';
 import { freePort, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
@@ -66,7 +67,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await stopServers();
-  await execute({ ...inject('postgres'), database: 'postgres' }, `DROP DATABASE ${database} WITH (FORCE)`);
+  await dropDatabase(database);
 });
 
 async function authorized(agent: UserAgent, client: LoadClient, base: string): Promise<Record<string, string>> {
