@@ -176,6 +176,21 @@ export function createConsole({
   const forAdministrators = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     pages.send(request, reply, 'error', { kind: 'administrators', reference: '' }, { status: 403 });
 
+  /** Puts a page's data into the console's frame. */
+  function inFrame<N extends ConsolePageName>(request: FastifyRequest, visit: ConsoleVisit, section: ConsoleSection) {
+    const frame: ConsoleFrame = {
+      account: accountView(visit.session.user),
+      section,
+      sections: consoleSections,
+      accountUri: '/account',
+      logoutUri: '/logout',
+    };
+    const { done } = request.method === 'GET' ? singleValued(request.query) : {};
+    if (done !== undefined && /^[a-z-]{1,40}$/.test(done)) frame.done = done;
+    // the page's data but for the frame, and the frame: together all of it, which the compiler does not see of a generic N
+    return (data: Omit<Pages[N], keyof ConsoleFrame>) => ({ ...frame, ...data }) as unknown as Pages[N];
+  }
+
   return {
     /**
      * Who visits a page: an administrator, or undefined after an answer was sent: to sign in and come back, or that it is for administrators.
@@ -223,19 +238,28 @@ export function createConsole({
       data: Omit<Pages[N], keyof ConsoleFrame>,
       options: { section: ConsoleSection; status?: number },
     ): FastifyReply {
-      const frame: ConsoleFrame = {
-        account: accountView(visit.session.user),
-        section: options.section,
-        sections: consoleSections,
-        accountUri: '/account',
-        logoutUri: '/logout',
-      };
-      const { done } = request.method === 'GET' ? singleValued(request.query) : {};
-      if (done !== undefined && /^[a-z-]{1,40}$/.test(done)) frame.done = done;
-      // the page's data but for the frame, and the frame: together all of it, which the compiler does not see of a generic N
-      return pages.send(request, reply, name, { ...frame, ...data } as unknown as Pages[N], {
-        status: options.status ?? 200,
-      });
+      const framed = inFrame<N>(request, visit, options.section);
+      return pages.send(request, reply, name, framed(data), { status: options.status ?? 200 });
+    },
+    /** Answers with a page in the console's frame that grows while something goes on. @param steps the page at each step, and at its end */
+    sendSteps<N extends ConsolePageName>(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      visit: ConsoleVisit,
+      name: N,
+      first: Omit<Pages[N], keyof ConsoleFrame>,
+      steps: AsyncGenerator<Omit<Pages[N], keyof ConsoleFrame>, Omit<Pages[N], keyof ConsoleFrame>>,
+      options: { section: ConsoleSection; status?: number },
+    ): FastifyReply {
+      const framed = inFrame<N>(request, visit, options.section);
+      async function* pagesOfSteps(): AsyncGenerator<Pages[N], Pages[N]> {
+        for (;;) {
+          const next = await steps.next();
+          if (next.done) return framed(next.value);
+          yield framed(next.value);
+        }
+      }
+      return pages.sendSteps(request, reply, name, framed(first), pagesOfSteps(), { status: options.status ?? 200 });
     },
     /** Sends the browser on after an act, to a page that says what was done. @param path may have a query */
     done(reply: FastifyReply, path: string, notice: string): FastifyReply {

@@ -1,4 +1,5 @@
 // Answers with pages: their headers, their language, and the browser's error dialect.
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { displayName, redirectHost } from '../oauth/client-metadata.ts';
 import type { OAuthError } from '../oauth/errors.ts';
@@ -16,21 +17,25 @@ export interface PageOptions {
   uiLocales?: string | undefined;
 }
 
+/** Stands twice in the template of a page that grows. */
+const stepMark = '<!--step-->';
+
 export type PageResponses = ReturnType<typeof createPageResponses>;
 
 export function createPageResponses(pages: PageRenderer, basePath: string) {
-  function send<N extends PageName>(
+  /** Writes the headers of an answer with a page. @returns the page's language */
+  function begin<N extends PageName>(
     request: FastifyRequest,
     reply: FastifyReply,
     name: N,
     data: Pages[N],
-    options: PageOptions = {},
-  ): FastifyReply {
+    options: PageOptions,
+  ): string {
     const locale = pages.chooseLocale(options.uiLocales, request.headers['accept-language']);
     const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
     const frames = 'frames' in data ? (data.frames ?? []).map((frame) => new URL(frame).origin) : [];
     const target = options.formTarget === undefined ? '' : ` ${formTargets(options.formTarget)}`;
-    return noStore(reply)
+    noStore(reply)
       .code(options.status ?? 200)
       .header(
         // nothing foreign is loaded, and nothing kept (security R96)
@@ -47,8 +52,50 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
           `frame-ancestors 'none'`,
         ].join('; '),
       )
-      .type('text/html; charset=utf-8')
-      .send(pages.render(name, data, { locale }));
+      .type('text/html; charset=utf-8');
+    return locale;
+  }
+
+  function send<N extends PageName>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: N,
+    data: Pages[N],
+    options: PageOptions = {},
+  ): FastifyReply {
+    const locale = begin(request, reply, name, data, options);
+    return reply.send(pages.render(name, data, { locale }));
+  }
+
+  /**
+   * Answers with a page that says how far something is while it goes on, and in the end shows what came of it: one answer that grows, for
+   * browsers without script, too. The page's template has two step marks: what stands between them is sent at each step, and what stands
+   * before them only once.
+   * @param steps the page at each step, and at its end
+   */
+  function sendSteps<N extends PageName>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: N,
+    first: Pages[N],
+    steps: AsyncGenerator<Pages[N], Pages[N]>,
+    options: PageOptions = {},
+  ): FastifyReply {
+    const locale = begin(request, reply, name, first, options);
+    const partsOf = (data: Pages[N]) => pages.render(name, data, { locale }).split(stepMark);
+    async function* growing(): AsyncGenerator<string> {
+      const [head, step] = partsOf(first);
+      // an operator's own template may have no marks: that one is sent at the end
+      if (step !== undefined) yield `${head}${step}`;
+      for (;;) {
+        const next = await steps.next();
+        const parts = partsOf(next.value);
+        if (next.done) return yield parts.slice(step === undefined ? 0 : 2).join('');
+        if (step !== undefined) yield parts[1]!;
+      }
+    }
+    // a proxy that collects answers would show nothing of it before the end
+    return reply.header('x-accel-buffering', 'no').send(Readable.from(growing()));
   }
 
   /** The error dialect of pages: what went wrong as a page for people, as JSON for programs. */
@@ -64,6 +111,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
 
   return {
     send,
+    sendSteps,
     errors,
     /** Sends the browser to another address of the service (303, so that a form is never sent on: security R10). */
     redirect: (reply: FastifyReply, path: string): FastifyReply => noStore(reply).redirect(basePath + path, 303),

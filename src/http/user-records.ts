@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
-import { invalidRequest } from '../oauth/errors.ts';
+import { OAuthError } from '../oauth/errors.ts';
 import {
   isProblem,
   markedCell,
@@ -23,7 +23,7 @@ export const mediaTypes: Record<TransferFormat, string> = { csv: 'text/csv', jso
 /** One row: a user, or what is wrong with it; `line` is where it begins in the file, from 1. */
 export type ReadRow = { line: number } & ({ record: UserRecord } | { problem: RecordProblem });
 
-/** Bytes of one row. */
+/** Bytes of one row; the reasons for a refusal name it. */
 export const longestRow = 64 * 1024;
 
 /** Reads a file. @throws OAuthError invalid_request when its head is none of a table of users */
@@ -72,7 +72,7 @@ async function* readTable(stream: Readable): AsyncGenerator<ReadRow> {
     yield* problems();
     yield {
       line,
-      problem: { column: '', reason: `from here on this is not CSV, or a row has more than ${longestRow} bytes` },
+      problem: { column: '', reason: 'from here on this is not CSV, or a row has more than 64 KiB' },
     };
     return;
   } finally {
@@ -82,17 +82,34 @@ async function* readTable(stream: Readable): AsyncGenerator<ReadRow> {
   yield* problems();
 }
 
-/** @throws OAuthError invalid_request */
+/** What is wrong with the head of a table. */
+export class HeadProblem extends OAuthError {
+  readonly kind: 'missing' | 'unknown' | 'twice';
+  /** The column in question, where it has a name that may be shown. */
+  readonly column: string;
+  constructor(kind: HeadProblem['kind'], column: string, description: string) {
+    super('invalid_request', description);
+    this.kind = kind;
+    this.column = column;
+  }
+}
+
+/** @throws HeadProblem */
 function columnsOf(head: string[]): string[] {
   const names = head.map((cell) => cell.trim());
   const unknown = names.find((column) => !userColumns.includes(column));
-  if (unknown !== undefined)
-    throw invalidRequest(
-      `the file's head names ${/^[\w. -]{1,64}$/.test(unknown) ? `the column ${unknown}` : 'a column'} that is not known here: the columns are ${userColumns.join(', ')}`,
+  if (unknown !== undefined) {
+    const column = /^[\w. -]{1,64}$/.test(unknown) ? unknown : '';
+    throw new HeadProblem(
+      'unknown',
+      column,
+      `the file's head names ${column === '' ? 'a column' : `the column ${column}`} that is not known here: the columns are ${userColumns.join(', ')}`,
     );
-  if (!names.includes('username')) throw invalidRequest('the file has no column username: its first line is the head');
+  }
+  if (!names.includes('username'))
+    throw new HeadProblem('missing', 'username', 'the file has no column username: its first line is the head');
   const twice = names.find((column, index) => names.indexOf(column) !== index);
-  if (twice !== undefined) throw invalidRequest(`the file's head names the column ${twice} twice`);
+  if (twice !== undefined) throw new HeadProblem('twice', twice, `the file's head names the column ${twice} twice`);
   return names;
 }
 
@@ -100,7 +117,7 @@ async function* readLines(stream: Readable): AsyncGenerator<ReadRow> {
   let line = 0;
   for await (const text of linesOf(stream)) {
     line++;
-    if (text === undefined) yield { line, problem: { column: '', reason: `has more than ${longestRow} bytes` } };
+    if (text === undefined) yield { line, problem: { column: '', reason: 'has more than 64 KiB' } };
     else if (text.trim() !== '') yield rowOf(line, readLine(text));
   }
 }

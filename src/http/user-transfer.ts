@@ -2,11 +2,12 @@
 import type { Readable } from 'node:stream';
 import { isUsableHash } from '../crypto/password-hashing.ts';
 import { withNewPatience } from '../database/patience.ts';
+import type { ImportReason } from '../oauth/import-reasons.ts';
 import type { RecordProblem, UserRecord } from '../oauth/user-record.ts';
 import type { Actor, Administration } from '../repositories/administration.ts';
 import type { Store } from '../repositories/index.ts';
 import type { ImportedUser } from '../repositories/user-batches.ts';
-import type { ImportOptions } from '../repositories/user-import.ts';
+import type { ImportOptions, ImportOutcome } from '../repositories/user-import.ts';
 import type { UserFilter } from '../repositories/user-search.ts';
 import type { User } from '../repositories/users.ts';
 import { userView } from './administrator-views.ts';
@@ -25,7 +26,7 @@ export interface ImportCounts {
 
 /** What an import says while it runs: of each row that was refused, and of where it is after each batch. */
 export type ImportReport =
-  | { kind: 'refused'; line: number; column: string; reason: string }
+  | { kind: 'refused'; line: number; column: string; reason: ImportReason }
   /** Everything up to this line is stored, or refused. */
   | { kind: 'progress'; line: number; counts: ImportCounts };
 
@@ -49,13 +50,25 @@ export async function* importFile(
     counts.refused++;
     return { kind: 'refused', line: at, column, reason };
   };
+  /** The names of all rows so far: which of two of a name is meant, nobody knows but who made the file. */
+  const names = new Set<string>();
+  const claimed = options.dryRun ? claims(parts.store) : undefined;
   async function* store(): AsyncGenerator<ImportReport> {
-    const rows = batch;
+    const read = batch;
     batch = [];
+    const keys = read.length > 0 ? await keysOf(parts.store, read) : [];
+    const rows: typeof batch = [];
+    for (const [place, row] of read.entries()) {
+      if (names.has(keys[place]!))
+        yield refuse(row.line, { column: 'username', reason: 'stands in an earlier row, too' });
+      else rows.push(row);
+      names.add(keys[place]!);
+    }
     if (rows.length > 0) {
       const users = rows.map((row) => row.user);
       const outcomes = await parts.administration.importUsers(by, users, options);
-      for (const [place, outcome] of outcomes.entries()) {
+      const judged = claimed ? await claimed(users, outcomes) : outcomes;
+      for (const [place, outcome] of judged.entries()) {
         if (outcome.outcome === 'refused') yield refuse(rows[place]!.line, outcome);
         else counts[outcome.outcome]++;
       }
@@ -77,6 +90,34 @@ export async function* importFile(
       parts.store.auditEvents.insert({ ...by, type: 'users.imported', outcome: 'success', detail }),
     );
   return counts;
+}
+
+const keysOf = (store: Store, rows: readonly { user: ImportedUser }[]): Promise<string[]> =>
+  withNewPatience(() => store.userBatches.keys(rows.map((row) => row.user.username)));
+
+/**
+ * What an import would have stored by now: a check stores nothing, and would not see that an earlier batch takes an address or a sub.
+ * @returns the outcomes of a batch with those in mind
+ */
+function claims(store: Store) {
+  const taken = new Set<string>();
+  return async (users: readonly ImportedUser[], outcomes: readonly ImportOutcome[]): Promise<ImportOutcome[]> => {
+    const emails = await withNewPatience(() => store.userBatches.keys(users.map((user) => user.email ?? '')));
+    return outcomes.map((outcome, place): ImportOutcome => {
+      if (outcome.outcome !== 'created' && outcome.outcome !== 'updated') return outcome;
+      const { sub } = users[place]!;
+      const email = emails[place]!;
+      const wanted = [...(email === '' ? [] : [`email ${email}`]), ...(sub === undefined ? [] : [`sub ${sub}`])];
+      if (wanted.some((key) => taken.has(key)))
+        return {
+          outcome: 'refused',
+          column: sub === undefined ? 'email' : 'email, sub',
+          reason: 'belongs to another user',
+        };
+      for (const key of wanted) taken.add(key);
+      return outcome;
+    });
+  };
 }
 
 function problemOf(record: UserRecord, { admins }: ImportOptions): RecordProblem | undefined {

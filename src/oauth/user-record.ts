@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { claimRules, email, name } from './administration.ts';
 import { storableClaims } from './claims.ts';
+import { type ImportReason, isImportReason } from './import-reasons.ts';
 
 const addressMembers = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'];
 
@@ -55,7 +56,7 @@ export interface UserRecord {
 
 export interface RecordProblem {
   column: string;
-  reason: string;
+  reason: ImportReason;
 }
 
 /** Reads a JSON value as a user; claims may stand beside the rest or in `claims`. */
@@ -74,7 +75,7 @@ export function readUserRecord(value: unknown): UserRecord | RecordProblem {
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
       const column = [member, ...issue!.path.map(String)].join('.');
-      return { column: column.slice(0, 100), reason: /^must /.test(issue!.message) ? issue!.message : 'is not valid' };
+      return { column: column.slice(0, 100), reason: isImportReason(issue!.message) ? issue!.message : 'is not valid' };
     }
     if (JSON.stringify(parsed.data).includes('\ufffd'))
       return { column: member, reason: 'holds characters that are no UTF-8' };

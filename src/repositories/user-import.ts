@@ -1,6 +1,7 @@
 // The act of an import, a part of administration.ts: a batch of users in one transaction, each with its row in the trail; a bad one spoils no other.
 import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../database/database.ts';
 import { withNewPatience } from '../database/patience.ts';
+import type { ImportReason } from '../oauth/import-reasons.ts';
 import type { Actor } from './administration.ts';
 import type { AuditEvent } from './audit-events.ts';
 import { userEvent } from './changes.ts';
@@ -18,9 +19,9 @@ export interface ImportOptions {
 }
 
 export type ImportOutcome =
-  { outcome: 'created' | 'updated' | 'unchanged' } | { outcome: 'refused'; column: string; reason: string };
+  { outcome: 'created' | 'updated' | 'unchanged' } | { outcome: 'refused'; column: string; reason: ImportReason };
 
-const refused = (column: string, reason: string): ImportOutcome => ({ outcome: 'refused', column, reason });
+const refused = (column: string, reason: ImportReason): ImportOutcome => ({ outcome: 'refused', column, reason });
 
 /** Ends a transaction whose work was only tried. */
 class Tried extends Error {
@@ -34,7 +35,7 @@ class Tried extends Error {
 export function importUsers(store: Store) {
   /**
    * Imports a batch. Who imports the same again finds all of them unchanged.
-   * @param users at most some hundreds: a transaction has no more time for them than a request has
+   * @param users of different names, and at most some hundreds: a transaction has no more time for them than a request has
    * @returns the outcome of each, in their order
    */
   return (by: Actor, users: readonly ImportedUser[], options: ImportOptions): Promise<ImportOutcome[]> =>
@@ -85,8 +86,7 @@ async function importAll(
   for (const [place, user] of users.entries()) {
     const key = keys[place]!;
     const there = present.get(key);
-    if (fresh.has(key)) outcomes[place] = refused('username', 'stands in an earlier row, too');
-    else if (there === undefined) fresh.set(key, place);
+    if (there === undefined) fresh.set(key, place);
     else if (!update) outcomes[place] = { outcome: 'unchanged' };
     else outcomes[place] = await change(repositories, by, there, user, admins, events);
   }

@@ -366,7 +366,7 @@ test('users of a text are checked first, then imported while nobody has to wait,
     '0',
     '1',
   ]);
-  expect(checked.body).toMatch(/data-label="Line">3<.*email.*must be an email address/s);
+  expect(checked.body).toMatch(/data-label="Line">3<.*email.*Must be an email address/s);
   expect(checked.body).toContain('imported-1,one@example.com');
   expect(await service.store.users.findByUsername('imported-1')).toBeUndefined();
   // what was not checked is not imported
@@ -388,7 +388,7 @@ test('users of a text are checked first, then imported while nobody has to wait,
     '1',
     '1',
   ]);
-  expect(status.body).toMatch(/data-label="Line">3<.*email.*must be an email address/s);
+  expect(status.body).toMatch(/data-label="Line">3<.*email.*Must be an email address/s);
   expect(await service.store.users.findByUsername('imported-1')).toMatchObject({ groups: ['a;b', 'c'] });
   // the same form again is the same import
   const again = await agent.post(importPath, { ...form, users, act: 'import' });
@@ -403,6 +403,62 @@ test('users of a text are checked first, then imported while nobody has to wait,
   // nothing that was imported stands in what is kept of it
   const [kept] = await service.database.sql<{ row: string }>('SELECT row_to_json(i)::text AS row FROM user_imports i');
   expect(kept!.row).not.toMatch(/imported-|example\.com|no address/);
+});
+
+test('a long check says how far it is while it goes on, and finds what the import will find, in the words of the reader (issue 6)', async () => {
+  const rows = Array.from({ length: 1100 }, (_, index) => `far-${index},far-${index}@example.com`);
+  // far from the rows of the same name and the same address
+  rows.push('FAR-3,', 'far-new,Far-4@example.com');
+  const users = `username,email\n${rows.join('\n')}\n`;
+  const page = await agent.get(importPath);
+  const sentInGerman = { 'accept-language': 'de' };
+  const checked = await agent.post(importPath, { ...formOf(page, importPath), users }, sentInGerman);
+  expect(checked.status).toBe(200);
+  const steps = [...checked.body.matchAll(/<progress max="1103" value="(\d+)"/g)].map(([, line]) => Number(line));
+  expect(steps.length).toBeGreaterThan(4);
+  expect(steps).toEqual([...steps].sort((a, b) => a - b));
+  // one document, of which the steps are a part
+  expect(checked.body.match(/<html|<main|<\/html>/g)).toHaveLength(3);
+  expect(checked.body.lastIndexOf('<progress')).toBeLessThan(checked.body.indexOf('Was geschehen würde'));
+  const reasons = (body: string) =>
+    [...body.matchAll(/data-label="Zeile">([\d.]+)<.*data-label="Grund">([^<]+)</g)].map(([, line, reason]) => [
+      line,
+      reason,
+    ]);
+  const expected = [
+    ['1.102', 'Steht auch in einer früheren Zeile'],
+    ['1.103', 'Gehört einem anderen Benutzer'],
+  ];
+  expect(reasons(checked.body)).toEqual(expected);
+  const status = await ended(await agent.post(importPath, { ...formOf(checked, importPath), users, act: 'import' }));
+  expect(cell(status.body, 'Created')).toBe('1,100');
+  expect(reasons((await agent.get(status.url, sentInGerman)).body)).toEqual(expected);
+  await service.database.sql(`DELETE FROM users WHERE username LIKE 'far-%'`);
+});
+
+test('a service that stops lets an import end with the batch under way, and says up to which line all is stored (issue 6)', async () => {
+  const other = await startTestService();
+  try {
+    const root = await other.createUser({ username: 'root', admin: true });
+    const { agent, page } = await openConsole(other, root, importPath);
+    const rows = Array.from({ length: 4000 }, (_, index) => `stop-${index}`);
+    const users = `username\n${rows.join('\n')}\n`;
+    const checked = await agent.post(importPath, { ...formOf(page, importPath), users });
+    const begun = await agent.post(importPath, { ...formOf(checked, importPath), users, act: 'import' });
+    await other.apps[0]!.close();
+    const id = begun.location!.split('/').at(-1)!;
+    const stopped = (await other.store.userImports.find(id))!;
+    expect(stopped.state).toBe('stopped');
+    expect(stopped.line).toBeLessThan(rows.length);
+    // what it says is what is there
+    const [count] = await other.database.sql<{ n: number }>(
+      `SELECT count(*)::int AS n FROM users WHERE username LIKE 'stop-%'`,
+    );
+    expect(count!.n).toBe(stopped.created);
+    expect(stopped.created).toBe(stopped.line - 1);
+  } finally {
+    await other.stop();
+  }
 });
 
 test('an import of JSON Lines changes users only where that is ticked, and makes administrators only where that is (issue 6)', async () => {
@@ -433,7 +489,9 @@ test('a text that is none of users, empty or too long is said so, and one that l
   const send = (users: string) => agent.post(importPath, { ...form, users });
   const head = await send('shoe,size\nx,42');
   expect(head.status).toBe(400);
-  expect(head.body).toMatch(/id="users-fault">This is no table of users.*column shoe/s);
+  expect(head.body).toMatch(
+    /id="users-fault">This is no table of users: The column <bdi>shoe<\/bdi> is not known here.*username, email/s,
+  );
   expect((await send('')).status).toBe(400);
   const long = await send(`username\n${'x'.repeat(1_000_000)}`);
   expect(long.status).toBe(413);

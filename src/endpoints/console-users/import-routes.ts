@@ -5,10 +5,14 @@ import { z } from 'zod';
 import type { ConsoleVisit } from '../../http/console.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import type { ConsoleUsersPages } from '../../http/views/console-users.ts';
-import { notFound, OAuthError } from '../../oauth/errors.ts';
+import { HeadProblem } from '../../http/user-records.ts';
+import type { ConsoleFrame } from '../../http/views/console.ts';
+import type { ConsoleUsersPages, ImportResult } from '../../http/views/console-users.ts';
+import { notFound } from '../../oauth/errors.ts';
+import { reasonName } from '../../oauth/import-reasons.ts';
+import { userColumns } from '../../oauth/user-record.ts';
 import type { Administration } from '../../repositories/administration.ts';
-import { createImports, type ImportOrder } from './import-runner.ts';
+import { type CheckResult, createImports, type ImportOrder, linesOf } from './import-runner.ts';
 import { listPath } from './view.ts';
 
 const path = `${listPath}/import`;
@@ -16,7 +20,12 @@ const path = `${listPath}/import`;
 const longestText = 1_000_000;
 /** Bytes of the form: percent-encoding makes three of one, and a letter may have several. */
 const bodyLimit = 8 * 1024 * 1024;
-const longestCheck = 60_000; // milliseconds
+const section = 'users';
+const longestCheck = 10 * 60_000; // milliseconds
+/** Lines that are checked in about a second; of more the page says how far it is. */
+const shortCheck = 1000;
+/** So often a page says how far a check is, at most. */
+const mostSteps = 100;
 const lookAgain = 2; // seconds
 
 const sent = z.object({
@@ -27,7 +36,8 @@ const sent = z.object({
 });
 const byId = z.object({ id: z.string() });
 
-type Shown = Pick<ConsoleUsersPages['console-users-import'], 'result' | 'problem' | 'reason'>;
+type Page = Omit<ConsoleUsersPages['console-users-import'], keyof ConsoleFrame>;
+type Shown = Pick<Page, 'result' | 'problem' | 'head'>;
 
 export function importRoutes(app: FastifyInstance, options: ServerOptions, administration: Administration): void {
   const { store, console, sessions } = options;
@@ -36,7 +46,9 @@ export function importRoutes(app: FastifyInstance, options: ServerOptions, admin
 
   app.get(path, async (request, reply) => {
     const visit = await console.enter(request, reply, { fresh: true });
-    return visit ? show(request, reply, visit, randomUUID(), undefined, {}) : reply;
+    if (!visit) return reply;
+    const page = pageOf(request, reply, visit, randomUUID());
+    return console.send(request, reply, visit, 'console-users-import', page, { section });
   });
 
   // so long a form is read of administrators only
@@ -49,7 +61,10 @@ export function importRoutes(app: FastifyInstance, options: ServerOptions, admin
     if (!visit) return reply;
     const body = singleValued(request.body);
     const order = orderOf(body);
-    const again = (shown: Shown, status: number) => show(request, reply, visit, id, order, shown, status);
+    const again = (shown: Shown, status: number) => {
+      const page = { ...pageOf(request, reply, visit, id, order), ...shown };
+      return console.send(request, reply, visit, 'console-users-import', page, { section, status });
+    };
     if (order.text.trim() === '') return again({ problem: 'missing' }, 400);
     if (order.text.length > longestText) return again({ problem: 'long' }, 413);
     // what is imported is what was checked, and by this person
@@ -59,12 +74,27 @@ export function importRoutes(app: FastifyInstance, options: ServerOptions, admin
       if (await imports.begin(id, visit.by, order)) return options.pages.redirect(reply, `${path}/${id}`);
       return again({ problem: 'busy' }, 409);
     }
+    const check = imports.check(visit.by, order);
+    const status = act === 'import' ? 409 : 200;
+    const page: Page = {
+      ...pageOf(request, reply, visit, id, order, { confirmed: true }),
+      ...(act === 'import' && { problem: 'changed' }),
+    };
     try {
-      const result = await imports.check(visit.by, order);
-      return again({ result, ...(act === 'import' && { problem: 'changed' }) }, act === 'import' ? 409 : 200);
+      let next = await check.next();
+      const lines = linesOf(order.text);
+      if (!next.done && lines > shortCheck) {
+        const first = stepOf(page, next.value, lines);
+        const steps = stepsOf(check, page, lines, app.log);
+        return console.sendSteps(request, reply, visit, 'console-users-import', first, steps, { section, status });
+      }
+      while (!next.done) next = await check.next();
+      const result = resultOf(next.value);
+      return console.send(request, reply, visit, 'console-users-import', { ...page, result }, { section, status });
     } catch (error) {
-      if (!(error instanceof OAuthError) || error.code !== 'invalid_request') throw error;
-      return again({ problem: 'head', reason: error.description }, 400);
+      if (!(error instanceof HeadProblem)) throw error;
+      const { kind, column } = error;
+      return again({ problem: 'head', head: { kind, column, columns: userColumns } }, 400);
     }
   });
 
@@ -83,40 +113,61 @@ export function importRoutes(app: FastifyInstance, options: ServerOptions, admin
       'console-users-import-status',
       {
         ...{ state, lines, line, startedAt },
-        result: { counts: { created, updated, unchanged, refused }, refusals },
+        result: resultOf({ counts: { created, updated, unchanged, refused }, refusals }),
         uri: `${path}/${found.id}`,
       },
-      { section: 'users' },
+      { section },
     );
   });
 
-  /** @param order what was sent, which stays */
-  function show(
+  /** @param order what was sent, which stays @param demands.confirmed for a page from which it can be imported */
+  function pageOf(
     request: FastifyRequest,
     reply: FastifyReply,
     visit: ConsoleVisit,
     id: string,
-    order: ImportOrder | undefined,
-    shown: Shown,
-    status = 200,
-  ): FastifyReply {
+    order?: ImportOrder,
+    demands: { confirmed?: boolean } = {},
+  ): Page {
     const form = console.form(request, reply, visit, path, id);
     form.hidden['id'] = id;
-    if (order && shown.result)
+    if (order && demands.confirmed)
       form.hidden['checked'] = sessions.formToken(request, reply, {
         ...{ action: path, shown: digestOf(id, order), session: visit.session },
       });
     const { text = '', update = false, admins = false } = order ?? {};
-    return console.send(
-      request,
-      reply,
-      visit,
-      'console-users-import',
-      { form, typed: text.length > longestText ? '' : text, update, admins, most: longestText, ...shown },
-      { section: 'users', status },
-    );
+    return { form, typed: text.length > longestText ? '' : text, update, admins, most: longestText };
   }
 }
+
+/** A page that says how far a check is: what was typed is sent with the last one. */
+const stepOf = (page: Page, line: number, lines: number): Page => ({ ...page, typed: '', checking: { line, lines } });
+
+/** The page while the check goes on, and at its end with what was found. */
+async function* stepsOf(
+  check: ReturnType<ReturnType<typeof createImports>['check']>,
+  page: Page,
+  lines: number,
+  log: { warn(line: object, message: string): void },
+): AsyncGenerator<Page, Page> {
+  try {
+    for (let said = 0; ;) {
+      const next = await check.next();
+      if (next.done) return { ...page, result: resultOf(next.value) };
+      if (next.value - said < lines / mostSteps) continue;
+      said = next.value;
+      yield stepOf(page, said, lines);
+    }
+  } catch (error) {
+    log.warn({ err: error }, 'a check of users stopped');
+    return { ...page, problem: 'interrupted' };
+  }
+}
+
+const resultOf = ({ counts, refusals }: CheckResult): ImportResult => ({
+  counts,
+  refusals: refusals.map((row) => ({ ...row, name: reasonName(row.reason) })),
+});
 
 /** As a form sends it, lines end with CR LF. */
 function orderOf(body: Record<string, string>): ImportOrder {

@@ -21,6 +21,9 @@ export interface CheckResult {
   refusals: RefusedRow[];
 }
 
+/** How many lines there are to read. */
+export const linesOf = (text: string): number => text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+
 /** Imports at once in this process: each keeps its text in memory, and the database busy. */
 const mostAtOnce = 2;
 
@@ -62,14 +65,18 @@ export function createImports(
       closing = true;
       await Promise.all(running);
     },
-    /** Says what an import would do. @throws OAuthError invalid_request when the head is none of a table of users */
-    async check(by: Actor, order: ImportOrder): Promise<CheckResult> {
+    /**
+     * Says what an import would do, and meanwhile up to which line it is.
+     * @throws HeadProblem before anything else, when the head is none of a table of users
+     */
+    async *check(by: Actor, order: ImportOrder): AsyncGenerator<number, CheckResult> {
       const refusals: RefusedRow[] = [];
       const reports = read(by, order, true);
       for (;;) {
         const next = await reports.next();
         if (next.done) return { counts: next.value, refusals };
-        if (next.value.kind === 'refused' && refusals.length < mostRefusals) {
+        if (next.value.kind === 'progress') yield next.value.line;
+        else if (refusals.length < mostRefusals) {
           const { line, column, reason } = next.value;
           refusals.push({ line, column, reason });
         }
@@ -81,8 +88,7 @@ export function createImports(
      */
     async begin(id: string, by: Actor, order: ImportOrder): Promise<boolean> {
       if (running.size >= mostAtOnce && !(await parts.store.userImports.find(id))) return false;
-      const lines = order.text.split('\n').length - (order.text.endsWith('\n') ? 1 : 0);
-      if (!(await parts.store.userImports.insert(id, by.actor, lines))) return true;
+      if (!(await parts.store.userImports.insert(id, by.actor, linesOf(order.text)))) return true;
       const work = run(id, by, order).finally(() => running.delete(work));
       running.add(work);
       return true;

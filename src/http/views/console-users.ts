@@ -1,4 +1,5 @@
 // The console's pages of users: what each shows, and examples.
+import { importReasons, type ImportReasonName } from '../../oauth/import-reasons.ts';
 import { consoleFrame, type ConsoleFrame } from './console.ts';
 import { type ClaimText, type Examples, form, type FormView } from './parts.ts';
 
@@ -16,8 +17,8 @@ export interface UserLine {
 
 export interface ImportResult {
   counts: { created: number; updated: number; unchanged: number; refused: number };
-  /** The first of them; the reasons in English. */
-  refusals: { line: number; column: string; reason: string }[];
+  /** The first of them; the reasons in English, and by name, where this version knows them. */
+  refusals: { line: number; column: string; reason: string; name?: ImportReasonName | undefined }[];
 }
 
 export type FactorKind = 'authenticator' | 'passkey';
@@ -57,9 +58,11 @@ export interface ConsoleUsersPages {
     most: number;
     /** What a check found. */
     result?: ImportResult;
-    problem?: 'missing' | 'long' | 'head' | 'changed' | 'busy';
-    /** What is wrong with the head, in English. */
-    reason?: string;
+    /** While the check goes on: nothing but how far it is is shown. */
+    checking?: { line: number; lines: number };
+    problem?: 'missing' | 'long' | 'head' | 'changed' | 'busy' | 'interrupted';
+    /** What is wrong with the head, and which columns there are; `column` is empty where it has no name to show. */
+    head?: { kind: 'missing' | 'unknown' | 'twice'; column: string; columns: readonly string[] };
   };
   'console-users-import-status': ConsoleFrame & {
     state: 'running' | 'done' | 'stopped';
@@ -188,9 +191,9 @@ const urisOf = (sub: string) => ({
 const refusedRows: ImportResult = {
   counts: { created: 1200, updated: 12, unchanged: 20, refused: 2001 },
   refusals: [
-    { line: 3, column: 'email', reason: 'must be an email address' },
-    { line: 17, column: 'address.country', reason: 'must be well-formed text' },
-    { line: 1204, column: '', reason: 'has another number of cells than the head' },
+    { line: 3, column: 'email', reason: importReasons.email, name: 'email' },
+    { line: 17, column: 'address.country', reason: importReasons.text, name: 'text' },
+    { line: 1204, column: '', reason: importReasons.cells, name: 'cells' },
   ],
 };
 const users = { ...consoleFrame, section: 'users' as const };
@@ -224,7 +227,7 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       ...{ typed: 'username,email\nada,ada@example.com\nx,y', update: true, admins: true, most: 1_000_000 },
       result: refusedRows,
       problem: 'head',
-      reason: 'the file has no column username: its first line is the head',
+      head: { kind: 'missing', column: 'username', columns: ['username', 'email'] },
     },
   ],
   'console-users-import-status': [

@@ -1,4 +1,5 @@
 // States that the console's pages of users and groups can be in, beside the examples.
+import { importReasons, type ImportReasonName } from '../../../src/oauth/import-reasons.ts';
 import { examples } from '../../../src/http/views/index.ts';
 import type { View } from './state.ts';
 
@@ -38,13 +39,40 @@ export const consoleUsersStates: View[] = [
   { name: 'console-user-password', data: { ...password[0], problem: 'busy' } },
   { name: 'console-user-password', data: { ...password[1], fault: 'missing' } },
   { name: 'console-user-factors-remove', data: { ...removal[0], factors: [{ kind: 'passkey', name: 'Key' }] } },
-  ...(['missing', 'long', 'changed', 'busy'] as const).map((problem): View => ({
+  ...(['missing', 'long', 'changed', 'busy', 'interrupted'] as const).map((problem): View => ({
     name: 'console-users-import',
     data: { ...imports[0], problem },
   })),
   {
     name: 'console-users-import',
     data: { ...imports[0], result: { counts: { created: 0, updated: 0, unchanged: 1, refused: 0 }, refusals: [] } },
+  },
+  { name: 'console-users-import', data: { ...imports[0], checking: { line: 1234, lines: 10_001 } } },
+  ...(['missing', 'unknown', 'twice'] as const).flatMap((kind) =>
+    ['sub', ''].map((column): View => ({
+      name: 'console-users-import',
+      data: {
+        ...imports[0],
+        problem: 'head',
+        head: { kind, column: kind === 'unknown' ? column : 'sub', columns: ['sub'] },
+      },
+    })),
+  ),
+  {
+    name: 'console-users-import-status',
+    data: {
+      ...examples['console-users-import-status'][1],
+      result: {
+        counts: { created: 0, updated: 0, unchanged: 0, refused: 50 },
+        refusals: [
+          // Object.keys forgets that the keys are those of the type
+          ...(Object.keys(importReasons) as ImportReasonName[]).map((name, line) => ({
+            ...{ line, column: 'sub', name, reason: importReasons[name] },
+          })),
+          { line: 50, column: '', reason: 'is a reason of another version' },
+        ],
+      },
+    },
   },
   { name: 'console-users-import-status', data: { ...examples['console-users-import-status'][1], state: 'done' } },
   { name: 'console-user-delete', data: { ...deletion[1], problem: 'last-administrator' } },
