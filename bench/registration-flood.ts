@@ -1,0 +1,99 @@
+// What a flood of registrations does to approved clients: the time of /jwks, /introspect and /token at a fixed rate, before it, in it, and with what it left waiting (security F15).
+// node bench/registration-flood.ts [--rounds 3] [--seconds 8] [--postgres FOLDER]; ends with 1 when the cap does not hold, or what waits slows others by more than a fifth.
+import { availableParallelism } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { type Bed, withService } from './bed.ts';
+import { at, emptyTimes, everydaySettings, phase, postTo, prepare, rate } from './everyday.ts';
+
+const { values } = parseArgs({
+  options: {
+    postgres: { type: 'string' },
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '8' },
+  },
+});
+const rounds = Number(values.rounds);
+const seconds = Number(values.seconds);
+/** Registrations that may wait, which is the default. */
+const cap = 10_000;
+/** Of the flood's requests at the same time: those that are under way at once do not see each other at the cap. */
+const intruders = 16;
+/** Registrations sent beyond the cap. */
+const beyond = 500;
+/** Of registrations, in a second. */
+const floodRate = 250;
+const mostChange = 1.2;
+const phases = ['before', 'flood', 'waiting'] as const;
+
+// the flood comes from one network here; it is the cap that is looked at, not the limit before it
+const settings = { ...everydaySettings, LIMIT_REGISTRATION_PER_NETWORK: '0', LIMIT_REGISTRATIONS_WAITING: String(cap) };
+
+async function measure(bed: Bed): Promise<void> {
+  const client = new pg.Client(bed.connection);
+  await client.connect();
+  try {
+    await compare(bed, client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function compare({ service, settings }: Bed, client: pg.Client): Promise<void> {
+  const operations = await prepare(service.base, settings);
+  const register = postTo(service.base, intruders);
+  const names = Object.keys(operations);
+  const times = phases.map(() => emptyTimes(names));
+  const seen: Record<string, number> = {};
+  let failures = await phase(operations, 2);
+  let most = 0;
+  for (let round = 0; round < rounds; round++) {
+    failures += await phase(operations, seconds, times[0]);
+    const flood = sendFlood(register, seen);
+    failures += await phase(operations, (cap + beyond) / floodRate, times[1]);
+    await flood;
+    const { rows } = await client.query<{ waiting: number }>(
+      `SELECT count(*)::int AS waiting FROM clients WHERE status = 'disabled'`,
+    );
+    most = Math.max(most, rows[0]!.waiting);
+    failures += await phase(operations, seconds, times[2]);
+    await client.query("DELETE FROM clients WHERE status = 'disabled'");
+  }
+  process.stdout.write(
+    `${availableParallelism()} CPUs for the service, its database and the load; ${rounds} rounds; ${rate} a second of each operation\n` +
+      `the flood: ${floodRate} registrations a second, answered with ${JSON.stringify(seen)}; ${most} wait at most, of ${cap} allowed and those under way at once\n\n`,
+  );
+  const row = (cells: string[]) =>
+    process.stdout.write(
+      `${cells.map((cell, index) => (index === 0 ? cell.padEnd(20) : cell.padStart(16))).join('')}\n`,
+    );
+  row(['p50 / p95 ms', ...phases, 'p95 ratio']);
+  let worst = 0;
+  for (const name of names) {
+    const [before, , after] = times.map((all) => at(all[name]!, 0.95));
+    worst = Math.max(worst, after! / before!);
+    const cells = times.map((all) => `${at(all[name]!, 0.5).toFixed(1)} / ${at(all[name]!, 0.95).toFixed(1)}`);
+    row([name, ...cells, (after! / before!).toFixed(2)]);
+  }
+  process.stdout.write(`\nfailures outside the flood: ${failures}\n`);
+  if (worst > mostChange || most >= cap + intruders || !seen['503'] || failures > 0) process.exitCode = 1;
+}
+
+/** As many as may wait and some more, at their rate, whether the one before is answered or not. */
+async function sendFlood(register: ReturnType<typeof postTo>, seen: Record<string, number>): Promise<void> {
+  const under: Promise<void>[] = [];
+  const begin = performance.now();
+  for (let count = 0; count < cap + beyond; count++) {
+    await delay(Math.max(0, begin + (count * 1000) / floodRate - performance.now()));
+    const body = JSON.stringify({
+      client_name: `Flood ${count}`,
+      redirect_uris: ['https://flood.example.com/callback'],
+    });
+    const answer = register('/register', { 'content-type': 'application/json' }, body);
+    under.push(answer.then(({ status }) => void (seen[status] = (seen[status] ?? 0) + 1)));
+  }
+  await Promise.all(under);
+}
+
+await withService(settings, measure, { postgres: values.postgres });
