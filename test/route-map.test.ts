@@ -47,6 +47,7 @@ const expected = [
   'GET /account/sessions',
   'GET /admin',
   'GET /admin/api/audit',
+  'GET /admin/api/audit/export',
   'GET /admin/api/clients',
   'GET /admin/api/clients/:id',
   'GET /admin/api/groups',

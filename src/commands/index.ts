@@ -1,4 +1,5 @@
 // Every command of the command line by its name.
+import { auditCommands } from './audit.ts';
 import { clientCommands } from './clients.ts';
 import type { Command } from './command.ts';
 import { grantCommands } from './grants.ts';
@@ -21,5 +22,6 @@ export const commands: Record<string, Command> = {
   ...clientCommands,
   ...logoutDeliveryCommands,
   ...operationCommands,
+  ...auditCommands,
   ...secretKeyCommands,
 };

@@ -1,10 +1,8 @@
-// The commands for registration tokens, keys, the audit trail and the schema.
-import { isIP } from 'node:net';
+// The commands for registration tokens, keys and the schema.
 import pino from 'pino';
 import { openConnection } from '../connection.ts';
 import { migrate } from '../database/migrations.ts';
-import { auditEventView, keyView } from '../http/administrator-views.ts';
-import { isEventId, viewedTypes } from '../repositories/audit-view.ts';
+import { keyView } from '../http/administrator-views.ts';
 import { keyAlgorithms, openKeyRing } from '../tokens/key-ring.ts';
 import { newOpaqueToken } from '../tokens/opaque-token.ts';
 import { by, type Command, type Context, parse, table, UsageError, withDatabase } from './command.ts';
@@ -71,72 +69,6 @@ export const operationCommands: Record<string, Command> = {
         return ring.keys;
       });
       return { json: keys.map(keyView), text: keyTable(keys) };
-    },
-  },
-  'audit list': {
-    usage:
-      '[--type T] [--outcome success|failure] [--actor WHO] [--address IP] [--client ID] [--sub SUB] [--since TIME] [--until TIME] [--limit N] [--before EVENT]',
-    summary:
-      'Lists the newest events of the audit trail and the issues of the tokens that are still stored; --before goes on below an event.',
-    async run(config, args) {
-      const { values } = parse(args, {
-        type: { type: 'string' },
-        outcome: { type: 'string' },
-        actor: { type: 'string' },
-        address: { type: 'string' },
-        client: { type: 'string' },
-        sub: { type: 'string' },
-        since: { type: 'string' },
-        until: { type: 'string' },
-        before: { type: 'string' },
-        limit: { type: 'string', default: '50' },
-      });
-      const { type, outcome, actor, address, client: clientId, sub, before } = values;
-      const limit = Number(values.limit);
-      if (!Number.isSafeInteger(limit) || limit < 1 || limit > 10_000)
-        throw new UsageError('--limit takes a number from 1 to 10000.');
-      if (type !== undefined && !viewedTypes.some((known) => known === type))
-        throw new UsageError(
-          '--type takes a type of event, such as user.signed_in or token.issued: docs/reference.md lists them.',
-        );
-      if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
-        throw new UsageError('--outcome takes success or failure.');
-      if (address !== undefined && isIP(address) === 0) throw new UsageError('--address takes an IP address.');
-      if (before !== undefined && !isEventId(before))
-        throw new UsageError('--before takes the id of an event, as the list shows it.');
-      const filter = {
-        type,
-        outcome,
-        actor,
-        address,
-        clientId,
-        sub,
-        since: time('since'),
-        until: time('until'),
-      } as const;
-      const events = await withDatabase(config, ({ store }) => store.auditView.list(filter, { limit, before }));
-      const rows = events.map((event) => [
-        event.id,
-        event.at.toISOString(),
-        event.type,
-        event.outcome,
-        event.actor ?? '',
-        event.clientId ?? '',
-        event.sub ?? '',
-      ]);
-      const more = events.length === limit ? `\n\nThere may be more: add --before ${events.at(-1)!.id}` : '';
-      return {
-        json: events.map(auditEventView),
-        text: table(['ID', 'AT', 'TYPE', 'OUTCOME', 'ACTOR', 'CLIENT', 'SUB'], rows) + more,
-      };
-
-      function time(option: 'since' | 'until'): Date | undefined {
-        const text = values[option];
-        const read = new Date(text ?? 0);
-        if (Number.isNaN(read.getTime()) || Math.abs(read.getUTCFullYear()) > 9999)
-          throw new UsageError(`--${option} takes a time such as 2026-01-31T12:00:00Z.`);
-        return text === undefined ? undefined : read;
-      }
     },
   },
   migrate: {

@@ -1,38 +1,15 @@
 // The commands that take over users from a file, and write one.
 import { createReadStream } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { type TransferFormat, transferFormats } from '../http/user-records.ts';
 import { exportUsers, importFile } from '../http/user-transfer.ts';
 import { by, type Command, harmless, parse, type Terminal, UsageError, withDatabase } from './command.ts';
-
-function formatOf(given: string | undefined, file: string | undefined): TransferFormat {
-  const name = given ?? /\.(csv|jsonl)$/i.exec(file ?? '')?.[1]?.toLowerCase();
-  const format = transferFormats.find((known) => known === name);
-  if (format === undefined) throw new UsageError('--format takes csv or jsonl.');
-  return format;
-}
+import { formatOf, ofTheFile, writeText } from './file.ts';
 
 /** Says on a terminal how far it is, in one line; in a log a line for each hundred thousand rows is enough. */
 function progress({ stderr }: Terminal, rows: number, text: string): void {
   if (stderr.isTTY) stderr.write(`\r${text}`);
   else if (rows % 100_000 < 200 && rows > 200) stderr.write(`${text}\n`);
 }
-
-function ofTheFile(error: unknown, file: string | undefined): unknown {
-  const reasons: Record<string, string> = {
-    ENOENT: 'is not there',
-    EEXIST: 'is there already: it is not written over',
-    EACCES: 'may not be opened',
-    EISDIR: 'is a folder',
-  };
-  const reason = reasons[(error as NodeJS.ErrnoException).code ?? ''];
-  return reason === undefined ? error : new UsageError(`The file ${file} ${reason}.`);
-}
-
-/** When whoever reads the output has caught up. */
-const drained = ({ stdout }: Terminal) =>
-  new Promise<void>((resolve) => void (stdout.once ? stdout.once('drain', resolve) : resolve()));
 
 export const userTransferCommands: Record<string, Command> = {
   'user import': {
@@ -110,11 +87,7 @@ export const userTransferCommands: Record<string, Command> = {
       const format = formatOf(values.format, file);
       await withDatabase(config, async ({ store }) => {
         const text = exportUsers(store, by, format, { hashes: values['with-password-hashes'] });
-        // for its owner only, and never over another one
-        if (file !== undefined) await writeFile(file, text, { flag: 'wx', mode: 0o600 });
-        else for await (const part of text) if (!terminal.stdout.write(part)) await drained(terminal);
-      }).catch((error: unknown) => {
-        throw ofTheFile(error, file);
+        await writeText(terminal, file, text);
       });
       return { json: { file, format }, text: file === undefined ? '' : `The users are in ${file}.` };
     },

@@ -46,6 +46,7 @@ test('every admin route but reading is dangerous, unless it stands here, and so 
     'DELETE /admin/api/users/:sub/second-factors',
     'DELETE /admin/api/users/:sub/second-factors/:id',
     'DELETE /admin/api/users/:sub/sign-in-failures',
+    'GET /admin/api/audit/export',
     'GET /admin/api/users/export',
     'PATCH /admin/api/clients/:id',
     'PATCH /admin/api/groups/:name',

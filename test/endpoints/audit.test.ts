@@ -1,5 +1,9 @@
 // GET /admin/api/audit: the trail and the issues of tokens in one list, filtered, page by page.
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, obtainTokens, refresh, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
@@ -141,4 +145,66 @@ test.each([
 ])('a filter that is none is refused: %s (security A123)', async (query) => {
   const answer = await call(`${service.issuer}/admin/api/audit?${query}`, { token });
   expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+});
+
+test('all that a filter finds is exported by admin route and command line, as CSV or JSON Lines, and the trail says so (decisions section 7, issue 6)', async () => {
+  const { client, user } = await served();
+  const of = { client_id: client.clientId, sub: user.sub };
+  const trail = (await audit(of)).filter(({ type }) => type !== 'token.issued');
+  await service.database.sql(
+    `INSERT INTO audit_events (type, outcome, client_id, sub) SELECT 'token.revoked', 'failure', $1, $2 FROM generate_series(1, 1200)`,
+    [of.client_id, of.sub],
+  );
+  const exported = async (filter: Record<string, string>) => {
+    const answer = await fetch(`${service.issuer}/admin/api/audit/export?${new URLSearchParams(filter).toString()}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() };
+  };
+  const events = (text: string) =>
+    text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Event);
+  const lines = await exported({ ...of, since: '2026-01-01T00:00:00Z' });
+  expect(lines.type).toMatch(/^application\/jsonl/);
+  expect(events(lines.text)).toHaveLength(1200 + trail.length);
+  expect(events(lines.text).slice(1200)).toEqual(trail);
+  const table = await exported({ ...of, outcome: 'failure', format: 'csv' });
+  expect(table.type).toMatch(/^text\/csv/);
+  expect(table.text.trim().split('\r\n')).toHaveLength(1201);
+  const exports = () => audit({ type: 'audit_events.exported' });
+  expect((await exports())[0]!.detail).toEqual({ format: 'csv', outcome: 'failure', ...of });
+  // what is no event of the trail, and what is no filter, is refused before anything is noted
+  for (const [member, wrong] of Object.entries({
+    type: 'token.issued',
+    address: 'nowhere',
+    format: 'xml',
+    since: 'soon',
+  }))
+    expect((await exported({ [member]: wrong })).status).toBe(400);
+  expect(await exports()).toHaveLength(2);
+
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-audit-'));
+  try {
+    const file = join(folder, 'trail.jsonl');
+    const named = ['--client', of.client_id, '--sub', of.sub];
+    const written = await runCommand(service, ['audit', 'export', file, ...named, '--since', '2026-01-01']);
+    expect(written).toMatchObject({ code: 0, stdout: `The events are in ${file}.\n`, stderr: '' });
+    expect(await readFile(file, 'utf8')).toBe(lines.text);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const again = await runCommand(service, ['audit', 'export', file]);
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is not written over') });
+    const shown = await runCommand(service, [
+      ...['audit', 'export', '--format', 'csv', '--outcome', 'failure'],
+      ...named,
+    ]);
+    expect(shown.stdout.trim()).toBe(table.text.trim());
+    const [last] = await exports();
+    expect(last).toMatchObject({ actor: 'command line', detail: { format: 'csv', outcome: 'failure', ...of } });
+    for (const wrong of ['--type=token.issued', '--type=nothing', '--until=later', '--format=xml'])
+      expect((await runCommand(service, ['audit', 'export', '--format', 'csv', wrong])).code).toBe(1);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

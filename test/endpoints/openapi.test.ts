@@ -233,10 +233,11 @@ describe('the answers of real calls match their schemas', () => {
     await check('DELETE', '/groups/sailors', '/groups/{name}');
   });
 
-  test('files of users, which are text (issue 6)', async () => {
+  test('files of users and events, which are text (issue 6)', async () => {
     for (const [method, path, type] of [
       ['POST', '/users/import', 'application/jsonl'],
       ['GET', '/users/export', 'application/jsonl'],
+      ['GET', '/audit/export', 'application/jsonl'],
     ] as const) {
       const answer = await fetch(`${service.issuer}/admin/api${path}`, {
         method,

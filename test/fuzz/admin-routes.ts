@@ -28,6 +28,15 @@ const admin = (status: number, rest: Omit<Route, 'statuses'> = {}): Route => ({
   statuses: [status, 401, 404, 409],
 });
 
+const auditFilter = {
+  'outcome?': ['success', 'failure'],
+  'address?': ['127.0.0.1'],
+  'client_id?': ['@client_id'],
+  'sub?': ['@sub'],
+  'since?': ['2026-01-01T00:00:00Z'],
+  'until?': ['9999-12-31T23:59:59+14:00'],
+};
+
 export const adminRoutes: Record<string, Route> = {
   'DELETE /admin/api/clients/:id': admin(204, victim),
   'DELETE /admin/api/groups/:name': admin(204, group),
@@ -40,15 +49,10 @@ export const adminRoutes: Record<string, Route> = {
   'DELETE /admin/api/users/:sub/sessions': admin(204, person),
   'DELETE /admin/api/users/:sub/sign-in-failures': admin(204, person),
   'GET /admin/api/audit': admin(200, {
-    query: {
-      ...page,
-      'type?': ['user.signed_in', 'token.issued'],
-      'outcome?': ['success', 'failure'],
-      'client_id?': ['@client_id'],
-      'sub?': ['@sub'],
-      'since?': ['2026-01-01T00:00:00Z'],
-      'until?': ['9999-12-31T23:59:59+14:00'],
-    },
+    query: { ...page, ...auditFilter, 'type?': ['user.signed_in', 'token.issued'] },
+  }),
+  'GET /admin/api/audit/export': admin(200, {
+    query: { ...auditFilter, 'type?': ['user.signed_in'], 'format?': ['csv', 'jsonl'] },
   }),
   'GET /admin/api/clients': admin(200, {
     query: {

@@ -95,10 +95,12 @@ export async function call(
     ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
   });
   const text = await response.text();
+  // an export is a file of another kind
+  const isFile = /jsonl|csv/.test(response.headers.get('content-type') ?? '');
   return {
     status: response.status,
     headers: response.headers,
-    body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
+    body: text === '' || isFile ? {} : (JSON.parse(text) as Record<string, unknown>),
   };
 }
 

@@ -2,16 +2,20 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { auditEventView, keyView } from '../../http/administrator-views.ts';
+import { exportEvents } from '../../http/audit-export.ts';
 import { pageOf, pageShape, readCursor } from '../../http/paging.ts';
 import { text } from '../../http/parameters.ts';
+import { mediaTypes, transferFormats } from '../../http/user-records.ts';
+import { auditEventTypes } from '../../repositories/audit-events.ts';
 import { isEventId, viewedTypes } from '../../repositories/audit-view.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import { keyAlgorithms } from '../../tokens/key-ring.ts';
 import { adminRoute } from './route.ts';
 
 const moment = z.iso.datetime({ offset: true });
-const auditFilter = pageShape.extend({
-  type: z.enum(viewedTypes, { error: `must be one of ${viewedTypes.join(', ')}` }).optional(),
+const oneOf = <const T extends readonly string[]>(types: T) =>
+  z.enum(types, { error: `must be one of ${types.join(', ')}` }).optional();
+const auditFilter = z.object({
   outcome: z.enum(['success', 'failure']).optional(),
   actor: text(255).optional().describe('The sub, the client_id, or a word such as service, of who acted.'),
   address: text(45)
@@ -22,6 +26,7 @@ const auditFilter = pageShape.extend({
   since: moment.optional(),
   until: moment.optional(),
 });
+const date = (time: string | undefined) => (time === undefined ? undefined : new Date(time));
 const registrationToken = z.strictObject({
   lifetime: z
     .int()
@@ -41,14 +46,29 @@ export const operationRoutes = [
     path: '/admin/api/audit',
     tag: 'audit',
     summary: 'Lists the events of the audit trail and the issues of the tokens that are still stored, newest first',
-    query: auditFilter,
+    query: pageShape.extend({ type: oneOf(viewedTypes), ...auditFilter.shape }),
     answer: 'AuditEventPage',
     async handle({ store }, { query: { limit, cursor, client_id: clientId, since, until, ...filter } }) {
       const before = readCursor(cursor, isEventId)?.id;
-      const date = (time: string | undefined) => (time === undefined ? undefined : new Date(time));
       const time = { since: date(since), until: date(until) };
       const found = await store.auditView.list({ ...filter, ...time, clientId }, { limit, before });
       return pageOf('events', found, limit, auditEventView, (event) => ({ at: event.at, id: event.id }));
+    },
+  }),
+  adminRoute({
+    method: 'GET',
+    path: '/admin/api/audit/export',
+    tag: 'audit',
+    summary: 'Gives out all events of the audit trail that a filter finds, newest first, and leaves an event of that',
+    // everybody's acts at once, as a file
+    dangerous: true,
+    query: auditFilter.extend({ type: oneOf(auditEventTypes), format: z.enum(transferFormats).default('jsonl') }),
+    media: { body: [], answer: Object.values(mediaTypes) },
+    async handle({ store }, { query: { format, ...asked }, by }) {
+      const { client_id: clientId, since, until, ...search } = asked;
+      const time = { since: date(since), until: date(until) };
+      const text = await exportEvents(store, by, format, { ...search, ...time, clientId }, asked);
+      return { type: mediaTypes[format], text };
     },
   }),
   adminRoute({

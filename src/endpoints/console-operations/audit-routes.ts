@@ -1,17 +1,18 @@
 // GET /admin/audit, /admin/audit/{id}, POST /admin/audit/export: the audit trail by any of its facts, one event, and all that was found as a file.
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { exportEvents } from '../../http/audit-export.ts';
 import type { ConsoleVisit } from '../../http/console.ts';
 import { noStore } from '../../http/errors.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
+import { mediaTypes } from '../../http/user-records.ts';
 import type { AuditEventRow, AuditFilterView, LinkedName } from '../../http/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../http/views/index.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { mostLookedAt, type StoredEvent } from '../../repositories/audit-search.ts';
 import { isEventId, tokenIssued, viewedTypes, type ViewedEvent } from '../../repositories/audit-view.ts';
 import { readAuditFilter, type AuditFilterRead } from './audit-filter.ts';
-import { exported, exportFormats } from './audit-export.ts';
 import { clientLink, queryOf, userLink } from './links.ts';
 
 const list = '/admin/audit';
@@ -57,16 +58,11 @@ export function auditRoutes(app: FastifyInstance, { console, store }: ServerOpti
     if (!visit) return reply;
     const format = body['format'] === 'jsonl' ? 'jsonl' : 'csv';
     if (read.faults.length > 0 || read.issues) throw notFound('there is nothing to export for such a filter');
-    await store.auditEvents.insert({
-      ...visit.by,
-      type: 'audit_events.exported',
-      outcome: 'success',
-      detail: { format, ...read.shown },
-    });
+    const text = await exportEvents(store, visit.by, format, read.search, { ...read.shown });
     return noStore(reply)
       .header('content-disposition', `attachment; filename="audit.${format}"`)
-      .type(exportFormats[format])
-      .send(Readable.from(exported(store, read.search, format)));
+      .type(`${mediaTypes[format]}; charset=utf-8`)
+      .send(Readable.from(text));
   });
 
   app.get(`${list}/:id`, async (request, reply) => {

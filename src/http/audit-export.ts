@@ -1,18 +1,34 @@
-// The audit trail as a file, piece by piece: as CSV for spreadsheets, or as JSON Lines for programs.
-import { newPatience, withPatience } from '../../database/patience.ts';
-import { auditEventView } from '../../http/administrator-views.ts';
-import type { AuditSearch, Found } from '../../repositories/audit-search.ts';
-import type { Store } from '../../repositories/index.ts';
-
-export const exportFormats = { csv: 'text/csv; charset=utf-8', jsonl: 'application/jsonl; charset=utf-8' } as const;
+// The audit trail as a file, piece by piece, for console, admin routes and command line: as CSV for spreadsheets, or as JSON Lines for programs.
+import { newPatience, withPatience } from '../database/patience.ts';
+import type { Actor } from '../repositories/administration.ts';
+import type { AuditSearch, Found } from '../repositories/audit-search.ts';
+import type { Store } from '../repositories/index.ts';
+import { auditEventView } from './administrator-views.ts';
+import type { TransferFormat } from './user-records.ts';
 
 const piece = 1000; // events read at a time
 const columns = ['id', 'at', 'type', 'outcome', 'actor', 'client_id', 'sub', 'address', 'detail'] as const;
 
-export async function* exported(
+/**
+ * All events that a search finds, newest first; that they were exported is in the trail before the first of them is read.
+ * @param asked the filter as whoever exports named it, for the trail
+ */
+export async function exportEvents(
+  store: Pick<Store, 'auditSearch' | 'auditEvents'>,
+  by: Actor,
+  format: TransferFormat,
+  search: AuditSearch,
+  asked: Record<string, string | undefined>,
+): Promise<AsyncGenerator<string>> {
+  const detail = { format, ...asked };
+  await store.auditEvents.insert({ ...by, type: 'audit_events.exported', outcome: 'success', detail });
+  return eventsOf(store, search, format);
+}
+
+async function* eventsOf(
   store: Pick<Store, 'auditSearch'>,
   search: AuditSearch,
-  format: keyof typeof exportFormats,
+  format: TransferFormat,
 ): AsyncGenerator<string> {
   if (format === 'csv') yield `${columns.join(',')}\r\n`;
   for (let before: string | undefined; ;) {
