@@ -8,6 +8,8 @@ const long = [
   'faults/database',
   'database/embedded',
   'relying-parties/',
+  'processes/secret-key',
+  'http/pages.browser',
   'repositories/races',
   'endpoints/introspection',
   'flows/demo',
@@ -30,8 +32,8 @@ export default defineConfig({
     globalSetup: 'test/helpers/global-setup.ts',
     pool: 'forks',
     fileParallelism: true,
-    // one more than the least machine has cores: kills, starts and browsers wait more than they work
-    maxWorkers: 3,
+    // two more than the least machine has cores: kills, starts and browsers wait as long as they work
+    maxWorkers: 4,
     // nothing is shared but code: each file has a database and ports of its own
     isolate: false,
     sequence: { sequencer: LongFirst },

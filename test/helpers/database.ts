@@ -20,7 +20,11 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   watchFetch();
   const server = inject('postgres');
   const database = `test_${randomBytes(6).toString('hex')}`;
-  await execute({ ...server, database: 'postgres' }, `CREATE DATABASE ${database} TEMPLATE ${templateDatabase}`);
+  await execute(
+    { ...server, database: 'postgres' },
+    // by its files: half the work of copying it through the log
+    `CREATE DATABASE ${database} TEMPLATE ${templateDatabase} STRATEGY file_copy`,
+  );
   const connection = { ...server, database };
   const pool = new pg.Pool({ ...connection, max: 4 });
   pool.on('error', () => undefined);
