@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest } from '../oauth/errors.ts';
 import type { Session } from '../repositories/sessions.ts';
 import { onlyNavigation, type BrowserSessions } from './browser-session.ts';
+import { languagesOf } from './mailed-link.ts';
 import { clientAddress } from './network.ts';
 import { accountView, type PageOptions, type PageResponses } from './page-response.ts';
 import { singleValued } from './parameters.ts';
@@ -64,8 +65,9 @@ export function createAccountDoor({ sessions, pages }: { sessions: BrowserSessio
   };
 }
 
-/** Who acts on the own account, and from where. */
+/** Who acts on the own account, from where, and in which languages. */
 export const ownAct = (request: FastifyRequest, session: Session) => ({
   actor: session.user.sub,
   address: clientAddress(request),
+  languages: languagesOf(request),
 });

@@ -10,6 +10,7 @@ import { newRecoveryCode, readRecoveryCode, recoveryCodeCount, recoveryCodeHash 
 import type { AuditTrail } from './audit.ts';
 import type { KnownBrowsers } from './known-browser.ts';
 import { accessNotice } from './access-notice.ts';
+import { languagesOf } from './mailed-link.ts';
 import { qrCode, type QrCode } from './qr-code.ts';
 
 /** Of each person. */
@@ -157,7 +158,7 @@ export function createSecondFactors(options: SecondFactorOptions) {
       detail: { kind: string; name: string },
     ): Promise<string[]> {
       const event = { type: 'user.second_factor_added', outcome: 'success', actor: sub, sub, detail } as const;
-      await audit(request, event, repositories);
+      await audit(request, { ...event, languages: languagesOf(request) }, repositories);
       if ((await repositories.recoveryCodes.count(sub)) > 0) return [];
       // another address that somebody wanted who showed the password alone
       await repositories.mailedLinks.takeBackChanges(sub);
@@ -171,7 +172,10 @@ export function createSecondFactors(options: SecondFactorOptions) {
         if (!(await repositories.secondFactors.standing(sub))?.enrolled) return [];
         await audit(
           request,
-          { type: 'user.recovery_codes_renewed', outcome: 'success', actor: sub, sub },
+          {
+            ...{ type: 'user.recovery_codes_renewed', outcome: 'success', actor: sub, sub },
+            languages: languagesOf(request),
+          },
           repositories,
         );
         return writeCodes(repositories, sub);

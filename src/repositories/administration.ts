@@ -15,6 +15,8 @@ import type { NewUser, User, UserChange } from './users.ts';
 export interface Actor {
   actor: string;
   address?: string | undefined;
+  /** Of who acts on the own account. */
+  languages?: string | undefined;
 }
 
 /** What is decided about a client; enabling it is an approval, and names the version that was looked at. */

@@ -78,6 +78,8 @@ export interface AuditEvent {
   address?: string | undefined;
   /** Facts about the act; never a secret. */
   detail?: Record<string, string | number | boolean | string[] | undefined> | undefined;
+  /** In which languages who acts is written to of it, having chosen none: Accept-Language of the request. It is not stored. */
+  languages?: string | undefined;
 }
 
 /** Where the line of an event is written. */
@@ -90,6 +92,11 @@ export type EventListener = (event: AuditEvent, log: AuditLog | undefined) => vo
 
 const into = 'INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)';
 const insert = statement('audit_events.insert', `${into} VALUES ($1, $2, $3, $4, $5, $6, $7)`);
+// the trigger that orders the notice reads it
+const insertWithLanguages = statement(
+  'audit_events.insert_with_languages',
+  `${into} SELECT $1, $2, $3, $4, $5, $6, $7 FROM set_config('gatehouse.languages', $8, true)`,
+);
 const insertMany = statement(
   'audit_events.insert_many',
   `${into} SELECT type, outcome, actor, client_id, sub, address, coalesce(detail, '{}') FROM jsonb_to_recordset($1) AS
@@ -106,7 +113,10 @@ export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
   return {
     /** @param log where the event's line is written, if not where all lines are */
     async insert(event: AuditEvent, log?: AuditLog): Promise<void> {
-      await sql.query(insert, valuesOf(event));
+      const { languages } = event;
+      await (languages === undefined
+        ? sql.query(insert, valuesOf(event))
+        : sql.query(insertWithLanguages, [...valuesOf(event), languages]));
       onEvent(event, log);
     },
     /** The same of many, in one statement. */

@@ -458,14 +458,14 @@ describe('a notice', () => {
   });
 
   test.each([
-    ['en', /ways to sign in/, /password was changed/, 'ltr'],
-    ['de', /Wege, sich/, /Passwort wurde/, 'ltr'],
-    ['ar', /طرق تسجيل الدخول/, /كلمة مرورك/, 'rtl'],
+    ['en', /ways to sign in/, /password was changed/, 'ltr', { claims: {}, browser: 'fi' }],
+    ['de', /Wege, sich/, /Passwort wurde/, 'ltr', { claims: { locale: 'de' }, browser: 'ar' }],
+    ['ar', /طرق تسجيل الدخول/, /كلمة مرورك/, 'rtl', { claims: {}, browser: 'ar-EG,ar;q=0.9' }],
   ])(
-    'tells in %s of each second factor that is added or removed, and of another password (issue 6)',
-    async (locale, factors, password, dir) => {
-      const user = await newUser({ claims: { locale } });
-      const agent = new UserAgent(service);
+    'tells in %s, chosen by the person or else the language of the browser, of each second factor that is added or removed, and of another password (issue 6)',
+    async (locale, factors, password, dir, { claims, browser }) => {
+      const user = await newUser({ claims });
+      const agent = new UserAgent(service, { 'accept-language': browser });
       await agent.signIn(user);
       await setUpAuthenticator(agent);
       await server.find(user.email, factors);
@@ -474,7 +474,8 @@ describe('a notice', () => {
       await agent.post('/account/second-factors', { ...form, remove: factor!.id });
       await order('/account/password', { current_password: user.password, new_password: fresh }, agent);
       const notice = await server.find(user.email, password);
-      expect(notice.html).toContain(`<html lang="${locale}" dir="${dir}">`);
+      for (const mail of [await server.find(user.email, factors), notice])
+        expect(mail.html).toContain(`<html lang="${locale}" dir="${dir}">`);
       await quiet();
       const told = mailsTo(user.email).filter(({ parsed }) => factors.test(parsed.subject!));
       expect(told).toHaveLength(2);

@@ -22,9 +22,12 @@ const navigation = {
 export class UserAgent {
   readonly cookies = new Map<string, string>();
   readonly issuer: string;
+  /** What it sends with each request. */
+  readonly headers: Record<string, string>;
 
-  constructor(service: Pick<TestService, 'issuer'>) {
+  constructor(service: Pick<TestService, 'issuer'>, headers: Record<string, string> = {}) {
     this.issuer = service.issuer;
+    this.headers = headers;
   }
 
   /** Asks one address; redirects are returned, not followed. */
@@ -34,7 +37,7 @@ export class UserAgent {
     const response = await fetch(url, {
       redirect: 'manual',
       ...init,
-      headers: { ...navigation, ...(cookie && { cookie }), ...init.headers },
+      headers: { ...navigation, ...(cookie && { cookie }), ...this.headers, ...init.headers },
     });
     for (const line of response.headers.getSetCookie()) this.keep(line);
     const location = response.headers.get('location');

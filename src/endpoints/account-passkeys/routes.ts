@@ -2,12 +2,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
+import { ownAct } from '../../http/account-door.ts';
 import { authenticatorName } from '../../http/authenticator-name.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { ownPasskeys } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
-import { clientAddress } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import { longestCredential, mostPasskeys } from '../../http/passkeys.ts';
@@ -102,7 +102,7 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
     const session = await submitted(request, reply, csrf, `${path}/remove`);
     if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
     try {
-      await administration.removeSecondFactor(by(request, session), session.user.sub, passkey, true);
+      await administration.removeSecondFactor(ownAct(request, session), session.user.sub, passkey, true);
     } catch (error) {
       if (!(error instanceof OAuthError) || !['conflict', 'not_found'].includes(error.code)) throw error;
       if (error.code === 'conflict') return show(request, reply, session, { problem: 'last' }, 409);
@@ -181,11 +181,6 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
     return isFresh(session) ? undefined : 'stale';
   }
 }
-
-const by = (request: FastifyRequest, session: Session) => ({
-  actor: session.user.sub,
-  address: clientAddress(request),
-});
 
 /** As much as is stored, in whole characters. */
 const nameOf = (typed: string): string => [...typed.normalize('NFC').trim()].slice(0, longestName).join('');

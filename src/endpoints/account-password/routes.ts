@@ -2,11 +2,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { PasswordHashingBusy } from '../../crypto/password-hashing.ts';
+import { ownAct } from '../../http/account-door.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { ownPassword } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { freshSignInPath, lacksSecondFactor } from '../../http/fresh-sign-in.ts';
-import { clientAddress } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -80,7 +80,7 @@ export async function accountPasswordEndpoint(app: FastifyInstance, options: Ser
     // no second factor was shown: the level that the session has stays as old as it is
     const kept = session.amr.includes('mfa') ? { amr: session.amr, authTime: session.authTime } : { amr: ['pwd'] };
     const renewed = await sessions.signIn(request, reply, { ...answer.user, ...kept }, session);
-    const by = { actor: user.sub, address: clientAddress(request) };
+    const by = ownAct(request, session);
     const own = { replaces: answer.user.passwordHash, keepSession: session.id };
     // who loses to another change, or to the end of the account or the session, has nothing to go on with
     if (!renewed || !(await administration.changeUser(by, user.sub, {}, passwordHash, own).catch(unlessOvertaken)))

@@ -1,12 +1,12 @@
 // The pages on which people see, add and remove their second factors and renew their recovery codes; changes want a recent sign-in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { ownAct } from '../../http/account-door.ts';
 import { authenticatorForm, authenticatorView, factorName } from '../../http/authenticator-page.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { type Destination, newAuthenticator, secondFactors as factorsPage } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
-import { clientAddress } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import { mostAuthenticators, type NewAuthenticator } from '../../http/second-factors.ts';
@@ -62,7 +62,7 @@ export async function accountSecondFactorsEndpoint(app: FastifyInstance, options
     const session = await submitted(request, reply, csrf, factorsPage.path, factorsPage);
     if (!session) return reply;
     const { sub } = session.user;
-    const by = { actor: sub, address: clientAddress(request) };
+    const by = ownAct(request, session);
     // one that is gone, or somebody else's, is none of this person: the page shows those that are
     await administration.removeSecondFactor(by, sub, remove, true).catch(unlessGone);
     return pages.redirect(reply, `${factorsPage.path}?done=removed`);

@@ -80,7 +80,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Serve
       if (!current || !isOf(link, current) || !(await mailedLinks.use(link.hash, purposes))) return false;
       // all sessions end, and whatever other links there are (security R54)
       await users.setPassword(user.sub, passwordHash);
-      const by = { outcome: 'success', actor: user.sub, sub: user.sub } as const;
+      const by = { outcome: 'success', actor: user.sub, sub: user.sub, languages: languagesOf(request) } as const;
       await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
       await audit(
         request,
