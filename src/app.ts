@@ -69,7 +69,7 @@ import { jsonErrors } from './http/errors.ts';
 import { createKnownBrowsers } from './http/known-browser.ts';
 import { createMetrics, type Siblings } from './http/metrics.ts';
 import { createPageResponses } from './http/page-response.ts';
-import { createPages } from './http/pages.ts';
+import { createPages, type PageRenderer } from './http/pages.ts';
 import { createPasskeys } from './http/passkeys.ts';
 import { sharePatience } from './http/patience.ts';
 import { requestLog } from './http/request-log.ts';
@@ -108,7 +108,7 @@ import { createStore } from './repositories/index.ts';
 import { createLimits } from './repositories/limits.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
 import { openDataKeyRing } from './tokens/data-key-ring.ts';
-import { openKeyRing } from './tokens/key-ring.ts';
+import { type makeKeyPair, openKeyRing } from './tokens/key-ring.ts';
 import { createRequestObjects } from './tokens/request-object.ts';
 import { createTokenService } from './tokens/token-service.ts';
 
@@ -120,6 +120,10 @@ export interface AppOptions {
   logger: Logger;
   /** Less than what protects passwords only where they guard nothing, as in most tests. */
   passwordWork?: PasswordWork | undefined;
+  /** Pages of the same settings, which several instances of one process may share. */
+  renderer?: PageRenderer | undefined;
+  /** Whence new signing keys come, if not made on the spot. */
+  newKeyPair?: typeof makeKeyPair | undefined;
   /** The other processes behind the same port. */
   siblings?: Siblings | undefined;
 }
@@ -165,6 +169,8 @@ export async function buildApp({
   secretKey,
   logger,
   passwordWork,
+  renderer = createPages({ basePath: config.basePath, templatesDir: config.templatesDir }),
+  newKeyPair,
   siblings,
 }: AppOptions): Promise<FastifyInstance> {
   const passwords = createPasswordHashing({
@@ -180,7 +186,7 @@ export async function buildApp({
   const clients = createClientCache(store);
   const dataKeyRing = await openDataKeyRing(store, secretKey);
   const { secretBox } = dataKeyRing;
-  const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken });
+  const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken, newKeyPair });
   const { issuer, basePath, lifetimes } = config;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
   const clientKeys = createClientKeys(fetchDocument);
@@ -204,9 +210,6 @@ export async function buildApp({
     logger.warn({ err: error }, 'grants could not be counted');
   });
   const audit = createAuditTrail(store);
-  const renderer = createPages(
-    config.templatesDir === undefined ? { basePath, issuer } : { basePath, issuer, templatesDir: config.templatesDir },
-  );
   const pages = createPageResponses(renderer, basePath);
   const knownBrowsers = createKnownBrowsers({
     store,

@@ -134,7 +134,7 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
       } else if (place !== undefined) content.link = issuer + place;
       const chosen = user?.claims['locale'];
       const locale = renderer.chooseLocale(typeof chosen === 'string' ? chosen : undefined, order.locale);
-      return { purpose, letter: { id: order.messageId, to, ...renderer.mail(name, content, { locale }) } };
+      return { purpose, letter: { id: order.messageId, to, ...renderer.mail(name, content, { locale, issuer }) } };
     },
   };
 

@@ -35,8 +35,12 @@ export interface RenderOptions {
 export interface PageRenderer {
   /** A complete HTML document. Throws only for a template's own mistake or an address that nobody validated. */
   render<N extends PageName>(name: N, data: Pages[N], options: RenderOptions): string;
-  /** A mail's subject, and the mail as text and as HTML. Throws as render() does. */
-  mail(name: MailName, content: MailContent, options: RenderOptions): { subject: string; text: string; html: string };
+  /** A mail's subject, and the mail as text and as HTML; the issuer says whom it comes from. Throws as render() does. */
+  mail(
+    name: MailName,
+    content: MailContent,
+    options: { locale: string; issuer: string },
+  ): { subject: string; text: string; html: string };
   /** Stylesheets and scripts: every .css and .js file of the templates by its name, but what stands inside another one or a page. */
   assets: ReadonlyMap<string, Asset>;
   /** The source expression that lets the form_post page's inline script run, quotes included: `'sha256-…'`. */
@@ -49,10 +53,8 @@ export interface PageRenderer {
 
 export interface PagesOptions {
   /** Files here stand in for those of the same name in /templates; further templates and catalogues are added. */
-  templatesDir?: string;
+  templatesDir?: string | undefined;
   basePath: PageContext['basePath'];
-  /** Stands in mails, so that people know whom they come from. */
-  issuer?: string;
   /** Catalogues by locale, laid over those in files. */
   catalogues?: Record<string, Record<string, string>>;
 }
@@ -312,7 +314,7 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
  * Compiles all templates and reads all catalogues, once. Throws an error whose message is one sentence naming the file
  * if one of them is broken, also when it only fails with certain data: every page is rendered before the first person comes.
  */
-export function createPages({ templatesDir, basePath, issuer = '', catalogues = {} }: PagesOptions): PageRenderer {
+export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOptions): PageRenderer {
   if (templatesDir !== undefined && !existsSync(templatesDir)) {
     throw new TemplateError(`The templates folder ${templatesDir} does not exist.`);
   }
@@ -412,7 +414,7 @@ export function createPages({ templatesDir, basePath, issuer = '', catalogues = 
   };
   const mailAsHtml = mailTemplate('html', eta);
   const mailAsText = mailTemplate('text', plainText);
-  const mail: PageRenderer['mail'] = (name, content, { locale }) => {
+  const mail: PageRenderer['mail'] = (name, content, { locale, issuer }) => {
     const it = { ...(tools.get(locale) ?? tools.get(defaultLocale)!), ...content, name, issuer, clean, cleanName };
     const values = { ...content.values, issuer };
     const data = { ...it, values, subject: it.t(`mail.${name}.subject`, values) };
@@ -458,7 +460,7 @@ export function createPages({ templatesDir, basePath, issuer = '', catalogues = 
     for (const example of examples[name]) render(name, example, { locale: defaultLocale });
   }
   for (const name of mailNames)
-    for (const example of mailExamples[name]) mail(name, example, { locale: defaultLocale });
+    for (const example of mailExamples[name]) mail(name, example, { locale: defaultLocale, issuer: '' });
 
   return {
     render,

@@ -1,6 +1,14 @@
 // The key ring: signing keys made on first start, encrypted at rest, published before use and after retirement (security R94, R95).
 import { setTimeout as delay } from 'node:timers/promises';
-import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import {
+  calculateJwkThumbprint,
+  type CryptoKey,
+  exportJWK,
+  generateKeyPair,
+  type GenerateKeyPairResult,
+  importJWK,
+  type JWK,
+} from 'jose';
 import { ConfigError } from '../config.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
 import { DatabaseUnavailable } from '../database/database.ts';
@@ -62,6 +70,13 @@ export interface KeyRingOptions {
   secretBox: SecretBox;
   /** The service's life of an ID Token, in seconds; clients' own are looked up. */
   idTokenLifetime: number;
+  /** Whence new keys come, if not from `makeKeyPair`. */
+  newKeyPair?: typeof makeKeyPair | undefined;
+}
+
+/** A key pair that can be written down: RSA ones have 2048 bits. */
+export function makeKeyPair(alg: KeyAlgorithm): Promise<GenerateKeyPairResult> {
+  return generateKeyPair(alg, { extractable: true, modulusLength: 2048 });
 }
 
 /** Who rotates by the schedule, in the audit trail. */
@@ -71,7 +86,12 @@ const schedule: Actor = { actor: 'schedule' };
 const retirementMargin = 3600;
 
 /** Opens the ring; the first of several instances makes the first keys, the others read them. */
-export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRingOptions): Promise<KeyRing> {
+export async function openKeyRing({
+  store,
+  secretBox,
+  idTokenLifetime,
+  newKeyPair = makeKeyPair,
+}: KeyRingOptions): Promise<KeyRing> {
   let rows: SigningKeyRow[] = [];
   let clockOffset = 0;
   let turns = 0;
@@ -114,7 +134,7 @@ export async function openKeyRing({ store, secretBox, idTokenLifetime }: KeyRing
   }
 
   async function add(alg: KeyAlgorithm, lead: number, keys: Store['signingKeys']): Promise<string> {
-    const pair = await generateKeyPair(alg, { extractable: true, modulusLength: 2048 });
+    const pair = await newKeyPair(alg);
     const publicKey = await exportJWK(pair.publicKey);
     const kid = await calculateJwkThumbprint(publicKey);
     await keys.deleteLater(alg, lead);

@@ -7,16 +7,18 @@ import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { vi } from 'vitest';
 import { buildApp } from '../../src/app.ts';
-import { loadConfig } from '../../src/config.ts';
+import { type Config, loadConfig } from '../../src/config.ts';
 import { createPasswordHashing, type PasswordWork } from '../../src/crypto/password-hashing.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
 import { openDatabase, type Statement } from '../../src/database/database.ts';
+import { createPages, type PageRenderer } from '../../src/http/pages.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 import { createAdministration } from '../../src/repositories/administration.ts';
 import { createStore, type Store } from '../../src/repositories/index.ts';
 import type { NewUser, User } from '../../src/repositories/users.ts';
 import { newCredentials } from '../../src/tokens/client-credentials.ts';
 import { type DataKeyRing, openDataKeyRing } from '../../src/tokens/data-key-ring.ts';
+import { type KeyAlgorithm, makeKeyPair } from '../../src/tokens/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { remember } from './dump-search.ts';
 
@@ -67,6 +69,19 @@ function hashOf(password: string, work: PasswordWork | undefined): Promise<strin
   return hash;
 }
 
+/** Of the built-in templates, by base path: to compile them takes as long as some requests. */
+const renderers = new Map<string, PageRenderer>();
+function rendererOf({ basePath, templatesDir }: Config): PageRenderer | undefined {
+  if (templatesDir !== undefined) return undefined;
+  let renderer = renderers.get(basePath);
+  if (!renderer) renderers.set(basePath, (renderer = createPages({ basePath })));
+  return renderer;
+}
+
+type KeyPair = Awaited<ReturnType<typeof makeKeyPair>>;
+/** Of services that have ended, for those to come: an RSA key takes as long as twenty requests. None is in two services at a time. */
+const spareKeyPairs = new Map<KeyAlgorithm, KeyPair[]>();
+
 export const testRedirectUri = 'https://rp.example.com/callback';
 
 /**
@@ -98,6 +113,12 @@ export async function startTestService(
     { write: (line: string) => void logs.push(JSON.parse(line) as Record<string, unknown>) },
   );
   const statements: string[] = [];
+  const keyPairs: [KeyAlgorithm, KeyPair][] = [];
+  const newKeyPair = async (alg: KeyAlgorithm) => {
+    const pair = spareKeyPairs.get(alg)?.pop() ?? (await makeKeyPair(alg));
+    keyPairs.push([alg, pair]);
+    return pair;
+  };
   const passwordWork = options.fullPasswordWork ? undefined : littleWork;
   const closers: (() => Promise<void>)[] = [];
   const apps: FastifyInstance[] = [];
@@ -122,7 +143,10 @@ export async function startTestService(
         return opened.query<Row>(sent, values);
       },
     };
-    const app = await buildApp({ config, database: observed, secretKey, logger, passwordWork });
+    const app = await buildApp({
+      ...{ config, database: observed, secretKey, logger, passwordWork, newKeyPair },
+      renderer: rendererOf(config),
+    });
     await app.listen({ port, host: 'localhost' });
     apps.push(app);
     closers.push(async () => {
@@ -193,6 +217,7 @@ export async function startTestService(
     },
     async stop() {
       for (const close of closers) await close();
+      for (const [alg, pair] of keyPairs.splice(0)) spareKeyPairs.set(alg, [...(spareKeyPairs.get(alg) ?? []), pair]);
       await rememberKeys(ring, store);
       await opened.close();
       rmSync(dataDir, { recursive: true, force: true });

@@ -407,7 +407,7 @@ describe('the message catalogue', () => {
   );
   const keyed = createPages({ basePath: '', catalogues: { tlh: marked } });
   const mails = mailNames.flatMap((name) =>
-    mailExamples[name].map((content) => keyed.mail(name, content, { locale: 'tlh' })),
+    mailExamples[name].map((content) => keyed.mail(name, content, { locale: 'tlh', issuer: '' })),
   );
   const rendered = [
     ...everyView.map((view) => keyed.render(view.name, view.data, { locale: 'tlh' })),
