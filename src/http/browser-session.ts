@@ -176,10 +176,9 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     }
     const hash = opaqueTokenHash('session', value);
     const session = hash && (await store.sessions.find(hash, options.idleLifetime));
-    if (!session) {
-      reply.clearCookie(sessionCookie, cookie);
-      return undefined;
-    }
+    // one that is over stays where it is: a browser cannot be told to forget this value only, and another tab may have got a new one
+    // since this request left; the next sign-in puts another in its place
+    if (!session) return undefined;
     if (session.stale) await store.sessions.touch(session.id, options.idleLifetime);
     return session;
   }

@@ -49,6 +49,11 @@ test('with the change all other sessions end with what came of them, on all inst
   ]);
 
   expect([await isSignedIn(here), await isSignedIn(there)]).toEqual([true, false]);
+  // what another tab had sent before takes nothing of the new session along, whichever answer the browser gets last
+  const stale = { cookie: [...before].map(([name, value]) => `${name}=${value}`).join('; ') };
+  for (const late of [await here.get('/account', stale), await here.post(path, { csrf: 'x' }, stale)])
+    expect(late.location).toContain('/login');
+  expect(await isSignedIn(here)).toBe(true);
   const stolen = new UserAgent(service);
   for (const [name, value] of before) stolen.cookies.set(name, value);
   expect(await isSignedIn(stolen)).toBe(false);
