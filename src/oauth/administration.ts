@@ -11,6 +11,12 @@ export const name = z
   .max(255, 'must have at most 255 characters')
   .refine((value) => wellFormed(value) && !/[\p{Cc}]/u.test(value), 'must not hold control characters');
 
+/** A group has an address by its name; whoever reads an address takes these two for the folder itself and the one above (RFC 3986 5.2.4). */
+export const groupName = name.refine(
+  (value) => value !== '.' && value !== '..',
+  'must not be . or .., which no address can hold',
+);
+
 /** In characters, of a name that somebody chooses for themselves. */
 export const longestOwnName = 64;
 
@@ -87,7 +93,7 @@ export const newUserShape = (minPasswordLength: number) =>
     email: email.optional(),
     email_verified: z.boolean().optional(),
     password: password(minPasswordLength).optional(),
-    groups: z.array(name).max(1000).optional(),
+    groups: z.array(groupName).max(1000).optional(),
     admin: z.boolean().optional(),
     claims: claimsShape.optional(),
   });
@@ -98,13 +104,12 @@ export const userChangeShape = (minPasswordLength: number) =>
     email: email.nullable().optional(),
     email_verified: z.boolean().optional(),
     password: password(minPasswordLength).optional(),
-    groups: z.array(name).max(1000).optional(),
+    groups: z.array(groupName).max(1000).optional(),
     admin: z.boolean().optional(),
     status: z.enum(['enabled', 'disabled']).optional(),
     claims: claimsShape.optional(),
   });
 
-export const groupName = name;
 export const groupDescription = z
   .string()
   .trim()

@@ -23,6 +23,7 @@ export const importReasons = {
   status: 'must be enabled or disabled',
   sub: 'must be 1 to 255 printable ASCII characters, and no reserved word',
   'most-groups': 'must be at most 1000',
+  dots: 'must not be . or .., which no address can hold',
   administrator: 'makes an administrator, which this import may not do',
   hash: 'is of no kind that can be verified, or asks for too much work',
   twice: 'stands in an earlier row, too',

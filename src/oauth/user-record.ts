@@ -1,6 +1,6 @@
 // A user as one record of an import or export: which members there are, and what is wrong with one. No reason repeats a value: some are secrets.
 import { z } from 'zod';
-import { claimRules, email, name } from './administration.ts';
+import { claimRules, email, groupName, name } from './administration.ts';
 import { storableClaims } from './claims.ts';
 import { type ImportReason, isImportReason } from './import-reasons.ts';
 
@@ -36,7 +36,7 @@ const rules: Record<string, z.ZodType> = {
   email_verified: z.boolean(),
   status: z.enum(['enabled', 'disabled'], 'must be enabled or disabled'),
   admin: z.boolean(),
-  groups: z.array(name).max(1000, 'must be at most 1000'),
+  groups: z.array(groupName).max(1000, 'must be at most 1000'),
   password_hash: z.string(),
   ...Object.fromEntries(Object.entries(claimRules).map(([claim, rule]) => [claim, rule.nullable()])),
 };

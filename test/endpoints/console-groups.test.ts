@@ -28,6 +28,14 @@ test('groups are listed with their members, and made (issue 6)', async () => {
   const again = await send('/admin/groups', { name: 'crew' });
   expect(again.status).toBe(400);
   expect(again.body).toContain('There is a group of this name');
+  for (const [path, name] of [
+    ['/admin/groups', '..'],
+    ['/admin/groups/crew/edit', '.'],
+  ] as const) {
+    const refused = await send(path, { name });
+    expect(refused.status).toBe(400);
+    expect(refused.body).toContain('not one dot or two alone: no address can hold that');
+  }
   await service.createUser({ groups: ['crew'] });
   const { body } = await agent.get('/admin/groups?q=board');
   expect(body).toMatch(/href="\/admin\/groups\/crew"/);

@@ -76,6 +76,32 @@ test('a user is put into a group that nobody made: it is there from then on (iss
   expect(await countOf('appears')).toBe(0);
 });
 
+test.each(['.', '..'])('no door makes a group that has no address: %s (issue 6, RFC 3986 5.2.4)', async (name) => {
+  await admin('POST', '/groups', { name: 'addressed' });
+  const refused = [
+    await admin('POST', '/groups', { name }),
+    await admin('PATCH', '/groups/addressed', { name: ` ${name} ` }),
+    await admin('POST', '/users', { username: 'in no group', groups: [name] }),
+  ];
+  for (const { status, body } of refused) {
+    expect(status).toBe(400);
+    expect(body['error_description']).toContain('must not be . or .., which no address can hold');
+  }
+  for (const words of [
+    ['group', 'create', name],
+    ['group', 'rename', 'addressed', name],
+    ['user', 'create', '--username', 'in no group', '--group', name, '--password-stdin'],
+  ]) {
+    const said = await runCommand(service, words, { stdin: 'three umbrellas under a lighthouse' });
+    expect(said).toMatchObject({ code: 1, stderr: expect.stringContaining('must not be . or ..') });
+  }
+  const row = JSON.stringify({ username: 'in no group', groups: [name] });
+  const imported = await runCommand(service, ['user', 'import', '-', '--format', 'jsonl'], { stdin: row });
+  expect(imported.stderr).toContain('line 1: groups.0 must not be . or ..');
+  expect(await service.store.groups.find(name)).toBeUndefined();
+  expect((await admin('POST', '/groups', { name: `...${name}` })).status).toBe(201);
+});
+
 test('groups are listed by name, page by page, and searched by a part of their words (issue 6)', async () => {
   for (const name of ['Zürich', 'Zug', 'Zermatt'])
     await admin('POST', '/groups', { name, description: 'A Swiss place' });

@@ -3,7 +3,9 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readUsers, rowsOf, headOf } from '../../src/http/user-records.ts';
+import { importReasons } from '../../src/oauth/import-reasons.ts';
 import { readUserRow } from '../../src/oauth/user-record.ts';
+import { translation } from '../http/page-states/index.ts';
 
 async function written(record: Record<string, unknown>): Promise<unknown> {
   const text = headOf('csv', false) + rowsOf('csv', [record], false);
@@ -19,7 +21,7 @@ const word = fc
     maxLength: 12,
   })
   .map((parts) => parts.join('').normalize('NFC').trim())
-  .filter((text) => text !== '' && !/\p{Cc}|\ufffd/u.test(text) && text.isWellFormed());
+  .filter((text) => text !== '' && !/^\.{1,2}$/.test(text) && !/\p{Cc}|\ufffd/u.test(text) && text.isWellFormed());
 
 test('any groups and names are read from a table as they were written into it (RFC 4180, issue 6)', async () => {
   await fc.assert(
@@ -35,4 +37,10 @@ test('a cell of another program is read as it looks: a lone backslash is one, an
   expect(groups('a; b ;;c')).toEqual(['a', 'b', 'c']);
   expect(groups('a\\b;c')).toEqual(['a\\b', 'c']);
   expect(groups('a\\;b;c\\\\;d')).toEqual(['a;b', 'c\\', 'd']);
+});
+
+test('the English page says why a row is refused as the command line does (issue 6)', () => {
+  const said = (name: string) => translation('en')[`console.users-import.reason.${name}`];
+  for (const [name, reason] of Object.entries(importReasons))
+    expect(said(name)).toBe(reason[0]!.toUpperCase() + reason.slice(1));
 });
