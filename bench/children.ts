@@ -18,6 +18,12 @@ export interface Child {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** How npm starts the service: variables, node, flags, program. */
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
+const words = scripts.start.split(' ');
+const variables = Object.fromEntries(words.filter((word) => /^[A-Z_]+=/.test(word)).map((word) => word.split('=')));
+const flags = words.filter((word) => word.startsWith('--'));
+
 /**
  * @param options.profile a folder for a CPU profile, which is written when the service stops
  * @param options.inspected with an inspector that profiles can be taken from
@@ -34,11 +40,11 @@ export async function startService(
 ): Promise<Child> {
   const port = await freePort();
   const log = join(folder, `service-${port}.log`);
-  const options = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+  const options = profile === undefined ? [...flags] : [...flags, '--cpu-prof', `--cpu-prof-dir=${profile}`];
   if (inspected) options.push('--inspect=127.0.0.1:0');
   const child = spawn(process.execPath, [...options, program], {
     cwd: root,
-    env: { PATH: process.env['PATH'], PORT: String(port), NODE_ENV: 'production', ...settings },
+    env: { PATH: process.env['PATH'], PORT: String(port), NODE_ENV: 'production', ...variables, ...settings },
     // the log goes to a file, as it does in operation
     stdio: ['ignore', 'pipe', openSync(log, 'a')],
   });

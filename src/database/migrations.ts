@@ -2,7 +2,6 @@
 import { readdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { refuseStandby } from './standby.ts';
 
@@ -54,6 +53,7 @@ export async function migrate(connection: pg.ClientConfig, directory = folder): 
         `The database has the migration ${unknown}, which this version does not know: start the newer version.`,
       );
     }
+    if (known.length === present.size) return [];
     await client.query(`SET lock_timeout = ${lockTimeout}`);
     for (let attempt = 1; ; attempt++) {
       try {
@@ -88,6 +88,8 @@ async function migrationsOf(client: pg.Client): Promise<string[]> {
 }
 
 async function runPending(client: pg.Client, directory: string): Promise<void> {
+  // most starts have nothing to do, and need not load it
+  const { runner } = await import('node-pg-migrate');
   await runner({
     dbClient: client,
     dir: directory,

@@ -1,7 +1,6 @@
 // The only way out for mail: by SMTP to the server that a setting names, or without one into a folder, a file for each mail.
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createTransport } from 'nodemailer';
 
 /** A mail as it is sent: one recipient, a text and the same as HTML. */
 export interface Letter {
@@ -40,6 +39,9 @@ export interface MailTransportOptions {
   host: string;
 }
 
+/** Loaded with the first mail, which most instances never send. */
+const library = () => import('nodemailer');
+
 const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 15_000, dnsTimeout: 10_000 };
 
 export function createMailTransport(options: MailTransportOptions): MailTransport {
@@ -51,28 +53,30 @@ function bySmtp(options: MailTransportOptions, url: URL): MailTransport {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = Number(url.port) || (secure ? 465 : 587);
   const loopback = /^(localhost|127(\.\d+){3}|::1)$/i.test(host);
-  const transport = createTransport({
-    host,
-    port,
-    secure,
-    // a password and a link never go in the clear, but to this machine itself
-    requireTLS: !secure && !loopback,
-    ignoreTLS: !secure && loopback,
-    tls: { minVersion: 'TLSv1.2' },
-    ...(url.username !== '' && {
-      auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
-    }),
-    disableFileAccess: true,
-    disableUrlAccess: true,
-    ...timeouts,
-  });
+  const open = async () =>
+    (await library()).createTransport({
+      host,
+      port,
+      secure,
+      // a password and a link never go in the clear, but to this machine itself
+      requireTLS: !secure && !loopback,
+      ignoreTLS: !secure && loopback,
+      tls: { minVersion: 'TLSv1.2' },
+      ...(url.username !== '' && {
+        auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
+      }),
+      disableFileAccess: true,
+      disableUrlAccess: true,
+      ...timeouts,
+    });
+  let transport: ReturnType<typeof open> | undefined;
   return {
     kind: 'smtp',
     place: `${host}:${port}`,
     async send(letter) {
       const message = messageOf(letter, options);
       try {
-        await transport.sendMail(message);
+        await (await (transport ??= open())).sendMail(message);
       } catch (error) {
         throw refusal(error);
       }
@@ -82,11 +86,11 @@ function bySmtp(options: MailTransportOptions, url: URL): MailTransport {
 
 function intoFolder(options: MailTransportOptions): MailTransport {
   const { folder } = options;
-  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   return {
     kind: 'folder',
     place: folder,
     async send(letter) {
+      const transport = (await library()).createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
       const { message } = await transport.sendMail(messageOf(letter, options));
       const name = `${new Date().toISOString().replace(/[:.]/g, '-')}-${letter.id}.eml`;
       try {

@@ -1,6 +1,7 @@
 // Attack cases: a start with secrets and an issuer that nobody should have.
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { ConfigError, loadConfig, settings } from '../../src/config.ts';
@@ -111,4 +112,41 @@ test('good settings start, whatever the path (security R111)', () => {
     expect(loadConfig({ SECRET_KEY: key, BASE_URL: `https://idp.example.com${path}` }).basePath).toBe(path);
   expect(loadConfig({ SECRET_KEY: `${key}=`, ADMIN_PASSWORD: random(12) }).secretKey).toBe(`${key}=`);
   for (let round = 0; round < 1000; round++) loadConfig({ SECRET_KEY: random(32) });
+});
+
+test('every start that is documented has the same variables and flags of Node', () => {
+  const read = (file: string) => readFileSync(join(root, file), 'utf8');
+  const partsOf = (text: string) => ({
+    flags: text.match(/--[a-z][a-z-]*-size=\d+/g) ?? [],
+    arenas: /\bMALLOC_ARENA_MAX=\d+/.exec(text)?.[0],
+    cache: /\bNODE_COMPILE_CACHE=/.test(text),
+  });
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  const usual = partsOf(scripts['start']!);
+  expect(usual).toEqual({ flags: [expect.any(String)], arenas: expect.any(String), cache: true });
+  const readme = /^export MALLOC.*\nnode .*src\/server\.ts$/m;
+  expect(partsOf(readme.exec(read('README.md'))![0])).toEqual(usual);
+  expect(partsOf(readme.exec(read('docs/operator.md'))![0])).toEqual(usual);
+  const image = read('Dockerfile');
+  expect(partsOf(/^ENV .*/m.exec(image)![0] + /^CMD .*/m.exec(image)![0])).toEqual(usual);
+  // what was compiled with other flags is not used
+  expect(partsOf(/^RUN .*src\/server\.ts$/m.exec(image)![0]).flags).toEqual(usual.flags);
+});
+
+test('what Node compiles is kept for nobody else to change, and a start needs no folder for it (security R111)', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
+  const cache = join(folder, 'compiled');
+  writeFileSync(join(folder, 'file'), '');
+  try {
+    for (const place of [cache, join(folder, 'file')]) {
+      const server = startServer({ PORT: 'none', NODE_COMPILE_CACHE: place });
+      expect((await server.exited).code).toBe(1);
+      expect(server.stderr).toBe('The setting PORT must be a port number.\n');
+    }
+    const kept = readdirSync(cache, { recursive: true, encoding: 'utf8' });
+    expect(kept.length).toBeGreaterThan(100);
+    for (const name of kept) expect(statSync(join(cache, name)).mode & 0o022, name).toBe(0);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -5,10 +5,12 @@ const tags = (
   'mk ms mt nb nl nn pl pt pt-BR ro ru sk sl sq sr sv sw ta th tr uk ur vi zh-Hans zh-Hant'
 ).split(' ');
 
-const named = tags.map((value) => ({ value, label: nameOf(value) }));
+let named: { value: string; label: string }[] | undefined;
 
 /** @param present what is stored, which may be another one */
 export function languages(present: string): { value: string; label: string }[] {
+  // a tenth of a start, were it done there
+  named ??= tags.map((value) => ({ value, label: nameOf(value) }));
   const known = named.some(({ value }) => value === present) || present === '';
   return known ? named : [{ value: present, label: nameOf(present) }, ...named];
 }

@@ -62,7 +62,6 @@ export interface SecondFactorPages {
 
 const secret = 'JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP';
 const uri = 'otpauth://totp/id.example:ada?issuer=id.example&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
-const qr = qrCode(uri);
 const codes = [...'ABCDEFGHJK'].map((letter) => `${letter}7QM-X3FH-${letter}2WK-NP9${letter}`);
 const since = new Date('2026-03-14T09:26:53Z');
 
@@ -112,7 +111,9 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
       form: form('/account/authenticator'),
       secret,
       uri,
-      qr,
+      get qr() {
+        return qrCode(uri);
+      },
       backUri: '/account/second-factors',
     },
     {
@@ -120,7 +121,9 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
       form: form('/login/authenticator'),
       secret,
       uri,
-      qr,
+      get qr() {
+        return qrCode(uri);
+      },
       name: 'My telephone',
       problem: 'code',
       signIn: { client },
