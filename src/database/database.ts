@@ -291,7 +291,8 @@ const rollback = statement('rollback', 'ROLLBACK');
 function asUnavailable(error: unknown): unknown {
   if (error instanceof DatabaseUnavailable) return error;
   if (error instanceof pg.DatabaseError) {
-    return unavailable.test(error.code ?? '')
+    // PgBouncer says with the code of a protocol violation that a server or a place was not to be had, and hangs up; ours are no FATAL
+    return unavailable.test(error.code ?? '') || (error.severity === 'FATAL' && error.code === '08P01')
       ? new DatabaseUnavailable('the database refused', { cause: error })
       : error;
   }

@@ -1,7 +1,7 @@
 // Two instances behind PgBouncer in transaction mode: no session is theirs for longer than a transaction, and nobody notices.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -46,26 +46,27 @@ afterAll(async () => {
   await service?.stop();
 }, 60_000);
 
-/** As an operator sets it up, on the loopback; docs/scaling.md has the same lines. */
+/** By the file that docs/scaling.md shows, on the loopback, with few sessions and without passwords. */
 async function startPgBouncer() {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-pgbouncer-'));
   const { host, port, user, database } = service.database.connection;
   const listens = await freePort();
-  const limits = 'SET statement_timeout = 2600; SET idle_in_transaction_session_timeout = 10000';
-  const lines = [
-    '[databases]',
-    `${database} = host=${host} port=${port} dbname=${database} connect_query='${limits}'`,
-    '[pgbouncer]',
-    'pool_mode = transaction',
-    `default_pool_size = ${sessions}`,
-    'max_client_conn = 200',
-    'listen_addr = 127.0.0.1',
-    `listen_port = ${listens}`,
-    'unix_socket_dir =',
-    'auth_type = trust',
-    `auth_file = ${join(folder, 'users')}`,
-  ];
-  writeFileSync(join(folder, 'pgbouncer.ini'), lines.join('\n'));
+  let text = readFileSync(join(import.meta.dirname, '../../deploy/patroni/pgbouncer.ini'), 'utf8');
+  for (const [from, to] of [
+    [
+      'gatehouse = host=10.0.0.20 port=5000 dbname=gatehouse',
+      `${database} = host=${host} port=${port} dbname=${database}`,
+    ],
+    ['default_pool_size = 40', `default_pool_size = ${sessions}`],
+    ['listen_addr = 10.0.0.21', 'listen_addr = 127.0.0.1'],
+    ['listen_port = 6432', `listen_port = ${listens}`],
+    ['auth_type = scram-sha-256', 'auth_type = trust'],
+    ['/etc/pgbouncer/userlist.txt', join(folder, 'users')],
+  ] as const) {
+    expect(text).toContain(from);
+    text = text.replace(from, to);
+  }
+  writeFileSync(join(folder, 'pgbouncer.ini'), text);
   writeFileSync(join(folder, 'users'), `"${user}" ""\n`);
   chmodSync(folder, 0o755);
   // it refuses to run as root
@@ -165,3 +166,26 @@ behindPgBouncer('a limit of time holds for what goes through the pooler (securit
   await expect(through.query('SELECT pg_sleep(5)')).rejects.toMatchObject({ code: '57014' });
   await through.end();
 });
+
+behindPgBouncer(
+  'while the pooler has no session to lend, an answer is 503 with Retry-After (security R108)',
+  async () => {
+    const holders = await Promise.all(
+      Array.from({ length: sessions }, async () => {
+        const holder = new pg.Client({ connectionString: pooler.url });
+        await holder.connect();
+        await holder.query('BEGIN');
+        return holder;
+      }),
+    );
+    const other = await service.createClient({ grant_types: ['client_credentials'] });
+    const refused = await fetch(`${baseOf(servers[0])}/token`, {
+      method: 'POST',
+      headers: { authorization: other.basic },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+    for (const holder of holders) await holder.end();
+  },
+);
