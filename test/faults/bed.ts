@@ -1,15 +1,10 @@
 // What a fault is made on: PostgreSQL behind an address that can move, service processes, and a load that remembers.
-import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Forwarder } from '../helpers/forwarder.ts';
-import { Load } from '../helpers/load.ts';
 import { PostgresServer } from '../helpers/postgres-server.ts';
-import { freePort, runCommand, startServer, stopServers, type ServerProcess } from '../helpers/server-process.ts';
-
-const refusalLimit = 3_000; // milliseconds
+import { LoadBed } from './load-bed.ts';
 
 export interface BedOptions {
   processes: number;
@@ -17,33 +12,17 @@ export interface BedOptions {
   bin?: string | undefined;
 }
 
-export class Bed {
+export class Bed extends LoadBed {
   primary: PostgresServer;
   standby: PostgresServer | undefined;
   readonly forwarder: Forwarder;
-  readonly settings: Record<string, string>;
-  readonly folder: string;
-  readonly services: ServerProcess[] = [];
-  readonly watch: Watch;
-  load!: Load;
   #clusters = 0;
   readonly #closers: (() => void)[] = [];
 
   private constructor(folder: string, primary: PostgresServer, forwarder: Forwarder) {
-    this.folder = folder;
+    super(folder, { DATABASE_URL: `postgresql://gatehouse@127.0.0.1:${forwarder.port}/gatehouse` });
     this.primary = primary;
     this.forwarder = forwarder;
-    this.settings = {
-      DATABASE_URL: `postgresql://gatehouse@127.0.0.1:${forwarder.port}/gatehouse`,
-      SECRET_KEY: randomBytes(32).toString('base64url'),
-      ADMIN_PASSWORD: 'correct horse battery',
-      DATABASE_POOL_SIZE: '10',
-      // all of a long run is looked at once more at its end
-      ACCESS_TOKEN_LIFETIME: '7200',
-      LIMIT_REGISTRATION_PER_NETWORK: '0',
-      LIMIT_SIGN_IN_PER_NETWORK: '0',
-    };
-    this.watch = new Watch(this.services);
   }
 
   static async open(options: BedOptions): Promise<Bed> {
@@ -52,32 +31,8 @@ export class Bed {
     chmodSync(folder, 0o755);
     const primary = await PostgresServer.create(join(folder, 'postgres-0'), options.bin);
     const bed = new Bed(folder, primary, await Forwarder.open(primary.port));
-    await bed.#start(options);
+    await bed.startServices(options.processes, () => bed.primary.connection);
     return bed;
-  }
-
-  async #start({ processes }: BedOptions): Promise<void> {
-    const issuer = `http://localhost:${await freePort()}`;
-    this.settings['BASE_URL'] = issuer;
-    for (let index = 0; index < processes; index++) {
-      const port = index === 0 ? new URL(issuer).port : String(await freePort());
-      const service = startServer({ ...this.settings, PORT: port });
-      this.services.push(service);
-      await service.ready();
-    }
-    const admin = await runCommand(
-      ['client', 'create', '--name', 'Admin', '--grant-type', 'client_credentials', '--scope', 'admin'],
-      this.settings,
-    );
-    this.load = new Load({
-      issuer,
-      instances: this.services.map(baseOf),
-      database: () => this.primary.connection,
-      admin: { clientId: admin['client_id'] as string, clientSecret: admin['client_secret'] as string },
-      mayLoseConnections: false,
-    });
-    await this.load.prepare();
-    this.watch.begin();
   }
 
   /** Gives the primary a standby without which nothing is acknowledged. */
@@ -97,99 +52,19 @@ export class Bed {
     void old.remove();
   }
 
-  /**
-   * Begins to measure anew, and returns what was measured. An answer 503 is late after 3 s (security R108); what an answer
-   * without any database took in the same time is the machine's, and allowed.
-   */
-  takeTimes(): { refusal: number; withoutDatabase: number; memory: number } {
-    const { name, time } = this.load.requests.slowestRefusal;
-    const { slowest, peakMemory } = this.watch;
-    if (time > refusalLimit + slowest)
-      this.load.violations.push(`${name} was answered with 503 after ${Math.round(time)} ms`);
-    this.load.requests.slowestRefusal = { name: '', time: 0 };
-    this.watch.slowest = this.watch.peakMemory = 0;
-    return { refusal: time, withoutDatabase: slowest, memory: peakMemory };
-  }
-
   /** Something that has to end once the servers have. */
   onClose(close: () => void): void {
     this.#closers.push(close);
   }
 
-  /** All that went wrong, as sentences. */
-  get violations(): string[] {
-    return [...this.load.violations, ...this.watch.violations];
-  }
-
   /** Ends everything, and returns the lines that the services have logged. */
   async close(): Promise<string[]> {
-    await this.watch.end();
-    const lines = await stopServers();
+    const lines = await this.stopServices();
     await this.forwarder.close();
     await this.standby?.stop();
     await this.primary.stop();
     for (const close of this.#closers) close();
     rmSync(this.folder, { recursive: true, force: true });
     return lines;
-  }
-}
-
-/** Asks each process for what needs no database, again and again, and looks at its memory. */
-class Watch {
-  readonly violations: string[] = [];
-  slowest = 0;
-  /** The most of resident memory that a process had, in MB. */
-  peakMemory = 0;
-  readonly #services: ServerProcess[];
-  #running = false;
-  #done: Promise<void> = Promise.resolve();
-
-  constructor(services: ServerProcess[]) {
-    this.#services = services;
-  }
-
-  begin(): void {
-    this.#running = true;
-    this.#done = this.#watch();
-  }
-
-  async end(): Promise<void> {
-    this.#running = false;
-    await this.#done;
-  }
-
-  async #watch(): Promise<void> {
-    while (this.#running) {
-      for (const service of this.#services) {
-        for (const path of ['/jwks', '/.well-known/openid-configuration', '/health/live'])
-          await this.#ask(service, path);
-        this.peakMemory = Math.max(this.peakMemory, memoryOf(service.pid));
-      }
-      await delay(100);
-    }
-  }
-
-  async #ask(service: ServerProcess, path: string): Promise<void> {
-    const begin = performance.now();
-    try {
-      const response = await fetch(baseOf(service) + path, { signal: AbortSignal.timeout(10_000) });
-      await response.text();
-      if (response.status !== 200) this.violations.push(`${path} was answered with ${response.status}`);
-    } catch (error) {
-      this.violations.push(`${path} was not answered: ${String(error)}`);
-    }
-    this.slowest = Math.max(this.slowest, performance.now() - begin);
-  }
-}
-
-export function baseOf(service: ServerProcess): string {
-  return `http://localhost:${service.port}`;
-}
-
-function memoryOf(pid: number): number {
-  try {
-    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
-  } catch {
-    return 0;
   }
 }

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { freePort, startServer } from '../helpers/server-process.ts';
 import type { Bed } from './bed.ts';
+import type { LoadBed } from './load-bed.ts';
 
 /** What one fault gave, in milliseconds. */
 export interface Figure {
@@ -245,8 +246,14 @@ const once = async (bed: Bed, fault: Parameters<typeof underFault>[1]): Promise<
 /**
  * Makes a fault under load, mends it, waits for the first success, and looks for everything that was acknowledged.
  * @param fault returns how it is mended
+ * @param isBack what must hold before a request is sent whose success counts
+ * @param goesOn milliseconds that the load goes on afterwards
  */
-async function underFault(bed: Bed, fault: () => Promise<() => Promise<void>>): Promise<Figure> {
+export async function underFault(
+  bed: LoadBed,
+  fault: () => Promise<() => Promise<void>>,
+  { isBack = () => true, goesOn = 200 }: { isBack?: () => boolean; goesOn?: number } = {},
+): Promise<Figure> {
   bed.load.begin();
   await delay(200 + Math.random() * 300);
   const begin = performance.now();
@@ -254,8 +261,8 @@ async function underFault(bed: Bed, fault: () => Promise<() => Promise<void>>): 
     const mend = await fault();
     await mend();
     const back = performance.now();
-    const outage = await bed.load.firstSuccess(begin, () => true);
-    await delay(200);
+    const outage = await bed.load.firstSuccess(begin, isBack);
+    await delay(goesOn);
     await bed.load.end();
     await bed.load.verifyRound();
     return { outage, recovery: outage - (back - begin) };
