@@ -34,40 +34,28 @@ const baseUrl = z
 
 const postgresUrl = z.string().refine((text) => /^postgres(ql)?:\/\//.test(text), 'must start with postgresql://');
 
-const cidrList = z
-  .string()
-  .default('')
-  .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter(Boolean),
-  )
-  .refine((list) => list.every(isCidr), 'must be a comma-separated list of IP addresses or CIDR ranges');
+/** What stands between commas, without the space around it. */
+const items = (text: string) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
 
-const nameList = z
+const nameList = z.string().default('').transform(items);
+const lowerCaseList = z
   .string()
   .default('')
-  .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter(Boolean),
-  );
+  .transform((text) => items(text.toLowerCase()));
 
-const hostPortList = z
-  .string()
-  .default('')
-  .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim().toLowerCase())
-      .filter(Boolean),
-  )
-  .refine(
-    (list) => list.every((item) => /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+):\d{1,5}$/.test(item)),
-    'must be a comma-separated list of host:port',
-  );
+const cidrList = nameList.refine(
+  (list) => list.every(isCidr),
+  'must be a comma-separated list of IP addresses or CIDR ranges',
+);
+
+const hostPortList = lowerCaseList.refine(
+  (list) => list.every((item) => /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+):\d{1,5}$/.test(item)),
+  'must be a comma-separated list of host:port',
+);
 
 const breachService = z
   .string()
@@ -93,19 +81,10 @@ const sender = z
     'must be an address, such as: Example Accounts <accounts@example.com>',
   );
 
-const domainList = z
-  .string()
-  .default('')
-  .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim().toLowerCase())
-      .filter(Boolean),
-  )
-  .refine(
-    (list) => list.every((item) => /^[^\s@,]+\.[^\s@,]+$/.test(item)),
-    'must be a comma-separated list of domains, such as example.com',
-  );
+const domainList = lowerCaseList.refine(
+  (list) => list.every((item) => /^[^\s@,]+\.[^\s@,]+$/.test(item)),
+  'must be a comma-separated list of domains, such as example.com',
+);
 
 /** Those that oauth/own-profile.ts knows how to read, in the order of its form. */
 const editableClaims = [
@@ -131,12 +110,7 @@ const claimList = z
   .default(
     'name,given_name,family_name,middle_name,nickname,gender,birthdate,phone_number,website,address,locale,zoneinfo',
   )
-  .transform((text) =>
-    text
-      .split(',')
-      .map((part) => part.trim())
-      .filter((part) => part !== '' && text.trim() !== 'none'),
-  )
+  .transform((text) => (text.trim() === 'none' ? [] : items(text)))
   .pipe(
     z.array(z.enum(editableClaims), {
       error: `must be none, or a comma-separated list of: ${editableClaims.join(', ')}`,
