@@ -1,5 +1,6 @@
 // Delivers back-channel logout (OpenID Connect Back-Channel Logout 1.0): at least once, on whichever instance gets to it.
 import type { Logger } from 'pino';
+import { type DeliveryWorker, startDeliveryLoop, type UnderWay } from './delivery-loop.ts';
 import { FetchRefused, type GuardedPost } from './outbound/guarded-fetch.ts';
 import type { AuditEvent } from './repositories/audit-events.ts';
 import type { Client } from './repositories/clients.ts';
@@ -16,70 +17,35 @@ export interface LogoutDeliveryOptions {
   logger: Logger;
 }
 
-export interface LogoutDeliveryWorker {
-  /** Something may be due. */
-  wake(): void;
-  /** Waits for what is under way. */
-  stop(): Promise<void>;
-}
-
 const receiversAtOnce = 8;
 const perReceiver = 4;
 const lease = 20; // seconds: longer than an attempt can take
-const interval = 10_000; // milliseconds: the lease of a dead instance ends without a word
 
-export function startLogoutDelivery(options: LogoutDeliveryOptions): LogoutDeliveryWorker {
+export function startLogoutDelivery(options: LogoutDeliveryOptions): DeliveryWorker {
   const { store, tokens, post, retention, logger } = options;
-  const busy = new Map<string, Promise<void>>();
-  let stopped = false;
-  let looking: Promise<void> | undefined;
-  let lookAgain = false;
-  let pauseEnd: NodeJS.Timeout | undefined;
 
-  function wake(): void {
-    if (stopped) return;
-    if (looking) {
-      lookAgain = true;
-      return;
-    }
-    looking = look()
-      .catch((error: unknown) => {
-        if (!stopped) logger.warn({ err: error }, 'what waits of back-channel logout could not be read');
-      })
-      .finally(() => {
-        looking = undefined;
-        if (lookAgain) wake();
-      });
-    lookAgain = false;
-  }
-
-  async function look(): Promise<void> {
+  async function look(underWay: UnderWay): Promise<number | undefined> {
     const { givenUp, claimed, pause } = await store.transaction(async ({ logoutDeliveries, auditEvents }) => {
       const givenUp = await logoutDeliveries.giveUp(retention);
       for (const delivery of givenUp) await auditEvents.insert(eventOf('given_up', delivery));
-      const receivers = receiversAtOnce - busy.size;
+      const receivers = receiversAtOnce - underWay.names.size;
       const pause = await logoutDeliveries.nextPause();
       if (receivers < 1) return { givenUp, claimed: [], pause };
-      const claimed = await logoutDeliveries.claim({ busy: [...busy.keys()], receivers, parallel: perReceiver, lease });
+      const claimed = await logoutDeliveries.claim({
+        busy: [...underWay.names],
+        receivers,
+        parallel: perReceiver,
+        lease,
+      });
       return { givenUp, claimed, pause };
     });
-    clearTimeout(pauseEnd);
-    if (pause !== undefined && !stopped) pauseEnd = setTimeout(wake, pause * 1000 + 1);
     for (const delivery of givenUp) {
       const reason = delivery.lastFailure;
       logger.warn({ ...facts(delivery), reason }, 'a logout token could not be delivered and is given up');
     }
-    for (const [clientId, deliveries] of Map.groupBy(claimed, (delivery) => delivery.clientId)) {
-      const done = deliverTo(clientId, deliveries)
-        .catch((error: unknown) =>
-          logger.warn({ err: error }, 'a delivery of back-channel logout could not be recorded'),
-        )
-        .finally(() => {
-          busy.delete(clientId);
-          wake();
-        });
-      busy.set(clientId, done);
-    }
+    for (const [clientId, deliveries] of Map.groupBy(claimed, (delivery) => delivery.clientId))
+      underWay.add(clientId, deliverTo(clientId, deliveries));
+    return pause;
   }
 
   async function deliverTo(clientId: string, deliveries: (LogoutDelivery & { now: Date })[]): Promise<void> {
@@ -127,17 +93,14 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): LogoutDeliv
     logger.info({ ...facts(delivery), reason, pause }, 'logout token not delivered; it is tried again');
   }
 
-  const timer = setInterval(wake, interval);
-  return {
-    wake,
-    async stop() {
-      stopped = true;
-      clearInterval(timer);
-      await looking;
-      clearTimeout(pauseEnd);
-      await Promise.all(busy.values());
+  return startDeliveryLoop({
+    look,
+    failures: {
+      look: 'what waits of back-channel logout could not be read',
+      work: 'a delivery of back-channel logout could not be recorded',
     },
-  };
+    logger,
+  });
 }
 
 const facts = ({ clientId, sub, attempts }: LogoutDelivery) => ({ client_id: clientId, sub, attempts });

@@ -1,5 +1,6 @@
 // Sends what is ordered: at least once, on whichever instance gets to it, and for a day if the mail server does not take it.
 import type { Logger } from 'pino';
+import { type DeliveryWorker, startDeliveryLoop, type UnderWay } from './delivery-loop.ts';
 import { MailRefused, type MailTransport } from './mail/transport.ts';
 import type { MailComposition } from './mail-composition.ts';
 import type { Store } from './repositories/index.ts';
@@ -12,63 +13,23 @@ export interface MailDeliveryOptions {
   logger: Logger;
 }
 
-export interface MailDeliveryWorker {
-  /** Something may be due. */
-  wake(): void;
-  /** Waits for what is under way. */
-  stop(): Promise<void>;
-}
-
 const atOnce = 4;
 const lease = 90; // seconds: longer than an attempt can take
 const patience = 86_400; // seconds after which a mail is given up
-const interval = 10_000; // milliseconds: the lease of a dead instance ends without a word
 
-export function startMailDelivery({ store, composition, transport, logger }: MailDeliveryOptions): MailDeliveryWorker {
-  const busy = new Set<Promise<void>>();
-  let stopped = false;
-  let looking: Promise<void> | undefined;
-  let lookAgain = false;
-  let pauseEnd: NodeJS.Timeout | undefined;
-
-  function wake(): void {
-    if (stopped) return;
-    if (looking) {
-      lookAgain = true;
-      return;
-    }
-    looking = look()
-      .catch((error: unknown) => {
-        if (!stopped) logger.warn({ err: error }, 'what waits of mail could not be read');
-      })
-      .finally(() => {
-        looking = undefined;
-        if (lookAgain) wake();
-      });
-    lookAgain = false;
-  }
-
-  async function look(): Promise<void> {
+export function startMailDelivery({ store, composition, transport, logger }: MailDeliveryOptions): DeliveryWorker {
+  async function look(underWay: UnderWay): Promise<number | undefined> {
     const { givenUp, claimed, pause } = await store.transaction(async (repositories) => {
       const { mails } = repositories;
       const givenUp = await mails.giveUp(patience);
       for (const mail of givenUp) await recordEnd(repositories, mail);
-      const room = atOnce - busy.size;
+      const room = atOnce - underWay.names.size;
       const claimed = room > 0 ? await mails.claim(room, lease) : [];
       return { givenUp, claimed, pause: await mails.nextPause() };
     });
-    clearTimeout(pauseEnd);
-    if (pause !== undefined && !stopped) pauseEnd = setTimeout(wake, pause * 1000 + 1);
     for (const mail of givenUp) logGivenUp(mail, mail.lastFailure);
-    for (const mail of claimed) {
-      const done: Promise<void> = deliver(mail)
-        .catch((error: unknown) => logger.warn({ err: error }, 'a mail could not be recorded'))
-        .finally(() => {
-          busy.delete(done);
-          wake();
-        });
-      busy.add(done);
-    }
+    for (const mail of claimed) underWay.add(mail.id, deliver(mail));
+    return pause;
   }
 
   async function deliver(mail: QueuedMail): Promise<void> {
@@ -118,17 +79,11 @@ export function startMailDelivery({ store, composition, transport, logger }: Mai
   const logGivenUp = (mail: QueuedMail, reason: string | undefined) =>
     logger.warn({ ...facts(mail), reason }, 'a mail could not be sent and is given up');
 
-  const timer = setInterval(wake, interval);
-  return {
-    wake,
-    async stop() {
-      stopped = true;
-      clearInterval(timer);
-      await looking;
-      clearTimeout(pauseEnd);
-      await Promise.all(busy);
-    },
-  };
+  return startDeliveryLoop({
+    look,
+    failures: { look: 'what waits of mail could not be read', work: 'a mail could not be recorded' },
+    logger,
+  });
 }
 
 const facts = ({ name, sub, attempts }: QueuedMail) => ({ mail: name, sub, attempts });

@@ -9,7 +9,7 @@ const root = resolve(import.meta.dirname, '../src');
 const layers = [
   ['server.ts', 'process.ts', 'cli.ts', 'commands'],
   ['service.ts', 'workers.ts', 'connection.ts', 'clean-up.ts'],
-  ['app.ts', 'logout-delivery.ts', 'mail-delivery.ts', 'mail-composition.ts'],
+  ['app.ts', 'logout-delivery.ts', 'mail-delivery.ts', 'delivery-loop.ts', 'mail-composition.ts'],
   ['endpoints'],
   ['http'],
   ['tokens'],
