@@ -117,7 +117,12 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
   }
 
   async function check(presented: Presented, allowPublic: boolean, disabledStatus: number): Promise<Client> {
-    const client = await options.clients.find(presented.clientId, (known) => mayPass(known, presented));
+    let passed: Client | undefined;
+    const client = await options.clients.find(presented.clientId, (known) => {
+      if (!mayPass(known, presented)) return false;
+      passed = known;
+      return true;
+    });
     const registered = client?.metadata.token_endpoint_auth_method;
     if (!client || !registered) throw invalidClient('unknown client');
     if (!accepts(registered, presented.method)) throw invalidClient(`the client is registered for ${registered}`);
@@ -128,7 +133,8 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       return client;
     }
     if (presented.method === 'jwt') await checkAssertion(client, registered, presented.assertion);
-    else withSecret(client, presented.secret);
+    // what passed was compared there: its secret need not be hashed again
+    else if (client !== passed) withSecret(client, presented.secret);
     if (client.status !== 'enabled') throw clientDisabled(disabledStatus);
     return client;
   }

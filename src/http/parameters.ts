@@ -42,9 +42,18 @@ const maxParameters = 64; // (security R103)
  * are joined by spaces, which no URI has, and refused by those who read them.
  * @throws OAuthError invalid_request for a repeated parameter or too many
  */
-export function singleValued(input: unknown): Record<string, string> {
+export function singleValued(input: unknown): Readonly<Record<string, string>> {
+  if (typeof input !== 'object' || input === null) return {};
+  // one form is read against several schemas, which take from it and change nothing
+  let values = read.get(input);
+  if (!values) read.set(input, (values = readOnce(input)));
+  return values;
+}
+
+const read = new WeakMap<object, Record<string, string>>();
+
+function readOnce(input: object): Record<string, string> {
   const values: Record<string, string> = {};
-  if (typeof input !== 'object' || input === null) return values;
   const entries = Object.entries(input);
   if (entries.length > maxParameters) throw invalidRequest(`more than ${maxParameters} parameters`);
   for (const [name, value] of entries) {

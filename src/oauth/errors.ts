@@ -52,7 +52,11 @@ export class OAuthError extends Error {
     status = 400,
     options: { cause?: unknown; headers?: Record<string, string>; parameters?: Record<string, string | number> } = {},
   ) {
+    // a refusal is an answer: nobody reads where it was made, and finding that out costs more than many an answer
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(`${code}: ${description}`, 'cause' in options ? { cause: options.cause } : undefined);
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.description = description.replace(/[^\x20-\x7e]|["\\]/g, "'");
     this.status = status;
