@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { createAccountDoor, ownAct } from '../../http/account-door.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { readParameters, text } from '../../http/parameters.ts';
+import { unlessGone } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import { OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import { grantsView } from './view.ts';
 
@@ -45,13 +45,10 @@ export async function accountApplicationsEndpoint(app: FastifyInstance, options:
     const { csrf, withdraw } = readParameters(withdrawal, request.body);
     const session = await door.submitted(request, reply, { csrf, action: withdrawPath });
     if (!session) return reply;
-    try {
-      await administration.withdrawGrant(ownAct(request, session), session.user.sub, withdraw);
-    } catch (error) {
-      if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error;
-      // withdrawn before, or never granted: the page shows those that are
-      return pages.redirect(reply, path);
-    }
-    return door.done(reply, path, 'withdrawn');
+    const withdrawn = await administration
+      .withdrawGrant(ownAct(request, session), session.user.sub, withdraw)
+      .then(() => true, unlessGone);
+    // withdrawn before, or never granted: the page shows those that are
+    return withdrawn ? door.done(reply, path, 'withdrawn') : pages.redirect(reply, path);
   });
 }

@@ -7,9 +7,10 @@ import { onlyForms } from '../../http/form-body.ts';
 import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
 import { logoutFrames } from '../../http/front-channel-logout.ts';
 import { readParameters, text } from '../../http/parameters.ts';
+import { unlessConflict, unlessGone } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { Pages } from '../../http/views/index.ts';
-import { notFound, OAuthError } from '../../oauth/errors.ts';
+import { notFound } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import type { Session } from '../../repositories/sessions.ts';
 
@@ -43,14 +44,8 @@ export async function accountDeleteEndpoint(app: FastifyInstance, options: Serve
     if (username?.trim() !== user.username.trim()) return show(request, reply, session, 'name');
     // what the browser has to tell other applications is forgotten with the sessions
     const frames = await logoutFrames(store, config.issuer, session);
-    try {
-      await administration.deleteUser(ownAct(request, session), user.sub);
-    } catch (error) {
-      if (error instanceof OAuthError && error.code === 'conflict')
-        return show(request, reply, session, 'last-administrator');
-      // it is gone already
-      if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error;
-    }
+    const deleting = administration.deleteUser(ownAct(request, session), user.sub).catch(unlessGone);
+    if ((await unlessConflict(deleting)) === 'conflict') return show(request, reply, session, 'last-administrator');
     sessions.forget(reply);
     return pages.send(request, reply, 'account-deleted', frames.length > 0 ? { frames } : {});
   });

@@ -9,10 +9,11 @@ import { onlyForms } from '../../http/form-body.ts';
 import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
+import { unlessGone } from '../../http/refused-acts.ts';
 import { mostAuthenticators, type NewAuthenticator } from '../../http/second-factors.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { Pages } from '../../http/views/index.ts';
-import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { invalidRequest } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import type { SecondFactor } from '../../repositories/second-factors.ts';
 import type { Session } from '../../repositories/sessions.ts';
@@ -160,8 +161,4 @@ const authenticators = (factors: SecondFactor[]): number =>
 
 function factorView({ id, name, createdAt, usedAt }: SecondFactor) {
   return { id, kind: 'authenticator' as const, name, createdAt, ...(usedAt && { usedAt }) };
-}
-
-function unlessGone(error: unknown): void {
-  if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error;
 }

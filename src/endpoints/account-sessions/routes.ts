@@ -5,8 +5,8 @@ import { createAccountDoor, ownAct } from '../../http/account-door.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { logoutFrames } from '../../http/front-channel-logout.ts';
 import { readParameters, text } from '../../http/parameters.ts';
+import { unlessGone } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import { OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import { sessionsView } from './view.ts';
 
@@ -61,9 +61,4 @@ export async function accountSessionsEndpoint(app: FastifyInstance, options: Ser
     await administration.endSessions(ownAct(request, session), session.user.sub, session.id).catch(unlessGone);
     return door.done(reply, path, 'others-ended');
   });
-}
-
-function unlessGone(error: unknown): false {
-  if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error;
-  return false;
 }

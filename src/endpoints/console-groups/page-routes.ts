@@ -3,10 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ConsoleVisit } from '../../http/console.ts';
 import { readUserCursor, userCursorOf } from '../../http/paging.ts';
 import { singleValued } from '../../http/parameters.ts';
+import { unlessConflict } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { ConsoleGroupsPages } from '../../http/views/console-groups.ts';
 import { groupDescription, groupName } from '../../oauth/administration.ts';
-import { notFound, OAuthError } from '../../oauth/errors.ts';
+import { notFound } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import { mostAtOnce } from '../../repositories/group-acts.ts';
 import type { Group } from '../../repositories/groups.ts';
@@ -26,6 +27,21 @@ export function groupPageRoutes(app: FastifyInstance, { store, console, config }
     const group = name.includes('\0') ? undefined : await store.groups.find(name);
     if (!group) throw notFound('there is no such group');
     return group;
+  }
+
+  /** What was sent to a form of one group; undefined when it is answered already. */
+  async function submitted(request: FastifyRequest, reply: FastifyReply, form: 'members' | 'edit' | 'delete') {
+    const uri = groupUri(nameOf(request));
+    const action = `${uri}/${form}`;
+    const body = singleValued(request.body);
+    const visit = await console.submitted(request, reply, {
+      csrf: body['csrf'],
+      action,
+      // the members' form stands on the group's own page
+      back: form === 'members' ? uri : action,
+      fresh: true,
+    });
+    return visit && { visit, body, group: await find(nameOf(request)) };
   }
 
   async function show(
@@ -82,17 +98,11 @@ export function groupPageRoutes(app: FastifyInstance, { store, console, config }
   });
 
   app.post(`${path}/:name/members`, async (request, reply) => {
-    const uri = groupUri(nameOf(request));
-    const body = singleValued(request.body);
-    const { csrf, remove, users: typed = '' } = body;
-    const visit = await console.submitted(request, reply, {
-      csrf,
-      action: `${uri}/members`,
-      back: uri,
-      fresh: true,
-    });
-    if (!visit) return reply;
-    const group = await find(nameOf(request));
+    const sent = await submitted(request, reply, 'members');
+    if (!sent) return reply;
+    const { visit, group } = sent;
+    const { remove, users: typed = '' } = sent.body;
+    const uri = groupUri(group.name);
     if (remove !== undefined) {
       await administration.changeMembers(visit.by, group.name, { remove: [remove.replaceAll('\0', '')] });
       return console.done(reply, uri, 'member-removed');
@@ -143,28 +153,18 @@ export function groupPageRoutes(app: FastifyInstance, { store, console, config }
   });
 
   app.post(`${path}/:name/edit`, async (request, reply) => {
-    const action = `${groupUri(nameOf(request))}/edit`;
-    const body = singleValued(request.body);
-    const visit = await console.submitted(request, reply, {
-      csrf: body['csrf'],
-      action,
-      back: action,
-      fresh: true,
-    });
-    if (!visit) return reply;
-    const group = await find(nameOf(request));
+    const sent = await submitted(request, reply, 'edit');
+    if (!sent) return reply;
+    const { visit, body, group } = sent;
     const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
     // one that was made by an import may have a name that this form would not let in: it may stay
     const name = typed.name === group.name ? group.name : groupName.safeParse(typed.name).data;
     const description = groupDescription.safeParse(typed.description).data;
     if (name === undefined) return showEdit(request, reply, visit, group, typed, 'name');
     if (description === undefined) return showEdit(request, reply, visit, group, typed, 'description');
-    try {
-      await administration.changeGroup(visit.by, group.name, { name, description });
-    } catch (error) {
-      if (!(error instanceof OAuthError) || error.status !== 409) throw error;
+    const changed = await unlessConflict(administration.changeGroup(visit.by, group.name, { name, description }));
+    if (changed === 'conflict')
       return showEdit(request, reply, visit, group, typed, (await store.groups.find(name)) ? 'taken' : 'large');
-    }
     return console.done(reply, groupUri(name), 'group-changed');
   });
 
@@ -199,23 +199,12 @@ export function groupPageRoutes(app: FastifyInstance, { store, console, config }
   });
 
   app.post(`${path}/:name/delete`, async (request, reply) => {
-    const action = `${groupUri(nameOf(request))}/delete`;
-    const body = singleValued(request.body);
-    const visit = await console.submitted(request, reply, {
-      csrf: body['csrf'],
-      action,
-      back: action,
-      fresh: true,
-    });
-    if (!visit) return reply;
-    const group = await find(nameOf(request));
+    const sent = await submitted(request, reply, 'delete');
+    if (!sent) return reply;
+    const { visit, body, group } = sent;
     if (body['typed']?.trim() !== group.name.trim()) return showDeletion(request, reply, visit, group, 'typed');
-    try {
-      await administration.deleteGroup(visit.by, group.name);
-    } catch (error) {
-      if (!(error instanceof OAuthError) || error.status !== 409) throw error;
-      return showDeletion(request, reply, visit, group, 'large');
-    }
+    const deleted = await unlessConflict(administration.deleteGroup(visit.by, group.name));
+    if (deleted === 'conflict') return showDeletion(request, reply, visit, group, 'large');
     return console.done(reply, path, 'group-deleted');
   });
 }

@@ -4,10 +4,10 @@ import type { ConsoleVisit } from '../../http/console.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { readTextCursor, textCursorOf } from '../../http/paging.ts';
 import { singleValued } from '../../http/parameters.ts';
+import { unlessConflict } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { ConsoleGroupsPages } from '../../http/views/console-groups.ts';
 import { newGroupShape } from '../../oauth/administration.ts';
-import { OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import { groupPageRoutes, groupUri } from './page-routes.ts';
 
@@ -68,13 +68,10 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Serve
     const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
     const parsed = newGroupShape.safeParse(typed);
     if (!parsed.success) return show(request, reply, visit, { typed, problem: 'name' });
-    try {
-      await administration.createGroup(visit.by, parsed.data.name, parsed.data.description ?? '');
-    } catch (error) {
-      if (!(error instanceof OAuthError) || error.status !== 409) throw error;
-      return show(request, reply, visit, { typed, problem: 'taken' });
-    }
-    return console.done(reply, groupUri(parsed.data.name), 'group-made');
+    const { name, description = '' } = parsed.data;
+    const made = await unlessConflict(administration.createGroup(visit.by, name, description));
+    if (made === 'conflict') return show(request, reply, visit, { typed, problem: 'taken' });
+    return console.done(reply, groupUri(name), 'group-made');
   });
 
   groupPageRoutes(app, options);

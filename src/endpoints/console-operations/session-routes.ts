@@ -5,10 +5,11 @@ import { z } from 'zod';
 import { browserName } from '../../http/browser-name.ts';
 import { cursorOf, isNumber, readCursor } from '../../http/paging.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
+import { unlessGone } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { LinkedName } from '../../http/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../http/views/index.ts';
-import { notFound, OAuthError } from '../../oauth/errors.ts';
+import { notFound } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import { clientLink, queryOf, userLink } from './links.ts';
 
@@ -121,8 +122,4 @@ function withField<F extends { hidden: Record<string, string> }>(form: F, name: 
 
 function optional<N extends string, V>(name: N, value: V | undefined): Partial<Record<N, V>> {
   return (value === undefined ? {} : { [name]: value }) as Partial<Record<N, V>>;
-}
-
-function unlessGone(error: unknown): void {
-  if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error;
 }

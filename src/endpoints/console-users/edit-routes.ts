@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { ConsoleVisit } from '../../http/console.ts';
 import { createPasswordChoice } from '../../http/mailed-link.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
+import { unlessConflict } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { ConsoleUsersPages } from '../../http/views/console-users.ts';
 import { longestPassword } from '../../oauth/administration.ts';
@@ -12,7 +13,7 @@ import type { Administration } from '../../repositories/administration.ts';
 import type { User } from '../../repositories/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
 import { showLink } from './password-routes.ts';
-import { findUser, listPath, pathOf, unlessConflict } from './view.ts';
+import { findUser, listPath, pathOf } from './view.ts';
 
 const newPath = `${listPath}/new`;
 const bySub = z.object({ sub: text(255) });

@@ -3,10 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ConsoleVisit } from '../../http/console.ts';
 import { readParameters, text } from '../../http/parameters.ts';
+import { unlessConflict } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { notFound } from '../../oauth/errors.ts';
 import type { Administration } from '../../repositories/administration.ts';
-import { findUser, listPath, pathOf, unlessConflict } from './view.ts';
+import { findUser, listPath, pathOf } from './view.ts';
 
 const bySub = z.object({ sub: text(255) });
 const named = z.object({ id: text(100).optional() });

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { ConsoleVisit } from '../../http/console.ts';
 import { createPasswordChoice, recoveryUri } from '../../http/mailed-link.ts';
 import { readParameters, text } from '../../http/parameters.ts';
+import { unlessConflict } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { ConsoleUsersPages } from '../../http/views/console-users.ts';
 import { longestPassword } from '../../oauth/administration.ts';
@@ -11,7 +12,7 @@ import { invalidRequest } from '../../oauth/errors.ts';
 import type { Administration } from '../../repositories/administration.ts';
 import type { User } from '../../repositories/users.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
-import { findUser, listPath, pathOf, unlessConflict } from './view.ts';
+import { findUser, listPath, pathOf } from './view.ts';
 
 const bySub = z.object({ sub: text(255) });
 const sent = z.object({

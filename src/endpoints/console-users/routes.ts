@@ -5,6 +5,7 @@ import { onlyForms } from '../../http/form-body.ts';
 import { readUserCursor, userCursorOf } from '../../http/paging.ts';
 import { legible } from '../../http/claim-text.ts';
 import { singleValued } from '../../http/parameters.ts';
+import { unlessConflict } from '../../http/refused-acts.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { ConsoleFrame } from '../../http/views/console.ts';
 import type { ConsoleUsersPages } from '../../http/views/console-users.ts';
@@ -18,7 +19,7 @@ import { factorRoutes } from './factor-routes.ts';
 import { exportRoutes } from './export-routes.ts';
 import { importRoutes } from './import-routes.ts';
 import { passwordRoutes } from './password-routes.ts';
-import { findUser, lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter, unlessConflict } from './view.ts';
+import { findUser, lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
 
 const pageSize = 50;
 /** So many groups are offered where one is typed. */

@@ -1,6 +1,6 @@
-// What the console's pages of users share: a user as a line of a list, the addresses of one, and the one conflict of most acts.
+// What the console's pages of users share: a user as a line of a list, and the addresses of one.
 import type { UserLine } from '../../http/views/console-users.ts';
-import { notFound, OAuthError } from '../../oauth/errors.ts';
+import { notFound } from '../../oauth/errors.ts';
 import type { Store } from '../../repositories/index.ts';
 import type { UserFilter } from '../../repositories/user-search.ts';
 import type { User } from '../../repositories/users.ts';
@@ -54,14 +54,4 @@ export const shownFilter = ({ words, group, status, admin = false }: UserFilter)
 export function queryOfFilter(filter: UserFilter): Record<string, string> {
   const { admin, ...texts } = shownFilter(filter);
   return { ...texts, ...(admin && { admin: 'true' }) };
-}
-
-/** What an act returns, or that what it wants is in conflict with what there is. */
-export async function unlessConflict<T>(act: Promise<T>): Promise<{ done: T } | 'conflict'> {
-  try {
-    return { done: await act };
-  } catch (error) {
-    if (error instanceof OAuthError && error.status === 409) return 'conflict';
-    throw error;
-  }
 }
