@@ -91,6 +91,15 @@ describe('every page', () => {
     }
   });
 
+  it('keeps an example that has to be typed in one line, and in its own direction in Arabic (pages.md)', () => {
+    const example = /\d{4}[-\u2011]\d\d|:\/\/|\w@\w/;
+    for (const locale of ['en', 'de', 'ar'])
+      for (const [key, message] of Object.entries(translation(locale))) {
+        expect(message, key).not.toMatch(/\d{4}-\d\d/);
+        if (locale === 'ar') expect(message.replace(/\u2066[^\u2069]*\u2069/g, ''), key).not.toMatch(example);
+      }
+  });
+
   it('has stable ids and names for programs that fill the forms', () => {
     const login = pages.render('login', signIn, english);
     expect(login).toContain('<form method="post" action="/login"');
