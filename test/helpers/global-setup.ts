@@ -89,7 +89,7 @@ async function startInstalled(bin: string, folder: string): Promise<TestServer> 
 /** What is lost with the machine is not tested here, so that nothing waits for the disk; test/faults/ has servers that do. */
 async function start(program: string, data: string, folder: string, owner: Owner | undefined): Promise<TestServer> {
   const settings = [
-    ...['listen_addresses=', 'max_connections=300'],
+    ...['listen_addresses=', 'max_connections=400'],
     ...['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'],
   ];
   const child = spawn(program, ['-D', data, '-k', folder, ...settings.flatMap((setting) => ['-c', setting])], {
