@@ -6,9 +6,7 @@
 //
 // Further options: --seconds of each round, --connections 1,32,256, --sides service,bare,peer, --postgres FOLDER of an installed server's
 // programs, --output FILE. With two processors the server that is measured has one, and everything else the other.
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -28,7 +26,7 @@ import {
 } from './meter.ts';
 import { type Operation, operations, type SideName } from './operations.ts';
 import { profiled } from './profile.ts';
-import { asMarkdown, type Circumstances, type Costs, type Measured, textReport } from './report.ts';
+import { asMarkdown, type Circumstances, type Costs, machine, type Measured, textReport } from './report.ts';
 import { bareSide } from './sides/bare.ts';
 import { peerSide } from './sides/peer.ts';
 import { serviceSide } from './sides/service.ts';
@@ -54,6 +52,8 @@ const chosen = operations.filter(({ key }) => values.only === undefined || key.i
 const poolSize = 20;
 const warmUp = 0.5; // seconds
 const people = Math.max(...connections, 32);
+// before this process is held on some of them
+const places = placement();
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 await withService(
@@ -82,7 +82,6 @@ await withService(
 );
 
 async function main({ service, settings, connection, databasePid, folder, stops }: Bed): Promise<void> {
-  const places = placement();
   const place = (pid: number | undefined, where: 'server' | 'rest') => {
     if (places && pid !== undefined) pin(pid, places[where]);
   };
@@ -207,13 +206,11 @@ async function circumstances(sql: pg.Client): Promise<Omit<Circumstances, 'start
   const { rows } = await sql.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
   const file = new URL('../node_modules/oidc-provider/package.json', import.meta.url);
   const peer = (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-  const places = placement();
-  const kernel = spawnSync('uname', ['-sr'], { encoding: 'utf8' }).stdout.trim();
   return {
     node: process.versions.node,
     postgres: `PostgreSQL ${rows[0]!.version.split(' ')[0]}`,
     peer,
-    machine: `${availableParallelism()} processors (${cpus()[0]?.model ?? 'unknown'}), ${(totalmem() / 2 ** 30).toFixed(0)} GB of memory, ${kernel}`,
+    machine: machine(),
     placement: places
       ? `the server that is measured runs on processor ${places.server} alone, with its threads; PostgreSQL and the load on processor ${places.rest} (taskset), for each of the three alike`
       : 'load, servers and PostgreSQL share all processors',

@@ -1,5 +1,7 @@
 // Fills a database for the console's benchmark: rows made by the server itself, and indexes made once the rows are there.
+import { execFileSync } from 'node:child_process';
 import pg from 'pg';
+import { flushing } from './postgres.ts';
 
 /** How much of each there is at scale 1. */
 const full = {
@@ -21,35 +23,49 @@ export const amountsAt = (scale: number): Amounts =>
 
 /** No statement takes longer, so that the whole ends by itself. */
 const longest = '20min';
+const lanes = 2;
+
+/** How one table is filled: by these statements at once, once those tables are. */
+interface Filling {
+  table: string;
+  after?: string[];
+  inserts: string[];
+}
 
 /** People, groups and applications, and what hangs on them. */
-function things(amounts: Amounts): [string, string][] {
+function things(amounts: Amounts): Filling[] {
   const of = (amount: keyof Amounts) => `generate_series(1, ${amounts[amount]}) AS i`;
   const name = (list: string[]) => `(ARRAY['${list.join("','")}'])`;
   const given = name(['Ada', 'Björn', 'Chidi', 'Dolores', 'Emre', 'Fatima', 'Grete', 'Hassan', 'Ines', 'Jürgen']);
   const family = name(['Abadi', 'Brandt', 'Costa', 'Dvořák', 'Eriksen', 'Fischer', 'Grün', 'Haddad', 'Ivanova']);
   const thing = name(['Harbour', 'Ledger', 'Atlas', 'Beacon', 'Quarry', 'Meadow', 'Lantern']);
   return [
-    [
-      'users',
-      `INSERT INTO users (sub, username, email, admin, status, groups, claims, created_at)
+    {
+      table: 'users',
+      inserts: inParts(amounts.users).map(
+        (series) => `INSERT INTO users (sub, username, email, admin, status, groups, claims, created_at)
        SELECT 'u' || i, 'person-' || i, 'person-' || i || '@' || (ARRAY['example.com', 'example.org', 'mail.example.net'])[1 + i % 3],
               false, CASE WHEN i % 50 = 0 THEN 'disabled' ELSE 'enabled' END,
               CASE WHEN i % 3 = 0 THEN ARRAY['staff', 'team-' || i % ${amounts.groups}] ELSE ARRAY['team-' || i % ${amounts.groups}] END,
               jsonb_build_object('name', ${given}[1 + i % 10] || ' ' || ${family}[1 + i / 10 % 9],
                                  'given_name', ${given}[1 + i % 10], 'family_name', ${family}[1 + i / 10 % 9]),
               date_trunc('milliseconds', now() - (${amounts.users} - i) * interval '1000 days' / ${amounts.users})
-         FROM ${of('users')}`,
-    ],
-    [
-      'groups',
-      `INSERT INTO groups (name, description, members)
+         FROM ${series}`,
+      ),
+    },
+    {
+      table: 'groups',
+      after: ['users'],
+      inserts: [
+        `INSERT INTO groups (name, description, members)
        SELECT name, CASE WHEN name = 'staff' THEN 'Everybody who works here' ELSE 'The people of ' || name END, count(*)
          FROM users, unnest(groups) AS name GROUP BY name`,
-    ],
-    [
-      'clients',
-      `INSERT INTO clients (client_id, status, approved_by, metadata, shared_secret_encrypted, self_registered, created_at)
+      ],
+    },
+    {
+      table: 'clients',
+      inserts: [
+        `INSERT INTO clients (client_id, status, approved_by, metadata, shared_secret_encrypted, self_registered, created_at)
        SELECT 'client-' || i, CASE WHEN i % 20 = 0 OR waits THEN 'disabled' ELSE 'enabled' END,
               CASE WHEN waits THEN NULL WHEN i % 3 = 0 THEN 'automatic' ELSE 'administrator' END,
               jsonb_build_object(
@@ -60,58 +76,83 @@ function things(amounts: Amounts): [string, string][] {
                 'subject_type', 'public', 'id_token_signed_response_alg', 'RS256'),
               'x', i % 3 = 0 OR waits, date_trunc('milliseconds', now() - (${amounts.clients} - i) * interval '20 days' / ${amounts.clients})
          FROM (SELECT i, i % 25 = 7 AS waits FROM ${of('clients')}) AS numbered`,
-    ],
-    [
-      'known_redirect_hosts',
-      `INSERT INTO known_redirect_hosts (host, since)
+      ],
+    },
+    {
+      table: 'known_redirect_hosts',
+      after: ['clients'],
+      inserts: [
+        `INSERT INTO known_redirect_hosts (host, since)
        SELECT host, min(created_at) FROM clients, unnest(redirect_hosts(metadata)) AS host WHERE status = 'enabled' GROUP BY host`,
-    ],
-    [
-      'sessions',
-      `INSERT INTO sessions (token_hash, sid, sub, amr, idle_expires_at, expires_at, address, user_agent, created_at)
+      ],
+    },
+    {
+      table: 'sessions',
+      inserts: [
+        `INSERT INTO sessions (token_hash, sid, sub, amr, idle_expires_at, expires_at, address, user_agent, created_at)
        SELECT sha256(i::text::bytea), 's' || i, 'u' || i, '{pwd}', now() + interval '1 day', now() + interval '1 day',
               '10.0.0.0'::inet + i % 65536, 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
               date_trunc('milliseconds', now() - i * interval '1 day' / ${amounts.sessions})
          FROM ${of('sessions')}`,
-    ],
-    [
-      'client_sessions',
-      `INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, expires_at, created_at)
+      ],
+    },
+    {
+      table: 'client_sessions',
+      after: ['sessions'],
+      inserts: [
+        `INSERT INTO client_sessions (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, expires_at, created_at)
        SELECT s.id, s.sid, s.sub, 'client-' || 1 + (s.id * 7 + i) % ${amounts.clients}, 0, 'openid profile', false, now(), '{pwd}', s.expires_at, s.created_at
          FROM sessions s, generate_series(1, ${amounts.clientSessions / amounts.sessions}) AS i`,
-    ],
-    ['session_clients', `INSERT INTO session_clients SELECT DISTINCT session_id, client_id FROM client_sessions`],
-    [
-      'access_tokens',
-      `INSERT INTO access_tokens (token_hash, client_session_id, issued_at, expires_at)
+      ],
+    },
+    {
+      table: 'session_clients',
+      after: ['client_sessions'],
+      inserts: [`INSERT INTO session_clients SELECT DISTINCT session_id, client_id FROM client_sessions`],
+    },
+    {
+      table: 'access_tokens',
+      after: ['client_sessions'],
+      inserts: [
+        `INSERT INTO access_tokens (token_hash, client_session_id, issued_at, expires_at)
        SELECT sha256(('a' || id)::bytea), id, now() - random() * interval '1 hour', now() + interval '1 hour' FROM client_sessions`,
-    ],
-    [
-      'refresh_tokens',
-      `INSERT INTO refresh_tokens (token_hash, client_session_id, generation, issued_at, expires_at)
+      ],
+    },
+    {
+      table: 'refresh_tokens',
+      after: ['client_sessions'],
+      inserts: [
+        `INSERT INTO refresh_tokens (token_hash, client_session_id, generation, issued_at, expires_at)
        SELECT sha256(('r' || id)::bytea), id, 1, now() - random() * interval '1 day', now() + interval '1 day' FROM client_sessions WHERE id % 2 = 0`,
-    ],
-    [
-      'grants',
-      `INSERT INTO grants (sub, client_id, scope)
+      ],
+    },
+    {
+      table: 'grants',
+      inserts: [
+        `INSERT INTO grants (sub, client_id, scope)
        SELECT 'u' || 1 + i % ${amounts.users}, 'client-' || 1 + i * 13 % ${amounts.clients}, '{openid,profile}' FROM ${of('grants')} ON CONFLICT DO NOTHING`,
-    ],
-    [
-      'logout_deliveries',
-      `INSERT INTO logout_deliveries (client_id, sub, sid, status, finished_at, expires_at, created_at)
+      ],
+    },
+    {
+      table: 'logout_deliveries',
+      inserts: [
+        `INSERT INTO logout_deliveries (client_id, sub, sid, status, finished_at, expires_at, created_at)
        SELECT 'client-' || 1 + i % ${amounts.clients}, 'u' || i, 's' || i, 'delivered', now(), now() + interval '7 days',
               date_trunc('milliseconds', now() - i * interval '1 second')
          FROM ${of('deliveries')}`,
-    ],
+      ],
+    },
   ];
 }
 
 /** The trail of sixty days, and what the background job would have counted of it. */
-function trail(amounts: Amounts): [string, string][] {
+function trail(amounts: Amounts): Filling[] {
   return [
-    [
-      'audit_events',
-      `INSERT INTO audit_events (at, type, outcome, actor, client_id, sub, address)
+    {
+      table: 'audit_events',
+      inserts: [
+        ...inParts(amounts.auditEvents).map(
+          (series) => `INSERT INTO audit_events (at, type, outcome, actor, client_id, sub, address)
        SELECT now() - interval '2 minutes' - i * interval '60 days' / ${amounts.auditEvents},
               CASE i % 20 WHEN 0 THEN 'user.sign_in_failed' WHEN 1 THEN 'user.sign_in_failed' WHEN 2 THEN 'consent.allowed'
                           WHEN 3 THEN 'session.ended' WHEN 4 THEN CASE WHEN i % 5000 = 4 THEN 'keys.rotated' ELSE 'client.updated' END
@@ -119,69 +160,111 @@ function trail(amounts: Amounts): [string, string][] {
               CASE WHEN i % 20 < 2 THEN 'failure' ELSE 'success' END,
               CASE WHEN i % 20 = 4 THEN 'u1' ELSE 'u' || i % ${amounts.users} END,
               'client-' || 1 + i % ${amounts.clients}, 'u' || i % ${amounts.users}, '10.0.0.0'::inet + (i % 65536)::int
-         FROM generate_series(1, ${amounts.auditEvents}) AS i
-       UNION ALL
+         FROM ${series}`,
+        ),
+        `INSERT INTO audit_events (at, type, outcome, actor, client_id, sub, address)
        SELECT now() - (${amounts.clients} - i) * interval '20 days' / ${amounts.clients}, 'client.registered', 'success', NULL,
               'client-' || i, NULL, '10.0.0.7'
          FROM generate_series(1, ${amounts.clients}) AS i`,
-    ],
-    [
-      'hourly_counts',
-      `INSERT INTO hourly_counts (hour, kind, count)
+      ],
+    },
+    {
+      table: 'hourly_counts',
+      inserts: [
+        `INSERT INTO hourly_counts (hour, kind, count)
        SELECT date_trunc('hour', now(), 'UTC') - i * interval '1 hour', kind, ${Math.ceil(amounts.auditEvents / 1440 / 2)} + i % 24
          FROM generate_series(1, 768) AS i, unnest('{sign_in,sign_in_failed,refusal,grant}'::text[]) AS kind`,
-    ],
+      ],
+    },
   ];
 }
 
-/**
- * Fills one table after the other on a connection of its own.
- * @returns what it says about each table: name, and seconds
- */
-async function fillTables(connection: pg.ClientConfig, tables: [string, string][]): Promise<void> {
-  const sql = new pg.Client({ ...connection, application_name: 'bench' });
-  await sql.connect();
-  try {
-    await sql.query(`SET statement_timeout = '${longest}'`);
-    await sql.query("SET maintenance_work_mem = '1GB'");
-    await sql.query('SET synchronous_commit = off');
-    // what triggers and foreign keys say of each row is not what is measured
-    await sql.query('SET session_replication_role = replica');
-    for (const [table, insert] of tables) {
-      const begun = performance.now();
-      const { rows: indexes } = await sql.query<{ name: string; definition: string }>(
-        `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index
-          WHERE indrelid = $1::regclass AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)`,
-        [table],
-      );
-      for (const { name } of indexes) await sql.query(`DROP INDEX ${name}`);
-      const { rowCount } = await sql.query(insert);
-      const inserted = performance.now();
-      for (const { definition } of indexes) await sql.query(definition);
-      await sql.query(`VACUUM (ANALYZE) ${table}`);
-      const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(1);
-      console.log(
-        `${table}: ${rowCount} rows in ${seconds(inserted - begun)} s, indexes and statistics in ${seconds(performance.now() - inserted)} s`,
-      );
-    }
-  } finally {
-    await sql.end();
-  }
+/** As many rows as these, in as many parts as there are lanes. */
+function inParts(amount: number): string[] {
+  const each = Math.ceil(amount / lanes);
+  return Array.from(
+    { length: lanes },
+    (_, part) => `generate_series(${part * each + 1}, ${Math.min(amount, (part + 1) * each)}) AS i`,
+  );
 }
 
-/** Fills all tables, on two connections at a time. */
-export async function fill(connection: pg.ClientConfig, amounts: Amounts): Promise<void> {
-  const sql = new pg.Client(connection);
-  await sql.connect();
-  try {
-    await sql.query("ALTER SYSTEM SET max_wal_size = '16GB'");
-    await sql.query('SELECT pg_reload_conf()');
-    const both = await Promise.allSettled(
-      [things(amounts), trail(amounts)].map((part) => fillTables(connection, part)),
+interface Task {
+  name: string;
+  sql: string;
+  after: string[];
+}
+
+/** Insertions, then indexes, then statistics of all tables; takes the indexes away that come back then. */
+async function tasksOf(sql: pg.Client, fillings: Filling[]): Promise<Task[]> {
+  const tasks: Task[] = [];
+  for (const { table, after = [], inserts } of fillings) {
+    const { rows: indexes } = await sql.query<{ name: string; definition: string }>(
+      `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index
+        WHERE indrelid = $1::regclass AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)`,
+      [table],
     );
-    for (const one of both) if (one.status === 'rejected') throw one.reason as Error;
-    await sql.query('CHECKPOINT');
+    for (const { name } of indexes) await sql.query(`DROP INDEX ${name}`);
+    const rows = { name: table, after };
+    tasks.push(...inserts.map((insert) => ({ ...rows, sql: insert })));
+    tasks.push(...indexes.map(({ definition }) => ({ name: `${table} indexes`, after: [table], sql: definition })));
+    tasks.push({ name: `${table} statistics`, after: [table, `${table} indexes`], sql: `VACUUM (ANALYZE) ${table}` });
+  }
+  return tasks;
+}
+
+/** Does all tasks, on each connection one at a time: the first one that waits for none that is not done. */
+async function workOff(connections: pg.Client[], tasks: Task[]): Promise<void> {
+  const open = new Map(tasks.map((task) => [task, 'waits']));
+  let wake = Promise.withResolvers<undefined>();
+  const isDone = (name: string) => ![...open.keys()].some((task) => task.name === name);
+  await Promise.all(
+    connections.map(async (sql) => {
+      while ([...open.values()].includes('waits')) {
+        const task = tasks.find((each) => open.get(each) === 'waits' && each.after.every(isDone));
+        if (!task) {
+          await wake.promise;
+          continue;
+        }
+        open.set(task, 'runs');
+        const begun = performance.now();
+        const { rowCount } = await sql.query(task.sql);
+        open.delete(task);
+        wake.resolve(undefined);
+        wake = Promise.withResolvers();
+        const seconds = (performance.now() - begun) / 1000;
+        if (seconds > 5) console.log(`${task.name}: ${rowCount ?? 1} in ${seconds.toFixed(0)} s`);
+      }
+    }),
+  );
+}
+
+/** Fills all tables, with nothing flushed meanwhile: nobody needs these rows after a loss of power. @param connection of a superuser */
+export async function fill(connection: pg.ClientConfig, amounts: Amounts): Promise<void> {
+  const connections = await Promise.all(
+    Array.from({ length: lanes }, async () => {
+      const sql = new pg.Client({ ...connection, application_name: 'bench' });
+      await sql.connect();
+      await sql.query(`SET statement_timeout = '${longest}'`);
+      await sql.query("SET maintenance_work_mem = '1GB'");
+      await sql.query('SET synchronous_commit = off');
+      // the other lane has the other processor
+      await sql.query('SET max_parallel_maintenance_workers = 0');
+      // what triggers and foreign keys say of each row is not what is measured
+      await sql.query('SET session_replication_role = replica');
+      return sql;
+    }),
+  );
+  const [first] = connections as [pg.Client];
+  try {
+    await first.query("ALTER SYSTEM SET max_wal_size = '16GB'");
+    await flushing(first, 'off');
+    // the trail is most of it
+    await workOff(connections, await tasksOf(first, [...trail(amounts), ...things(amounts)]));
+    await flushing(first, 'on');
+    await first.query('CHECKPOINT');
+    // what the system still has to write would be measured with the pages
+    execFileSync('sync');
   } finally {
-    await sql.end();
+    for (const sql of connections) await sql.end();
   }
 }

@@ -1,146 +1,203 @@
-// Growth: introspection and the issue of tokens with few and with many token rows, and while expired rows are deleted; beside a bare reference.
+// Growth: the same operations with few and with many token rows, and while expired rows are deleted, beside a bare reference; writes docs/growth.md.
 //
-//   node bench/growth.ts                              with 10 thousand and 1 million rows, about two minutes
-//   node bench/growth.ts --rows 10000,1000000,50000000   the last takes some 15 GB and half an hour to make
+//   node bench/growth.ts                          with 10 thousand, 1 million and 50 million rows: some 10 minutes, and 35 GB of the temporary folder
+//   node bench/growth.ts --rows 10000,1000000     three minutes; writes the page only where --out names it, and reckons the greatest row
 //
-// Prints a table. Rates are told by their ratio to the reference's in the same round, so that sizes can be compared.
-import { parseArgs } from 'node:util';
-import { writeFileSync } from 'node:fs';
+// Further options: --rounds, --seconds of each round, --postgres FOLDER of an installed server's programs. Rates are told by their ratio to the
+// reference's in the same round, so that sizes can be compared.
+import { existsSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { openDatabase } from '../src/database/database.ts';
 import { createStore } from '../src/repositories/index.ts';
+import { newOpaqueToken } from '../src/tokens/opaque-token.ts';
 import { type Bed, withService } from './bed.ts';
-import { command, startReference } from './children.ts';
-import { basicOf, type Tokens } from './flows.ts';
+import { command, startReference, startService } from './children.ts';
+import { basicOf } from './flows.ts';
+import { fillTokens } from './growth-data.ts';
+import { asMarkdown, type Found, type Stage, summary } from './growth-report.ts';
 import { type Load, loadWith } from './load.ts';
 import { between, pin, placement, processorTimes } from './meter.ts';
-import { median } from './report.ts';
+import type { OperationKey } from './operations.ts';
+import { machine } from './report.ts';
 import { bareSide } from './sides/bare.ts';
+import { serviceSide } from './sides/service.ts';
 import { post } from './sides/side.ts';
 
+const everything = '10000,1000000,50000000';
 const { values } = parseArgs({
   options: {
     postgres: { type: 'string' },
-    rows: { type: 'string', default: '10000,1000000' },
+    rows: { type: 'string', default: everything },
     rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '0.7' },
+    out: { type: 'string' },
   },
 });
 const sizes = values.rows.split(',').map(Number);
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
+const page = values.out ?? (values.rows === everything ? join(import.meta.dirname, '../docs/growth.md') : undefined);
 const connections = 32;
 const poolSize = 20;
 const deletedPerSecond = 5_000;
+const measured: OperationKey[] = [
+  'introspect-live',
+  'introspect-inactive',
+  'client-credentials',
+  'refresh',
+  'userinfo',
+  'code-flow',
+];
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-await withService({ DATABASE_POOL_SIZE: String(poolSize), ACCESS_TOKEN_LIFETIME: '86400' }, main, {
-  postgres: values.postgres,
-  database: ['shared_buffers=512MB', 'max_wal_size=16GB', 'checkpoint_timeout=30min'],
-});
+await withService(
+  {
+    DATABASE_POOL_SIZE: String(poolSize),
+    ACCESS_TOKEN_LIFETIME: '86400',
+    LIMIT_CODES_PER_SESSION: '0',
+    LIMIT_INTROSPECTIONS: '1000000000',
+    LIMIT_SIGN_IN_PER_NETWORK: '1000000',
+    PASSWORD_HASH_QUEUE: '1000',
+  },
+  main,
+  {
+    postgres: values.postgres,
+    database: [
+      'shared_buffers=512MB',
+      'max_wal_size=16GB',
+      'checkpoint_timeout=30min',
+      // so that an index that is built writes no log
+      'wal_level=minimal',
+      'max_wal_senders=0',
+    ],
+  },
+);
 
-async function main({ service, settings, connection, databasePid, folder, stops }: Bed): Promise<void> {
+async function main({ service, settings, connection, superuser, databasePid, folder, stops }: Bed): Promise<void> {
   const sql = new pg.Client(connection);
   await sql.connect();
   stops.push(() => sql.end());
   // the service's own clean-up leaves the rows to this one
   await sql.query('SELECT pg_advisory_lock(7106343)');
-  const machine = await command(
-    ['client', 'create', '--name', 'Bench', '--grant-type', 'client_credentials'],
-    settings,
-  );
   const file = join(folder, 'constant');
   writeFileSync(file, '{}');
   const reference = await startReference(settings.DATABASE_URL, poolSize, [file, file]);
   stops.push(() => reference.stop());
   const bare = await bareSide(reference, connections);
-
-  const issue = post('/token', basicOf(machine), { grant_type: 'client_credentials' });
-  const tokens: string[] = [];
-  while (tokens.length < 1000) {
-    const answer = await fetch(service.base + issue.path, { method: 'POST', headers: issue.headers, body: issue.body });
-    tokens.push(((await answer.json()) as Tokens).access_token);
-  }
-  const operations = {
-    introspection: {
-      own: loadWith(
-        service.base,
-        tokens.map((token) => post('/introspect', basicOf(machine), { token, token_type_hint: 'access_token' })),
-      ),
-      bare: bare.loads['introspect-live']!,
-    },
-    'client credentials': { own: loadWith(service.base, [issue]), bare: bare.loads['client-credentials']! },
-  };
+  const cheap = await startService(folder, settings, { program: 'bench/cheap-passwords.ts' });
+  const own = await serviceSide(service, cheap, settings, connections);
+  await cheap.stop();
+  const holder = await command(
+    ['client', 'create', '--name', 'Holder', '--grant-type', 'client_credentials'],
+    settings,
+  );
   const places = placement();
   if (places) {
     pin(service.pid, places.server);
     pin(reference.pid, places.server);
-    for (const pid of [process.pid, ...processorTimes(databasePid!).keys()]) pin(pid, places.rest);
+    pin(process.pid, places.rest);
   }
-
-  /** CPU of server and database for one operation, in microseconds, and the ratio to the reference's rate. */
-  const measure = async (title: string) => {
-    for (const [name, { own, bare: other }] of Object.entries(operations)) {
-      const ratios: number[] = [];
-      const rates: number[] = [];
-      const costs: number[] = [];
-      await own(connections, 0.5);
-      await other(connections, 0.5);
-      for (let round = 0; round < rounds; round++) {
-        const sides: (() => Promise<number>)[] = [];
-        const rate: { own: number; bare: number } = { own: 0, bare: 0 };
-        const run = (side: 'own' | 'bare', load: Load) => async () => {
-          const before = [processorTimes(service.pid), processorTimes(databasePid!)] as const;
-          const result = await load(connections, seconds);
-          rate[side] = result.rate;
-          const used =
-            between(before[0], processorTimes(service.pid)) + between(before[1], processorTimes(databasePid!));
-          if (side === 'own') costs.push((used / result.count) * 1e6);
-          return result.rate;
-        };
-        sides.push(run('own', own), run('bare', other));
-        for (const side of round % 2 === 0 ? sides : sides.reverse()) await side();
-        rates.push(rate.own);
-        ratios.push(rate.own / rate.bare);
+  const placeDatabase = (processors: string) => {
+    for (const pid of places ? processorTimes(databasePid!).keys() : []) {
+      try {
+        pin(pid, processors);
+      } catch (error) {
+        // one of the background may have ended meanwhile
+        if (existsSync(`/proc/${pid}`)) throw error;
       }
-      const spread = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
-      say(
-        `${title.padEnd(34)} ${name.padEnd(19)} ${median(rates).toFixed(0).padStart(6)} a second, ${median(ratios).toFixed(2)} of the bare one's (${spread}), ${median(costs).toFixed(0)} µs of processors`,
-      );
     }
   };
 
+  /** Rate, its ratio to the reference's, and CPU of server and database for one operation, in microseconds. */
+  const measureOne = async (ours: Load, other: Load): Promise<Found> => {
+    const found: Found = { rates: [], ratios: [], costs: [] };
+    await ours(connections, 0.5);
+    await other(connections, 0.5);
+    for (let round = 0; round < rounds; round++) {
+      const rate = { own: 0, bare: 0 };
+      const run = (side: 'own' | 'bare', load: Load) => async () => {
+        const before = [processorTimes(service.pid), processorTimes(databasePid!)] as const;
+        const result = await load(connections, seconds);
+        rate[side] = result.rate;
+        const used = between(before[0], processorTimes(service.pid)) + between(before[1], processorTimes(databasePid!));
+        if (side === 'own') found.costs.push((used / result.count) * 1e6);
+      };
+      const sides = [run('own', ours), run('bare', other)];
+      for (const side of round % 2 === 0 ? sides : sides.reverse()) await side();
+      found.rates.push(rate.own);
+      found.ratios.push(rate.own / rate.bare);
+    }
+    return found;
+  };
+  const measure = async (title: string, loads: typeof own.loads): Promise<Stage['found']> => {
+    const found: Stage['found'] = {};
+    for (const key of measured) {
+      found[key] = await measureOne(loads[key]!, bare.loads[key]!);
+      say(summary(title, key, found[key]));
+    }
+    return found;
+  };
+
+  const stages: Stage[] = [];
+  const tokens: string[] = [];
+  let loads = own.loads;
   let there = 0;
   for (const size of sizes) {
     const begin = performance.now();
-    // by the server itself, and without a look at each row's client
-    await sql.query('SET session_replication_role = replica');
-    await sql.query(
-      `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at)
-       SELECT sha256(n::text::bytea), $1, 0, '', now() + interval '1 day' * (1 + random()) FROM generate_series($2::int + 1, $3::int) n`,
-      [machine['client_id'], there, size],
+    const made = Array.from({ length: Math.min(20_000, Math.ceil((size - there) / 10)) }, () =>
+      newOpaqueToken('access_token'),
     );
-    await sql.query('SET session_replication_role = DEFAULT');
+    const fill = { clientId: holder['client_id']!, from: there + 1, to: size, hashes: made.map(({ hash }) => hash) };
+    // it has all processors while nothing is measured
+    placeDatabase(`0-${cpus().length - 1}`);
+    await fillTokens(superuser, fill);
+    if (places) placeDatabase(places.rest);
+    for (const { token } of made) tokens.push(token);
     there = size;
-    await sql.query('VACUUM ANALYZE access_tokens');
-    await sql.query('CHECKPOINT');
-    const { rows } = await sql.query<{ size: string }>(
-      `SELECT pg_size_pretty(pg_total_relation_size('access_tokens')) AS size`,
+    // tokens from all over the table, in no order
+    const asked = tokens
+      .map((token) => ({ token, place: Math.random() }))
+      .sort((a, b) => a.place - b.place)
+      .map(({ token }) => post('/introspect', basicOf(holder), { token, token_type_hint: 'access_token' }));
+    loads = { ...own.loads, 'introspect-live': loadWith(service.base, asked) };
+    const { rows } = await sql.query<{ bytes: number }>(
+      `SELECT pg_total_relation_size('access_tokens')::float8 AS bytes`,
     );
-    say(`${size} rows (${rows[0]!.size}) after ${((performance.now() - begin) / 1000).toFixed(0)} s`);
-    await measure(`${size} rows`);
+    const filled = (performance.now() - begin) / 1000;
+    say(`${size} rows (${(rows[0]!.bytes / 1e9).toFixed(2)} GB) after ${filled.toFixed(0)} s`);
+    stages.push({
+      size,
+      bytes: rows[0]!.bytes,
+      filled,
+      asked: asked.length,
+      found: await measure(`${size} rows`, loads),
+    });
   }
-  // twice as many as can be deleted meanwhile
-  const expired = Math.ceil(deletedPerSecond * rounds * (seconds + 0.5) * 8);
+  // more than can be deleted meanwhile
+  const expired = Math.ceil(deletedPerSecond * measured.length * (rounds * (2 * seconds + 0.2) + 2));
   await sql.query(
     `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, issued_at, expires_at)
      SELECT sha256((-n)::text::bytea), $1, 0, '', now() - interval '2 hours', now() - interval '1 hour' FROM generate_series(1, $2::int) n`,
-    [machine['client_id'], expired],
+    [holder['client_id'], expired],
   );
   const stop = deleting(connection);
-  await measure(`${there} rows, ${deletedPerSecond} deleted a second`);
-  say(`deleted: ${(await stop()).toFixed(0)} a second`);
+  const meanwhile = await measure(`${deletedPerSecond} deleted a second`, loads);
+  const deleted = await stop();
+  say(`deleted: ${deleted.toFixed(0)} a second`);
+  const { rows } = await sql.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
+  const facts = {
+    postgres: rows[0]!.version.split(' ')[0]!,
+    machine: machine(),
+    rounds,
+    seconds,
+    connections,
+    poolSize,
+  };
+  const text = asMarkdown(stages, { found: meanwhile, deleted, wanted: deletedPerSecond }, facts);
+  if (page !== undefined) writeFileSync(page, text);
 }
 
 /** Deletes expired rows by the service's own statement at a steady rate; what it returns ends it and tells the rate. */
@@ -160,10 +217,11 @@ function deleting(connection: Bed['connection']): () => Promise<number> {
     (expired.batch / deletedPerSecond) * 1000,
   );
   return async () => {
+    const seconds = (performance.now() - begin) / 1000;
     over = true;
     clearInterval(timer);
     await running;
     await database.close();
-    return gone / ((performance.now() - begin) / 1000);
+    return gone / seconds;
   };
 }

@@ -93,6 +93,12 @@ async function startInstalled(folder: string, bin: string, settings: string[]): 
   };
 }
 
+/** Whether what is committed outlives a loss of power: not while rows are made that nobody needs then. */
+export async function flushing(client: pg.Client, value: 'on' | 'off'): Promise<void> {
+  for (const setting of ['fsync', 'full_page_writes']) await client.query(`ALTER SYSTEM SET ${setting} = ${value}`);
+  await client.query('SELECT pg_reload_conf(), pg_sleep(0.1)');
+}
+
 function idOf(flag: '-u' | '-g'): number {
   return Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
 }

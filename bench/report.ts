@@ -1,4 +1,6 @@
 // The benchmark's result as tables for the terminal and for docs/benchmark.md.
+import { spawnSync } from 'node:child_process';
+import { cpus, totalmem } from 'node:os';
 import { type Operation, type SideName, targetCpu, targetMemory, targetTail } from './operations.ts';
 import type { Round } from './load.ts';
 
@@ -37,6 +39,12 @@ export const median = (values: number[]): number => {
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 };
+/** Where it runs, for a page that tells figures. */
+export function machine(): string {
+  const kernel = spawnSync('uname', ['-sr'], { encoding: 'utf8' }).stdout.trim();
+  const memory = (totalmem() / 2 ** 30).toFixed(0);
+  return `${cpus().length} processors (${cpus()[0]?.model ?? 'unknown'}), ${memory} GB of memory, ${kernel}`;
+}
 const range = (values: number[], digits: number) =>
   `${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)}`;
 const verdict = (met: boolean) => (met ? 'met' : '**missed**');

@@ -1,0 +1,88 @@
+// Fills the table of access tokens for bench/growth.ts as fast as the server can: indexes go first and come back last, and nothing is flushed meanwhile.
+import { execFileSync } from 'node:child_process';
+import { totalmem } from 'node:os';
+import pg from 'pg';
+import { flushing } from './postgres.ts';
+
+/** No statement takes longer, so that the whole ends by itself. */
+const longest = '15min';
+const lanes = 2;
+
+export interface Fill {
+  clientId: string;
+  /** Row numbers: from the first one that is missing to the last one. */
+  from: number;
+  to: number;
+  /** Hashes of tokens that shall be among the rows, at even distances. */
+  hashes: Buffer[];
+}
+
+/** @param connection of a superuser */
+export async function fillTokens(connection: pg.ClientConfig, fill: Fill): Promise<void> {
+  const clients = await Promise.all(Array.from({ length: lanes }, () => connected(connection)));
+  const [first] = clients as [pg.Client];
+  try {
+    await flushing(first, 'off');
+    const { rows: indexes } = await first.query<{ name: string; definition: string; primary: boolean }>(
+      `SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition, indisprimary AS primary
+         FROM pg_index WHERE indrelid = 'access_tokens'::regclass`,
+    );
+    for (const { name, primary } of indexes)
+      await first.query(primary ? `ALTER TABLE access_tokens DROP CONSTRAINT ${name}` : `DROP INDEX ${name}`);
+
+    const each = Math.ceil((fill.to - fill.from + 1) / lanes);
+    await Promise.all(
+      clients.map((client, lane) => {
+        const from = fill.from + lane * each;
+        const own = fill.hashes.slice(
+          Math.ceil((fill.hashes.length / lanes) * lane),
+          Math.ceil((fill.hashes.length / lanes) * (lane + 1)),
+        );
+        return insert(client, { ...fill, from, to: Math.min(fill.to, from + each - 1), hashes: own });
+      }),
+    );
+    // that of the primary key takes longest, and is begun first
+    const builds = indexes.toSorted((a, b) => Number(b.primary) - Number(a.primary));
+    await Promise.all(
+      clients.map(async (client) => {
+        for (let index = builds.shift(); index; index = builds.shift()) await client.query(index.definition);
+      }),
+    );
+    for (const { name, primary } of indexes)
+      if (primary)
+        await first.query(`ALTER TABLE access_tokens ADD CONSTRAINT ${name} PRIMARY KEY USING INDEX ${name}`);
+    await first.query('VACUUM (ANALYZE) access_tokens');
+  } finally {
+    await flushing(first, 'on');
+    await first.query('CHECKPOINT');
+    // what the system still has to write would be measured with the next commits
+    execFileSync('sync');
+    for (const client of clients) await client.end();
+  }
+}
+
+async function insert(client: pg.Client, { clientId, from, to, hashes }: Fill): Promise<void> {
+  const distance = Math.floor((to - from + 1) / Math.max(1, hashes.length));
+  await client.query(
+    `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, issued_at, expires_at)
+     SELECT CASE WHEN (n - $2) % $4 = 0 AND (n - $2) / $4 < cardinality($5::bytea[])
+                 THEN ($5::bytea[])[1 + (n - $2) / $4] ELSE sha256(n::text::bytea) END,
+            c.client_id, c.epoch, '', now() - interval '1 hour' * random(), now() + interval '1 day' * (1 + random())
+       FROM clients c, generate_series($2::int, $3::int) n WHERE c.client_id = $1`,
+    [clientId, from, to, distance, hashes],
+  );
+}
+
+async function connected(connection: pg.ClientConfig): Promise<pg.Client> {
+  const client = new pg.Client({ ...connection, application_name: 'bench' });
+  await client.connect();
+  await client.query(`SET statement_timeout = '${longest}'`);
+  // 4 GB of 24: then 50 million rows are sorted without the disk
+  await client.query(`SET maintenance_work_mem = '${Math.floor(totalmem() / 6 / 2 ** 20)}MB'`);
+  // the other lane has the other processor
+  await client.query('SET max_parallel_maintenance_workers = 0');
+  await client.query('SET synchronous_commit = off');
+  // what triggers and foreign keys say of each row is not what is measured
+  await client.query('SET session_replication_role = replica');
+  return client;
+}

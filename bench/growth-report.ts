@@ -1,0 +1,143 @@
+// What bench/growth.ts found, line by line and as docs/growth.md.
+import { operations, type OperationKey } from './operations.ts';
+import { median } from './report.ts';
+
+/** Of one operation, round by round. */
+export interface Found {
+  /** Operations in a second. */
+  rates: number[];
+  /** The same by the bare reference's in that round. */
+  ratios: number[];
+  /** Microseconds of processors of service and PostgreSQL together. */
+  costs: number[];
+}
+
+/** All operations at one size of the table. */
+export interface Stage {
+  size: number;
+  /** Of the table with its indexes. */
+  bytes: number;
+  /** Seconds. */
+  filled: number;
+  /** How many different tokens are asked for. */
+  asked: number;
+  found: Partial<Record<OperationKey, Found>>;
+}
+
+export interface GrowthFacts {
+  postgres: string;
+  machine: string;
+  rounds: number;
+  seconds: number;
+  connections: number;
+  poolSize: number;
+}
+
+/** At least so much of the rate with the fewest rows, with as many rows as this. */
+const target = { ratio: 0.9, rows: 50_000_000 };
+const number = (value: number) => value.toLocaleString('en');
+const range = (values: number[]) => `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
+const row = (cells: string[]) => `| ${cells.join(' | ')} |`;
+const verdict = (ratio: number) => (ratio >= target.ratio ? 'met' : '**missed**');
+
+export function summary(title: string, key: OperationKey, { rates, ratios, costs }: Found): string {
+  const rate = median(rates).toFixed(0).padStart(6);
+  const ratio = `${median(ratios).toFixed(2)} of the bare one's (${range(ratios)})`;
+  return `${title.padEnd(24)} ${key.padEnd(20)} ${rate} a second, ${ratio}, ${median(costs).toFixed(0)} µs of processors`;
+}
+
+/** What a line through the figures, by the logarithm of the rows, gives at the target's size. */
+function reckoned(stages: Stage[], figures: number[]): number {
+  const xs = stages.map(({ size }) => Math.log10(size));
+  const mean = (list: number[]) => list.reduce((sum, each) => sum + each, 0) / list.length;
+  const [x, y] = [mean(xs), mean(figures)];
+  const slope =
+    xs.reduce((sum, each, index) => sum + (each - x) * (figures[index]! - y), 0) /
+    Math.max(
+      1e-9,
+      xs.reduce((sum, each) => sum + (each - x) ** 2, 0),
+    );
+  return y + slope * (Math.log10(target.rows) - x);
+}
+
+export function asMarkdown(
+  stages: Stage[],
+  meanwhile: { found: Stage['found']; deleted: number; wanted: number },
+  facts: GrowthFacts,
+): string {
+  const [first, last] = [stages[0]!, stages.at(-1)!];
+  const whole = last.size >= target.rows;
+  const keys = Object.keys(first.found) as OperationKey[];
+  const ratioOf = (found: Stage['found'], key: OperationKey) => median(found[key]!.ratios);
+  const name = (key: OperationKey) => operations.find((operation) => operation.key === key)!.name;
+  const header = (cells: string[]) => [row(cells), row(cells.map((_, index) => (index === 0 ? '---' : '---:')))];
+  const table = keys.flatMap((key) =>
+    stages.map(({ size, found }, index) => {
+      const { rates, ratios, costs } = found[key]!;
+      const part = ratioOf(found, key) / ratioOf(first.found, key);
+      return row([
+        index === 0 ? name(key) : '',
+        number(size),
+        number(Math.round(median(rates))),
+        median(ratios).toFixed(2),
+        range(ratios),
+        median(costs).toFixed(0),
+        index === 0 ? '' : part.toFixed(2),
+        size >= target.rows ? `${target.ratio} ${verdict(part)}` : '',
+      ]);
+    }),
+  );
+  const extrapolated = keys.map((key) => {
+    const part = reckoned(
+      stages,
+      stages.map(({ found }) => ratioOf(found, key) / ratioOf(first.found, key)),
+    );
+    return row([name(key), part.toFixed(2), verdict(part)]);
+  });
+  const during = keys.map((key) => {
+    const { rates, ratios, costs } = meanwhile.found[key]!;
+    return row([
+      name(key),
+      number(Math.round(median(rates))),
+      median(ratios).toFixed(2),
+      range(ratios),
+      median(costs).toFixed(0),
+      (ratioOf(meanwhile.found, key) / ratioOf(last.found, key)).toFixed(2),
+    ]);
+  });
+  return `# Growth
+
+\`node bench/growth.ts\` wrote this page: the same operations with more and more rows of access tokens, and while expired ones are deleted. Each is asked in turn
+with [a bare Fastify server](../bench/reference.ts) on the same PostgreSQL, whose own table stays small; so what is compared between sizes is the ratio to that, and
+not what the machine gave in that minute.
+
+- ${facts.machine}; Node ${process.versions.node}, PostgreSQL ${facts.postgres} with fsync on, wal_level minimal and shared_buffers 512 MB
+- ${facts.connections} connections, pools of ${facts.poolSize}, ${facts.rounds} rounds of ${facts.seconds} s each; medians, and the least and the greatest ratio
+- ${stages.map(({ size, bytes, filled }) => `${number(size)} rows: ${(bytes / 1e9).toFixed(2)} GB with indexes, made in ${filled.toFixed(0)} s`).join('; ')}
+- introspections ask for ${number(last.asked)} different tokens from all over the table, in no order (${number(first.asked)} at the first size), whose pages
+  are in memory by then; the other tables have what ${facts.connections} people leave behind, so they do not grow
+
+## By the number of rows
+
+${stages.map(({ size }) => number(size)).join(', ')} rows were measured${whole ? '' : `; ${number(target.rows)} were not, and are reckoned below`}. "Of the first" is the ratio by that of the first size.
+
+${[...header(['Operation', 'Rows', 'a second', 'of the bare one’s', 'spread', 'CPU µs', 'of the first', 'target']), ...table].join('\n')}
+${
+  whole
+    ? ''
+    : `
+With ${number(target.rows)} rows, by a straight line through these figures over the logarithm of the rows, as an index grows. **Reckoned, and not measured:**
+
+${[...header(['Operation', 'of the first', `target ${target.ratio}`]), ...extrapolated].join('\n')}
+`
+}
+## While expired rows are deleted
+
+With ${number(last.size)} rows, and ${number(Math.round(meanwhile.deleted))} expired ones deleted a second by the clean-up's own statement (${number(meanwhile.wanted)} were wanted), in batches of 1,000, beside
+the load:
+
+${[...header(['Operation', 'a second', 'of the bare one’s', 'spread', 'CPU µs', 'of that without']), ...during].join('\n')}
+
+The processor time holds what the deletion itself takes.
+`;
+}
