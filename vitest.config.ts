@@ -32,8 +32,8 @@ export default defineConfig({
     globalSetup: 'test/helpers/global-setup.ts',
     pool: 'forks',
     fileParallelism: true,
-    // two more than the least machine has cores: kills, starts and browsers wait as long as they work
-    maxWorkers: 4,
+    // one more than the least machine has cores: kills, starts and browsers wait more than they work
+    maxWorkers: 3,
     // nothing is shared but code: each file has a database and ports of its own
     isolate: false,
     sequence: { sequencer: LongFirst },

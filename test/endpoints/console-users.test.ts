@@ -341,11 +341,14 @@ const importPath = '/admin/users/import';
 /** The page of an import once it ended. */
 async function ended(page: { location: string | undefined }) {
   expect(page.location).toContain(`${importPath}/`);
-  return vi.waitFor(async () => {
-    const status = await agent.get(page.location!);
-    expect(status.headers.get('refresh')).toBeNull();
-    return status;
-  });
+  return vi.waitFor(
+    async () => {
+      const status = await agent.get(page.location!);
+      expect(status.headers.get('refresh')).toBeNull();
+      return status;
+    },
+    { timeout: 20_000 },
+  );
 }
 const cell = (body: string, term: string) => new RegExp(`<dt>${term}</dt><dd>([\\d,]+)<`).exec(body)?.[1];
 
