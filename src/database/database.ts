@@ -117,6 +117,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     maxWaiting,
     connect: async () => {
       const client = new pg.Client(settings);
+      // one that breaks before it is ready fails what waits for it; unheard, it would end the process
+      client.on('error', () => undefined);
       try {
         await client.connect();
         await refuseStandby(client);

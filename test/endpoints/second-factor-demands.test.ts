@@ -125,8 +125,9 @@ describe('a client demands a level', () => {
     expect((await runCommand(service, ['client', 'require-acr', of.clientId, 'urn:x'])).code).not.toBe(0);
     const other = await signedIn();
     // once the service has heard of the change
-    await vi.waitFor(async () =>
-      expect(await idToken(await ask(other.agent, {}, of), of)).toMatchObject({ acr: password }),
+    await vi.waitFor(
+      async () => expect(await idToken(await ask(other.agent, {}, of), of)).toMatchObject({ acr: password }),
+      { timeout: 10_000 },
     );
   });
 

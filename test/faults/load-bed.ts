@@ -98,6 +98,10 @@ class Watch {
 
   begin(): void {
     this.#running = true;
+    for (const service of this.#services)
+      void service.exited.then(({ code }) => {
+        if (this.#running) this.violations.push(`a process ended (${code}): ${service.stderr.slice(-1000)}`);
+      });
     this.#done = this.#watch();
   }
 

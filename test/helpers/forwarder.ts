@@ -10,19 +10,19 @@ export interface Cut {
 }
 
 export class Forwarder {
-  /** The port of the loopback that it leads to. */
-  target: number;
+  /** The port of the loopback, or the path of the socket, that it leads to. */
+  target: number | string;
   /** Cuts the next connection that sends this; undefined again once that is done. */
   cutAt: Cut | undefined;
   #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  private constructor(target: number) {
+  private constructor(target: number | string) {
     this.target = target;
     this.#server = createServer((inbound) => this.#forward(inbound));
   }
 
-  static async open(target: number): Promise<Forwarder> {
+  static async open(target: number | string): Promise<Forwarder> {
     const forwarder = new Forwarder(target);
     forwarder.#server.listen(0, '127.0.0.1');
     await once(forwarder.#server, 'listening');
@@ -34,7 +34,7 @@ export class Forwarder {
   }
 
   /** Leads elsewhere from now on; what leads to the old place is cut. */
-  move(target: number): void {
+  move(target: number | string): void {
     this.target = target;
     this.cut();
   }
@@ -51,7 +51,8 @@ export class Forwarder {
   }
 
   #forward(inbound: Socket): void {
-    const outbound = connect(this.target, '127.0.0.1');
+    const { target } = this;
+    const outbound = connect(typeof target === 'string' ? { path: target } : { port: target, host: '127.0.0.1' });
     let cutting = false;
     const end = () => {
       inbound.destroy();
