@@ -49,10 +49,10 @@ const provider = new Provider(issuer, {
   issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
   // lifetimes as the service's
   ttl: {
-    AccessToken: 600,
+    AccessToken: 3600,
     AuthorizationCode: 60,
-    ClientCredentials: 600,
-    IdToken: 600,
+    ClientCredentials: 3600,
+    IdToken: 3600,
     RefreshToken: 30 * 86_400,
     Interaction: 600,
     Grant: 180 * 86_400,
