@@ -312,7 +312,7 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
 
 /**
  * Compiles all templates and reads all catalogues, once. Throws an error whose message is one sentence naming the file
- * if one of them is broken, also when it only fails with certain data: every page is rendered before the first person comes.
+ * if one of them is broken. Those of a templates folder are rendered before the first person comes, since some fail with certain data only.
  */
 export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOptions): PageRenderer {
   if (templatesDir !== undefined && !existsSync(templatesDir)) {
