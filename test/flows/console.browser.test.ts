@@ -3,14 +3,8 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { call } from '../helpers/grants.ts';
-import { keyboard, walksOf } from '../helpers/keyboard.ts';
+import { keyboard, walks } from '../helpers/keyboard.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-
-const walks = [
-  { locale: 'en', width: 1280, colorScheme: 'light' },
-  { locale: 'de', width: 360, colorScheme: 'dark' },
-  { locale: 'ar', width: 360, colorScheme: 'light' },
-] as const;
 
 let service: TestService;
 let browser: Browser | undefined;
@@ -23,7 +17,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-describe.each(walksOf(walks))('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
+describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
     'an administrator signs in, approves a registration, looks a person up, disables and changes the account, makes another, imports and exports users, ends sessions, rotates keys and reads of it all (WCAG 2.1.1)',
     { timeout: 90_000 },
@@ -31,9 +25,9 @@ describe.each(walksOf(walks))('in $locale at $width pixels, $colorScheme', ({ lo
       const admin = await service.createUser({ admin: true });
       const person = await service.createUser();
       await service.createUser({ groups: ['crew'] });
-      const name = `Harbour ${locale}`;
+      const name = `Harbour ${locale} ${width}`;
       const registered = await call(`${service.issuer}/register`, {
-        body: { client_name: name, redirect_uris: [`https://${locale}.example.com/callback`] },
+        body: { client_name: name, redirect_uris: [`https://${locale}-${width}.example.com/callback`] },
       });
       expect(registered.status).toBe(201);
       const context = await browser!.newContext({ locale, colorScheme, viewport: { width, height: 740 } });
@@ -81,14 +75,14 @@ describe.each(walksOf(walks))('in $locale at $width pixels, $colorScheme', ({ lo
 
       await section('/admin/users');
       await follow('main a[href="/admin/users/new"]');
-      await type('#username', `new-${locale}`);
+      await type('#username', `new-${locale}-${width}`);
       await follow('#save');
       expect(await page.locator('.secret').textContent()).toContain('/password/reset?token=');
       await follow('main a.primary');
 
       await follow('.trail a');
       await follow('main a[href="/admin/users/import"]');
-      await type('textarea', `username\nwalked-${locale}`);
+      await type('textarea', `username\nwalked-${locale}-${width}`);
       await follow('#check');
       await follow('#import');
       await page.locator('a#users').waitFor();
@@ -97,7 +91,7 @@ describe.each(walksOf(walks))('in $locale at $width pixels, $colorScheme', ({ lo
       expect(await download('#export')).toBe('users.csv');
 
       await section('/admin/groups');
-      const crew = `crew-${locale}`;
+      const crew = `crew-${locale}-${width}`;
       await type('#name', crew);
       await follow('#name');
       await done();
@@ -145,7 +139,7 @@ describe.each(walksOf(walks))('in $locale at $width pixels, $colorScheme', ({ lo
         client: { status: 'enabled' },
         user: { status: 'disabled', groups: ['crew'], claims: { nickname: 'Countess' } },
       });
-      for (const made of [`new-${locale}`, `walked-${locale}`])
+      for (const made of [`new-${locale}-${width}`, `walked-${locale}-${width}`])
         expect(await service.store.users.findByUsername(made)).toMatchObject({ status: 'enabled' });
       await context.close();
     },

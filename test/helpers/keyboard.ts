@@ -52,7 +52,21 @@ export function keyboard(page: Page) {
   };
 }
 
-/** The walks of a test run: with WALKS=all every one; else German, whose pages differ from the English by words only, is left to those. */
-export function walksOf<W extends { locale: string }>(walks: readonly W[]): W[] {
-  return walks.filter(({ locale }) => process.env.WALKS === 'all' || locale !== 'de');
-}
+const desktop = 1280; // pixels
+const telephone = 360;
+
+/** The walks of a test run: two that differ in all there is, and with WALKS=all each language at each size, in light and in dark. */
+export const walks =
+  process.env.WALKS === 'all'
+    ? ([
+        { locale: 'en', width: desktop, colorScheme: 'light' },
+        { locale: 'en', width: telephone, colorScheme: 'dark' },
+        { locale: 'de', width: desktop, colorScheme: 'light' },
+        { locale: 'de', width: telephone, colorScheme: 'dark' },
+        { locale: 'ar', width: desktop, colorScheme: 'dark' },
+        { locale: 'ar', width: telephone, colorScheme: 'light' },
+      ] as const)
+    : ([
+        { locale: 'en', width: desktop, colorScheme: 'light' },
+        { locale: 'ar', width: telephone, colorScheme: 'light' },
+      ] as const);
