@@ -3,6 +3,7 @@
 //   npm run bench                                  everything, about eleven minutes
 //   npm run bench -- --only introspect --rounds 3  some operations, by a part of their key; writes nothing
 //   npm run bench -- --profile FOLDER              instead of rates: where the service's time goes, operation by operation
+//   npm run bench -- --statements                  instead of rates: where PostgreSQL's time goes, statement by statement
 //
 // Further options: --seconds of each round, --connections 1,32,256, --sides service,bare,peer, --postgres FOLDER of an installed server's
 // programs, --output FILE. With two processors the server that is measured has one, and everything else the other.
@@ -16,6 +17,7 @@ import { startPeer, startReference, startService } from './children.ts';
 import type { Load } from './load.ts';
 import {
   between,
+  costsOf,
   countStatements,
   pin,
   placement,
@@ -41,6 +43,7 @@ const { values } = parseArgs({
     sides: { type: 'string', default: 'service,bare,peer' },
     only: { type: 'string' },
     profile: { type: 'string' },
+    statements: { type: 'boolean', default: false },
     output: { type: 'string' },
   },
 });
@@ -51,6 +54,7 @@ const sideNames = values.sides.split(',') as SideName[];
 const chosen = operations.filter(({ key }) => values.only === undefined || key.includes(values.only));
 const poolSize = 20;
 const warmUp = 0.5; // seconds
+const comparing = values.profile === undefined && !values.statements;
 const people = Math.max(...connections, 32);
 // before this process is held on some of them
 const places = placement();
@@ -106,12 +110,12 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   const sides: Partial<Record<SideName, Side>> = {
     service: await serviceSide(service, cheap, settings, people),
   };
-  if (sideNames.includes('bare') && values.profile === undefined) {
+  if (sideNames.includes('bare') && comparing) {
     const bare = await startReference(settings.DATABASE_URL, poolSize, documents);
     stops.push(() => bare.stop());
     sides.bare = await bareSide(bare, people);
   }
-  if (sideNames.includes('peer') && values.profile === undefined) {
+  if (sideNames.includes('peer') && comparing) {
     const peer = await startPeer(settings.DATABASE_URL, poolSize, people);
     stops.push(() => peer.stop());
     sides.peer = await peerSide(peer, people);
@@ -123,6 +127,10 @@ async function main({ service, settings, connection, databasePid, folder, stops 
 
   if (values.profile !== undefined) {
     await profiles(sides.service!, service.inspector!, values.profile);
+    return;
+  }
+  if (values.statements) {
+    await statementCosts(sides.service!, sql);
     return;
   }
   const all: Measured[] = chosen.map((operation) => ({ operation, rounds: {}, statements: {} }));
@@ -188,6 +196,15 @@ async function profiles(side: Side, inspector: string, folder: string): Promise<
     await load(32, warmUp);
     const top = await profiled(inspector, join(folder, `${key}.cpuprofile`), () => load(32, Math.max(seconds, 2)));
     say(`${name}\n${top}\n`);
+  }
+}
+
+async function statementCosts(side: Side, sql: pg.Client): Promise<void> {
+  for (const { key, name } of chosen) {
+    const load = side.loads[key];
+    if (!load) continue;
+    await load(32, warmUp);
+    say(`${name}\n${await costsOf(sql, async () => (await load(32, seconds)).count)}\n`);
   }
 }
 

@@ -79,6 +79,31 @@ export async function statementsOf(sql: pg.Client, work: () => Promise<number>):
   return rows[0]!.calls / count;
 }
 
+/** What an operation's statements cost the server, those of triggers and functions included: a table, the dearest first. */
+export async function costsOf(sql: pg.Client, work: () => Promise<number>): Promise<string> {
+  const tracking = async (on: boolean) => {
+    await sql.query(`ALTER SYSTEM SET pg_stat_statements.track_planning = ${on ? 'on' : 'off'}`);
+    await sql.query(`ALTER SYSTEM SET pg_stat_statements.track = '${on ? 'all' : 'none'}'`);
+    await sql.query('SELECT pg_reload_conf(), pg_sleep(0.05)');
+  };
+  await tracking(true);
+  await sql.query('SELECT pg_stat_statements_reset()');
+  const count = await work();
+  const { rows } = await sql.query<Record<'calls' | 'plans' | 'planning' | 'execution', number> & { query: string }>(
+    `SELECT calls, plans, total_plan_time AS planning, total_exec_time AS execution, toplevel, query
+     FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%' ORDER BY total_plan_time + total_exec_time DESC`,
+  );
+  await tracking(false);
+  const per = (value: number, digits = 0) => (value / count).toFixed(digits).padStart(8);
+  const lines = rows
+    .slice(0, 25)
+    .map(
+      ({ calls, plans, planning, execution, query }) =>
+        `${per(calls, 2)} ${per(plans, 2)} ${per(planning * 1000)} ${per(execution * 1000)}  ${query.replace(/\s+/g, ' ').slice(0, 110)}`,
+    );
+  return ['   calls    plans  plan µs  exec µs  of one operation', ...lines].join('\n');
+}
+
 /** How the work is spread over processors: the server that is measured has one to itself. */
 export function placement(): { server: string; rest: string } | undefined {
   const count = availableParallelism();
