@@ -39,7 +39,6 @@ const doors: Record<string, (file: string) => boolean> = {
   otpauth: (file) => file === 'crypto/one-time-codes.ts',
   uqr: (file) => file === 'http/qr-code.ts',
   'prom-client': (file) => file === 'http/metrics.ts',
-  'rate-limiter-flexible': (file) => file === 'repositories/limits.ts',
   nodemailer: (file) => file === 'mail/transport.ts',
   'request-filtering-agent': (file) => file === 'outbound/guarded-fetch.ts',
 };

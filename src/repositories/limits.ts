@@ -1,7 +1,7 @@
 // The table rate_limits: how often something was tried, counted across all instances before it is done (security R62).
-import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { digest } from '../crypto/secrets.ts';
-import { type Sql, statement } from '../database/database.ts';
+import { DatabaseUnavailable, type Sql, statement } from '../database/database.ts';
+import { patiently, withNewPatience } from '../database/patience.ts';
 
 export type LimitName =
   | 'signInPerNetwork'
@@ -36,6 +36,37 @@ const windows: Readonly<Record<LimitName, number>> = {
 export const limitNames = Object.keys(windows) as LimitName[];
 
 const maxKnown = 10_000;
+/** Who may wait for the next statement: a database that stands still must not fill the memory (security R108). */
+const maxWaiting = 1_000;
+
+// Many counters at once, whose rows are locked in the order of their keys, so that two instances cannot wait for each other. The disk is not
+// waited for: a crash of the database may forget the last moment's tries, and a lock that outlasts a flush would hold up all who come after.
+const count = statement(
+  'rate_limits.count',
+  `INSERT INTO rate_limits AS l (key, points, expire)
+   SELECT key, taken, extract(epoch FROM now()) * 1000 + milliseconds
+     FROM unnest($1::text[], $2::int[], $4::int[]) AS counters (key, taken, milliseconds),
+          set_config('synchronous_commit', 'off', true)
+   ON CONFLICT (key) DO UPDATE SET
+     points = excluded.points + CASE WHEN l.expire <= extract(epoch FROM now()) * 1000 THEN 0
+       ELSE greatest(0, l.points - ($3::int[])[array_position($1, excluded.key)]) END,
+     expire = CASE WHEN l.expire <= extract(epoch FROM now()) * 1000 THEN excluded.expire ELSE l.expire END
+   RETURNING key, points, (expire - extract(epoch FROM clock_timestamp()) * 1000)::float8 AS left`,
+);
+
+interface Counted {
+  key: string;
+  points: number;
+  /** Milliseconds until the window ends. */
+  left: number;
+}
+
+/** What one statement counts, for all who asked while the one before was under way. */
+interface Turn {
+  counters: Map<string, { taken: number; returned: number; milliseconds: number }>;
+  waiting: number;
+  answer: Promise<Map<string, Counted>>;
+}
 
 export interface Limits {
   /** Counts one try; the number of seconds to wait when that is one too many, else 0. @throws DatabaseUnavailable */
@@ -49,64 +80,80 @@ export interface Limits {
 }
 
 export function createLimits(sql: Sql, points: LimitPoints): Limits {
-  const storeClient = {
-    async query({ name, text, values }: { name: string; text: string; values: unknown[] }) {
-      const rows = await sql.query(statement(name, text), values);
-      return { rows, rowCount: rows.length };
-    },
-  };
-  const limiter = (name: LimitName) =>
-    points[name] === 0
-      ? undefined
-      : new RateLimiterPostgres({
-          storeClient,
-          storeType: 'client',
-          tableName: 'rate_limits',
-          tableCreated: true,
-          clearExpiredByTimeout: false,
-          keyPrefix: name,
-          points: points[name],
-          duration: windows[name],
-        });
-  const limiters = {
-    signInPerNetwork: limiter('signInPerNetwork'),
-    signInFailures: limiter('signInFailures'),
-    registrationPerNetwork: limiter('registrationPerNetwork'),
-    registrationPolls: limiter('registrationPolls'),
-    clientAuthFailures: limiter('clientAuthFailures'),
-    clientAuthFailuresPerNetwork: limiter('clientAuthFailuresPerNetwork'),
-    verificationCodes: limiter('verificationCodes'),
-    pushedPerNetwork: limiter('pushedPerNetwork'),
-    mailedLinks: limiter('mailedLinks'),
-    mailedLinksPerNetwork: limiter('mailedLinksPerNetwork'),
-  };
-  const short = (key: string) => digest('limit', key).toString('base64url');
+  const idOf = (name: LimitName, key: string) => `${name}:${digest('limit', key).toString('base64url')}`;
   /** Until when (milliseconds of performance.now) this instance knows a key to be past its limit. */
   const known = new Map<string, number>();
-  function remember(name: LimitName, key: string, milliseconds: number): void {
+  function remember(id: string, milliseconds: number): void {
     if (known.size >= maxKnown) known.delete(known.keys().next().value!);
-    known.set(`${name} ${short(key)}`, performance.now() + milliseconds);
+    known.set(id, performance.now() + milliseconds);
+  }
+
+  // one statement at a time: of one instance nobody waits for a row that another of its requests has locked
+  let last: Promise<unknown> = Promise.resolve();
+  let next: Turn | undefined;
+  function nextTurn(): Turn {
+    if (next) return next;
+    const counters: Turn['counters'] = new Map();
+    const answer = last.then(() => {
+      next = undefined;
+      return withNewPatience(() => send(counters));
+    });
+    last = answer.catch(() => undefined);
+    return (next = { counters, waiting: 0, answer });
+  }
+
+  async function send(counters: Turn['counters']): Promise<Map<string, Counted>> {
+    const ordered = [...counters].sort(([a], [b]) => (a < b ? -1 : 1));
+    const rows = await sql.query<Counted>(count, [
+      ordered.map(([id]) => id),
+      ordered.map(([, { taken }]) => taken),
+      ordered.map(([, { returned }]) => returned),
+      ordered.map(([, { milliseconds }]) => milliseconds),
+    ]);
+    return new Map(rows.map((row) => [row.key, row]));
+  }
+
+  /** Where a try stands among those of its window, and how long that lasts yet. */
+  async function add(name: LimitName, id: string, change: 'taken' | 'returned'): Promise<Omit<Counted, 'key'>> {
+    const turn = nextTurn();
+    if (turn.waiting++ >= maxWaiting) throw new DatabaseUnavailable('too many wait for their limits');
+    let counter = turn.counters.get(id);
+    if (!counter) turn.counters.set(id, (counter = { taken: 0, returned: 0, milliseconds: windows[name] * 1000 }));
+    const place = ++counter[change];
+    const row = (await patiently((left) => within(turn.answer, left()))).get(id)!;
+    return { points: row.points - counter.taken + place, left: row.left };
   }
 
   return {
     async consume(name, key) {
-      try {
-        await limiters[name]?.consume(short(key));
-        return 0;
-      } catch (refusal) {
-        if (!(refusal instanceof RateLimiterRes)) throw refusal;
-        remember(name, key, refusal.msBeforeNext);
-        return Math.max(1, Math.ceil(refusal.msBeforeNext / 1000));
-      }
+      if (points[name] === 0) return 0;
+      const id = idOf(name, key);
+      const counted = await add(name, id, 'taken');
+      if (counted.points <= points[name]) return 0;
+      remember(id, counted.left);
+      return Math.max(1, Math.ceil(counted.left / 1000));
     },
     async giveBack(name, key) {
-      await limiters[name]?.reward(short(key));
+      if (points[name] > 0) await add(name, idOf(name, key), 'returned');
     },
-    block: (name, key, seconds) => remember(name, key, seconds * 1000),
+    block: (name, key, seconds) => remember(idOf(name, key), seconds * 1000),
     blocked(name, key) {
       // nothing is known most of the time: then not even a digest is made
-      const until = known.size === 0 ? undefined : known.get(`${name} ${short(key)}`);
+      const until = known.size === 0 ? undefined : known.get(idOf(name, key));
       return until === undefined ? 0 : Math.max(0, Math.ceil((until - performance.now()) / 1000));
     },
   };
+}
+
+/** Waits for an answer so many milliseconds at most. @throws DatabaseUnavailable */
+async function within<T>(answer: Promise<T>, milliseconds: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DatabaseUnavailable('the database was too slow')), milliseconds);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

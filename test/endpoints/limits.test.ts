@@ -1,6 +1,8 @@
 // The limits: counted across instances, before the work is done, and for those alone who pass them.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 import { networkOf } from '../../src/http/network.ts';
+import { createLimits, type LimitPoints } from '../../src/repositories/limits.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { hiddenFields, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
@@ -47,6 +49,35 @@ test('of parallel guesses no more than the limit reach the password (security R6
     [user.sub],
   );
   expect(row!.count).toBe(17);
+});
+
+test('of tries at once on all instances exactly as many pass as a limit allows, and each that is given back makes room for one (security R62)', async () => {
+  const databases = [1, 2].map(() =>
+    openDatabase({ connection: service.database.connection, poolSize: 4, onError: () => undefined }),
+  );
+  try {
+    const points = { mailedLinks: 30, verificationCodes: 10 } as LimitPoints;
+    const instances = databases.map((database) => createLimits(database, points));
+    const passed = async (name: 'mailedLinks' | 'verificationCodes', key: string, tries = 40) => {
+      const waits = await Promise.all(
+        instances.map((limits) => Promise.all(Array.from({ length: tries }, () => limits.consume(name, key)))),
+      );
+      const most = name === 'mailedLinks' ? 3600 : 900;
+      expect(Math.max(...waits.flat())).toBeLessThanOrEqual(most);
+      return waits.flat().filter((wait) => wait === 0).length;
+    };
+    const keys = ['a', 'b', 'c'].flatMap((key) => [passed('mailedLinks', key), passed('verificationCodes', key)]);
+    expect(await Promise.all(keys)).toEqual([30, 10, 30, 10, 30, 10]);
+    expect(await passed('mailedLinks', 'd', 10)).toBe(20);
+    await Promise.all([...instances, ...instances].map((limits) => limits.giveBack('mailedLinks', 'd')));
+    expect(await passed('mailedLinks', 'd')).toBe(14);
+    // what was taken back too late is none of the next window's
+    await service.database.sql('UPDATE rate_limits SET expire = 0');
+    await instances[0]!.giveBack('mailedLinks', 'd');
+    expect(await passed('mailedLinks', 'd')).toBe(30);
+  } finally {
+    for (const database of databases) await database.close();
+  }
 });
 
 test('registrations of one network are limited, and another network is free (decisions section 7, security R49, F15)', async () => {
