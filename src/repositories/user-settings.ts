@@ -1,5 +1,5 @@
 // The table user_settings: what a client keeps about a user, one row so that writers of different keys lose nothing.
-import { isCheckViolation, type Sql, statement } from '../database/database.ts';
+import { isCheckViolation, quickStatement, type Sql, statement } from '../database/database.ts';
 
 export interface UserSettings {
   settings: Record<string, unknown>;
@@ -27,7 +27,8 @@ export interface SettingOutline {
 
 export type WriteResult = 'written' | 'changed' | 'too-large';
 
-const find = statement(
+const find = quickStatement(
+  'read',
   'user_settings.find',
   'SELECT settings, version FROM user_settings WHERE sub = $1 AND client_id = $2',
 );
