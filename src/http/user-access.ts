@@ -3,15 +3,15 @@ import type { FastifyRequest } from 'fastify';
 import { bearerToken } from './bearer-token.ts';
 import type { ServerOptions } from './server-options.ts';
 import { accessDenied, insufficientScope, invalidRequest, invalidToken } from '../oauth/errors.ts';
+import type { Subject } from '../oauth/claims.ts';
 import { splitScope } from '../oauth/scope.ts';
-import type { User } from '../repositories/users.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../tokens/opaque-token.ts';
 
 /** A client's access to one user's data. */
 export interface Access {
   variant: 'client' | 'uma';
   clientId: string;
-  user: User;
+  user: Subject;
   /** By which the client knows the user. */
   subject: string;
   scopes: string[];

@@ -1,7 +1,12 @@
 // The table access_tokens: small rows that are read on every request of a resource.
 import { quickStatement, type Sql } from '../database/database.ts';
+import type { Subject } from '../oauth/claims.ts';
 import type { RequestedClaims } from '../oauth/claims-request.ts';
-import { toUser, type User, type UserRow } from './users.ts';
+
+/** What a token tells of its user, who is enabled: asked for by name, since each column more is written, sent and read each time. */
+export interface TokenUser extends Subject {
+  admin: boolean;
+}
 
 export interface AccessToken {
   clientId: string;
@@ -9,7 +14,7 @@ export interface AccessToken {
   issuedAt: Date;
   expiresAt: Date;
   /** Undefined for a token by client credentials. */
-  user: User | undefined;
+  user: TokenUser | undefined;
   /** By which the client knows the user; undefined without one. */
   subject: string | undefined;
   /** Whether the client registered UserInfo responses that are signed or encrypted. */
@@ -27,15 +32,24 @@ export interface AccessToken {
   audience: string[];
 }
 
-interface Row extends UserRow {
-  token_client_id: string;
+/** Times are seconds since 1970: dates cost both sides more than all else of a row. */
+interface Row {
+  client_id: string;
+  sub: string | null;
+  username: string;
+  email: string | null;
+  email_verified: boolean;
+  admin: boolean;
+  groups: string[];
+  claims: Record<string, unknown>;
+  updated_at: number;
   subject: string | null;
   userinfo_as_jwt: boolean;
   scope: string;
-  issued_at: Date;
-  expires_at: Date;
+  issued_at: number;
+  expires_at: number;
   sid: string | null;
-  auth_time: Date | null;
+  auth_time: number | null;
   authentication_age: number | null;
   amr: string[] | null;
   nonce: string | null;
@@ -48,9 +62,12 @@ interface Row extends UserRow {
 const find = quickStatement(
   'read',
   'access_tokens.find',
-  `SELECT u.*, c.client_id AS token_client_id, coalesce(t.scope, cs.scope) AS scope, t.issued_at, t.expires_at,
-          cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.auth_time, cs.amr, cs.nonce,
-          extract(epoch FROM now() - cs.auth_time)::float8 AS authentication_age,
+  `SELECT c.client_id, coalesce(t.scope, cs.scope) AS scope,
+          date_part('epoch', t.issued_at) AS issued_at, date_part('epoch', t.expires_at) AS expires_at,
+          u.sub, u.username, u.email, u.email_verified, u.admin, u.groups, u.claims,
+          date_part('epoch', u.updated_at) AS updated_at,
+          cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.amr, cs.nonce, date_part('epoch', cs.auth_time) AS auth_time,
+          date_part('epoch', now() - cs.auth_time) AS authentication_age,
           -- a token that was narrowed carries its scopes alone
           CASE WHEN t.scope IS NULL THEN cs.requested END AS requested,
           CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END AS registered_scope,
@@ -76,25 +93,7 @@ export function accessTokensRepository(sql: Sql) {
     /** The token, if it and all that it hangs on is alive. */
     async find(tokenHash: Buffer): Promise<AccessToken | undefined> {
       const [row] = await sql.query<Row>(find, [tokenHash]);
-      return (
-        row && {
-          clientId: row.token_client_id,
-          scope: row.scope,
-          issuedAt: row.issued_at,
-          expiresAt: row.expires_at,
-          user: row.sub === null ? undefined : toUser(row),
-          subject: row.subject ?? undefined,
-          userinfoAsJwt: row.userinfo_as_jwt,
-          sid: row.sid ?? undefined,
-          authTime: row.auth_time ?? undefined,
-          authenticationAge: row.authentication_age ?? undefined,
-          amr: row.amr ?? undefined,
-          nonce: row.nonce ?? undefined,
-          requested: row.requested ?? undefined,
-          registeredScope: row.registered_scope ?? undefined,
-          audience: row.audience ?? [row.token_client_id],
-        }
-      );
+      return row && toAccessToken(row);
     },
     /** Stores a token by client credentials; false when the client is no longer enabled. @param token.lifetime in seconds */
     async insertForClient(token: {
@@ -115,3 +114,39 @@ export function accessTokensRepository(sql: Sql) {
     },
   };
 }
+
+function toAccessToken(row: Row): AccessToken {
+  return {
+    clientId: row.client_id,
+    scope: row.scope,
+    issuedAt: toDate(row.issued_at),
+    expiresAt: toDate(row.expires_at),
+    user: row.sub === null ? undefined : toTokenUser(row, row.sub),
+    subject: row.subject ?? undefined,
+    userinfoAsJwt: row.userinfo_as_jwt,
+    sid: row.sid ?? undefined,
+    authTime: row.auth_time === null ? undefined : toDate(row.auth_time),
+    authenticationAge: row.authentication_age ?? undefined,
+    amr: row.amr ?? undefined,
+    nonce: row.nonce ?? undefined,
+    requested: row.requested ?? undefined,
+    registeredScope: row.registered_scope ?? undefined,
+    audience: row.audience ?? [row.client_id],
+  };
+}
+
+function toTokenUser(row: Row, sub: string): TokenUser {
+  return {
+    sub,
+    username: row.username,
+    email: row.email ?? undefined,
+    emailVerified: row.email_verified,
+    groups: row.groups,
+    claims: row.claims,
+    updatedAt: toDate(row.updated_at),
+    admin: row.admin,
+  };
+}
+
+/** @param seconds since 1970 */
+const toDate = (seconds: number): Date => new Date(seconds * 1000);

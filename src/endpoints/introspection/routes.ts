@@ -7,12 +7,11 @@ import { onlyForms } from '../../http/form-body.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { acrOf } from '../../oauth/acr.ts';
-import { releasedClaims } from '../../oauth/claims.ts';
+import { releasedClaims, type Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
-import type { User } from '../../repositories/users.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
 
 // whatever was sent as token has a verdict: one of any length, of any characters, is malformed at worst
@@ -26,7 +25,7 @@ interface Known {
   scope: string;
   issuedAt: Date;
   expiresAt: Date;
-  user: User | undefined;
+  user: Subject | undefined;
   /** By which the client of the token knows the user. */
   subject: string | undefined;
   sid: string | undefined;
