@@ -1,11 +1,11 @@
 // AES-256-GCM with a random nonce: nonce, ciphertext and tag in one value, bound to a text that is not in it.
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto';
 
 const nonceBytes = 12;
 const tagBytes = 16;
 
 /** @param binding what the value is, so that it is none in another place */
-export function encrypt(key: Buffer, plaintext: string | Buffer, binding: string): Buffer {
+export function encrypt(key: KeyObject, plaintext: string | Buffer, binding: string): Buffer {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
   cipher.setAAD(Buffer.from(binding));
@@ -15,7 +15,7 @@ export function encrypt(key: Buffer, plaintext: string | Buffer, binding: string
 }
 
 /** @throws Error when the key, the binding or the bytes are not those of encrypt() */
-export function decrypt(key: Buffer, encrypted: Buffer, binding: string): Buffer {
+export function decrypt(key: KeyObject, encrypted: Buffer, binding: string): Buffer {
   if (encrypted.length < nonceBytes + tagBytes) throw new Error('not an encrypted value');
   const decipher = createDecipheriv('aes-256-gcm', key, encrypted.subarray(0, nonceBytes), {
     authTagLength: tagBytes,

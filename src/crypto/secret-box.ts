@@ -60,7 +60,6 @@ function header(version: number): Buffer {
 }
 
 function macWith(key: DataKey, purpose: string, parts: string[]): string {
-  const hmac = createHmac('sha256', key.mac).update(purpose);
-  for (const part of parts) hmac.update(`\0${part.length}\0`).update(part);
-  return hmac.digest('base64url');
+  const text = purpose + parts.map((part) => `\0${part.length}\0${part}`).join('');
+  return createHmac('sha256', key.mac).update(text).digest('base64url');
 }
