@@ -1,6 +1,6 @@
 // ID Tokens (OpenID Connect Core 2): minted for an authorization, and read back as hints; signed UserInfo beside them.
 import { createHash } from 'node:crypto';
-import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
 import type { KeyAlgorithm, KeyRing } from './key-ring.ts';
 import { keyAlgorithms } from './key-ring.ts';
@@ -76,7 +76,7 @@ export async function readIdTokenHint(
     const { payload } =
       header.alg === 'HS256'
         ? await verifyWithSecret(hint, options, secretOf)
-        : await jwtVerify(hint, createLocalJWKSet(ring.jwks), { ...options, algorithms: [...keyAlgorithms] });
+        : await jwtVerify(hint, ring.verificationKey, { ...options, algorithms: [...keyAlgorithms] });
     // logout tokens and access tokens have other members
     if (typeof payload.aud !== 'string' || payload['auth_time'] === undefined || payload['events'] !== undefined)
       return undefined;

@@ -2,12 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   calculateJwkThumbprint,
+  createLocalJWKSet,
   type CryptoKey,
   exportJWK,
   generateKeyPair,
   type GenerateKeyPairResult,
   importJWK,
   type JWK,
+  type LocalJWKSet,
 } from 'jose';
 import { ConfigError } from '../config.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
@@ -35,6 +37,8 @@ export interface KeyRing {
   signingKey(alg: KeyAlgorithm): SigningKey;
   /** The published set: public members only (RFC 7517). */
   readonly jwks: { keys: JWK[] };
+  /** Finds the key of the published set that a JWT names; each is imported once a reading. */
+  readonly verificationKey: LocalJWKSet;
   /** What an administrator sees. */
   readonly keys: {
     kid: string;
@@ -98,6 +102,7 @@ export async function openKeyRing({
   let lastTurn = 0;
   const opened = new Map<string, CryptoKey>();
   let jwks: { keys: JWK[] } = { keys: [] };
+  let verificationKey = createLocalJWKSet(jwks);
 
   const now = () => Date.now() + clockOffset;
   const current = (alg: KeyAlgorithm) => rows.find((row) => row.alg === alg && row.activeAt.getTime() <= now());
@@ -117,6 +122,7 @@ export async function openKeyRing({
     clockOffset = offset;
     rows = found.keys;
     jwks = { keys: rows.map((row) => row.publicJwk as JWK) };
+    verificationKey = createLocalJWKSet(jwks);
     for (const kid of opened.keys()) if (!rows.some((row) => row.kid === kid)) opened.delete(kid);
   }
 
@@ -181,6 +187,9 @@ export async function openKeyRing({
     },
     get jwks() {
       return jwks;
+    },
+    get verificationKey() {
+      return verificationKey;
     },
     get keys() {
       return rows.map((row) => ({
