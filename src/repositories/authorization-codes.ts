@@ -28,7 +28,7 @@ export interface NewCode {
   /** In seconds. */
   lifetime: number;
   accessTokenLifetime: number;
-  /** How long what is issued can be alive, unless the code is redeemed. */
+  /** How long what is issued, and what a code buys without a refresh token, can be alive. */
   clientSessionLifetime: number;
   /** The stored authorization request that this answers, which is used up by it. */
   requestHash: Buffer | undefined;
@@ -127,16 +127,19 @@ const issueText = (withRequest: boolean) => `
       FROM counted
     RETURNING id, session_id, client_id, subject),
   takes_part AS (
-    INSERT INTO session_clients AS sc (session_id, client_id, subject) SELECT session_id, client_id, subject FROM client_session
-    ON CONFLICT (session_id, client_id) DO UPDATE SET subject = excluded.subject
-     WHERE sc.subject IS DISTINCT FROM excluded.subject),
+    INSERT INTO session_clients AS sc (session_id, client_id, subject, codes)
+    SELECT session_id, client_id, subject, array_remove(ARRAY[$1::bytea], NULL) FROM client_session
+    ON CONFLICT (session_id, client_id) DO UPDATE SET subject = excluded.subject, codes = sc.codes || excluded.codes
+    RETURNING session_id, client_id, codes),
   access AS (
     INSERT INTO access_tokens (token_hash, client_session_id, expires_at)
     SELECT $13, id, now() + make_interval(secs => $14) FROM client_session WHERE $13::bytea IS NOT NULL),
   code AS (
     INSERT INTO authorization_codes (code_hash, client_session_id, redirect_uri, code_challenge, expires_at)
     SELECT $1, id, $8, $9, now() + make_interval(secs => $10) FROM client_session WHERE $1::bytea IS NOT NULL)
-  SELECT now() AS issued_at, drop_surplus_codes(session_id, client_id, id, $11::int) FROM client_session`;
+  SELECT now() AS issued_at,
+         CASE WHEN cardinality(codes) > $11::int + 1 THEN keep_newest_codes(session_id, client_id, codes, $11) END
+    FROM takes_part`;
 const issue = statement('authorization_codes.issue', issueText(false));
 const issueForRequest = statement('authorization_codes.issue_for_request', issueText(true));
 
@@ -148,9 +151,19 @@ const issueForRequest = statement('authorization_codes.issue_for_request', issue
 const redeem = statement(
   'authorization_codes.redeem',
   `WITH family AS MATERIALIZED (
-     SELECT cs.id, cs.sub, cs.client_id, cs.created_at, cs.offline, cs.audience, s.expires_at AS session_expires_at,
-            (c.status = 'enabled' AND c.epoch = cs.client_epoch AND u.status = 'enabled' AND g.sub IS NOT NULL
-              AND s.idle_expires_at > now()) AS good
+     SELECT cs.id AS client_session_id, cs.created_at AS granted_at, cs.offline, cs.expires_at AS kept_until,
+            s.expires_at AS session_expires_at, cs.client_id, cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.scope,
+            cs.auth_time, cs.amr, cs.nonce, cs.requested,
+            CASE WHEN NOT coalesce(c.status = 'enabled' AND c.epoch = cs.client_epoch AND u.status = 'enabled' AND g.sub IS NOT NULL
+                                   AND s.idle_expires_at > now(), false) THEN 'ended'
+                 WHEN ac.expires_at <= now() THEN 'expired'
+                 WHEN cs.client_id <> $2 THEN 'client'
+                 WHEN $3::text IS NULL OR ac.redirect_uri <> $3 THEN 'redirect_uri'
+                 WHEN ac.code_challenge IS NOT NULL AND $4::text IS NULL THEN 'pkce_missing'
+                 WHEN ac.code_challenge IS NULL AND $4 IS NOT NULL THEN 'pkce_unexpected'
+                 WHEN ac.code_challenge <> $4 THEN 'pkce'
+                 WHEN $11::text IS NOT NULL AND NOT coalesce($11 = ANY (cs.audience), false) THEN 'resource' END AS failure,
+            u.*
        FROM authorization_codes ac
        JOIN client_sessions cs ON cs.id = ac.client_session_id
        JOIN clients c ON c.client_id = cs.client_id
@@ -159,49 +172,38 @@ const redeem = statement(
        LEFT JOIN sessions s ON s.id = cs.session_id
       WHERE ac.code_hash = $1
         FOR NO KEY UPDATE OF cs),
-   verdict AS (
-     SELECT family.*,
-            CASE WHEN NOT coalesce(good, false) THEN 'ended'
-                 WHEN ac.expires_at <= now() THEN 'expired'
-                 WHEN family.client_id <> $2 THEN 'client'
-                 WHEN $3::text IS NULL OR ac.redirect_uri <> $3 THEN 'redirect_uri'
-                 WHEN ac.code_challenge IS NOT NULL AND $4::text IS NULL THEN 'pkce_missing'
-                 WHEN ac.code_challenge IS NULL AND $4 IS NOT NULL THEN 'pkce_unexpected'
-                 WHEN ac.code_challenge <> $4 THEN 'pkce'
-                 WHEN $11::text IS NOT NULL AND NOT coalesce($11 = ANY (audience), false) THEN 'resource' END AS failure
-       FROM family JOIN authorization_codes ac ON ac.client_session_id = family.id),
    attempt AS (
      UPDATE authorization_codes ac SET
-            redemptions = ac.redemptions + CASE WHEN ac.redeemed_at IS NOT NULL OR v.failure IS NULL THEN 1 ELSE 0 END,
-            redeemed_at = CASE WHEN ac.redeemed_at IS NULL AND v.failure IS NULL THEN clock_timestamp() ELSE ac.redeemed_at END,
+            redemptions = ac.redemptions + CASE WHEN ac.redeemed_at IS NOT NULL OR f.failure IS NULL THEN 1 ELSE 0 END,
+            redeemed_at = CASE WHEN ac.redeemed_at IS NULL AND f.failure IS NULL THEN clock_timestamp() ELSE ac.redeemed_at END,
             failures = ac.failures + CASE WHEN ac.redeemed_at IS NULL
-                         AND v.failure IN ('client', 'redirect_uri', 'pkce_missing', 'pkce_unexpected', 'pkce') THEN 1 ELSE 0 END
-       FROM verdict v WHERE ac.code_hash = $1
-     RETURNING v.*, ac.redemptions, ac.failures,
-            (ac.redemptions > 1 OR (ac.redemptions = 1 AND v.failure IS NOT NULL))
-              AND (v.client_id <> $2 OR clock_timestamp() > ac.redeemed_at + interval '5 seconds') AS replayed),
+                         AND f.failure IN ('client', 'redirect_uri', 'pkce_missing', 'pkce_unexpected', 'pkce') THEN 1 ELSE 0 END
+       FROM family f WHERE ac.code_hash = $1
+     RETURNING f.*, ac.redemptions, ac.failures,
+            (ac.redemptions > 1 OR (ac.redemptions = 1 AND f.failure IS NOT NULL))
+              AND (f.client_id <> $2 OR clock_timestamp() > ac.redeemed_at + interval '5 seconds') AS replayed),
+   bought AS (
+     SELECT client_session_id, now() + make_interval(secs => $7) AS access_until,
+            CASE WHEN offline THEN granted_at + make_interval(secs => $9) ELSE session_expires_at END AS family_until,
+            session_expires_at, kept_until
+       FROM attempt WHERE redemptions = 1 AND failure IS NULL),
    access AS (
      INSERT INTO access_tokens (token_hash, client_session_id, expires_at)
-     SELECT $5, id, now() + make_interval(secs => $7) FROM attempt WHERE redemptions = 1 AND failure IS NULL),
+     SELECT $5, client_session_id, access_until FROM bought),
    refresh AS (
      INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at)
-     SELECT $6, id, 1, least(now() + make_interval(secs => $8),
-              CASE WHEN offline THEN created_at + make_interval(secs => $9) ELSE session_expires_at END)
-       FROM attempt WHERE redemptions = 1 AND failure IS NULL AND $6::bytea IS NOT NULL),
+     SELECT $6, client_session_id, 1, least(now() + make_interval(secs => $8), family_until) FROM bought WHERE $6::bytea IS NOT NULL),
    handle AS (
      INSERT INTO client_session_handles (handle_hash, client_session_id)
-     SELECT $10, id FROM attempt WHERE redemptions = 1 AND failure IS NULL AND $10::bytea IS NOT NULL),
+     SELECT $10, client_session_id FROM bought WHERE $10::bytea IS NOT NULL),
    kept AS (
-     UPDATE client_sessions cs SET expires_at = greatest(now() + make_interval(secs => $7),
-              CASE WHEN $10 IS NOT NULL THEN a.session_expires_at END,
-              CASE WHEN $6 IS NULL THEN now() WHEN cs.offline THEN cs.created_at + make_interval(secs => $9) ELSE a.session_expires_at END)
-       FROM attempt a WHERE cs.id = a.id AND a.redemptions = 1 AND a.failure IS NULL),
+     UPDATE client_sessions cs SET expires_at = needed_until
+       FROM (SELECT client_session_id, kept_until, greatest(access_until, CASE WHEN $10 IS NOT NULL THEN session_expires_at END,
+                      CASE WHEN $6 IS NOT NULL THEN family_until END) AS needed_until FROM bought) AS b
+      WHERE cs.id = b.client_session_id AND b.needed_until > b.kept_until),
    ended AS (
-     DELETE FROM client_sessions cs USING attempt a WHERE cs.id = a.id AND (a.replayed OR a.failures >= 5))
-   SELECT a.redemptions, a.failure, a.replayed, a.failures >= 5 AS burned, now() AS issued_at,
-          cs.id AS client_session_id, cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.scope, cs.auth_time, cs.amr, cs.nonce,
-          cs.requested, cs.client_id, u.*
-     FROM attempt a JOIN client_sessions cs ON cs.id = a.id JOIN users u ON u.sub = cs.sub`,
+     DELETE FROM client_sessions cs USING attempt a WHERE cs.id = a.client_session_id AND (a.replayed OR a.failures >= 5))
+   SELECT a.*, a.failures >= 5 AS burned, now() AS issued_at FROM attempt a`,
 );
 
 export function authorizationCodesRepository(sql: Sql) {

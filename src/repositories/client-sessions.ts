@@ -4,11 +4,14 @@ import { toUser, type User, type UserRow } from './users.ts';
 
 const findBySid = statement(
   'client_sessions.find_by_sid',
-  `SELECT u.*, cs.scope, cs.amr FROM client_sessions cs
-     JOIN sessions s ON s.id = cs.session_id AND s.idle_expires_at > now()
-     JOIN clients c ON c.client_id = cs.client_id AND c.status = 'enabled' AND c.epoch = cs.client_epoch
+  `SELECT u.*, cs.scope, cs.amr FROM sessions s
+     JOIN clients c ON c.client_id = $2 AND c.status = 'enabled'
+    CROSS JOIN LATERAL (
+      SELECT * FROM client_sessions cs
+       WHERE cs.session_id = s.id AND cs.client_id = $2 AND cs.client_epoch = c.epoch AND coalesce(cs.subject, cs.sub) = $3
+       ORDER BY cs.id DESC LIMIT 1) AS cs
      JOIN users u ON u.sub = cs.sub AND u.status = 'enabled'
-    WHERE s.sid = $1 AND cs.client_id = $2 AND coalesce(cs.subject, cs.sub) = $3 ORDER BY cs.id DESC LIMIT 1`,
+    WHERE s.sid = $1 AND s.idle_expires_at > now()`,
 );
 
 const findSubject = statement(

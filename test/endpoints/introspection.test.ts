@@ -108,7 +108,8 @@ test("a fresh code is active until its own end, introspection does not activate 
   expect(
     await service.database.sql(
       `SELECT 1 FROM authorization_codes ac JOIN client_sessions cs ON cs.id = ac.client_session_id
-        WHERE cs.sub = $1 AND ac.activated_at IS NULL AND cs.expires_at = ac.expires_at`,
+         JOIN sessions s ON s.id = cs.session_id
+        WHERE cs.sub = $1 AND ac.activated_at IS NULL AND cs.expires_at < s.expires_at`,
       [user.sub],
     ),
   ).toHaveLength(1);

@@ -89,7 +89,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
       lifetime: lives.authorizationCode,
       accessTokenLifetime: lives.accessToken,
       clientSessionLifetime: Math.max(
-        code ? lives.authorizationCode : 1,
+        // until a token that the code buys is over: so its redemption need not say so
+        code ? lives.authorizationCode + lives.accessToken : 1,
         accessToken ? lives.accessToken : 1,
         wanted.idToken ? lives.idToken : 1,
       ),
