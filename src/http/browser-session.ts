@@ -4,8 +4,9 @@ import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest, equalSecrets, randomSecret } from '../crypto/secrets.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
-import type { Session } from '../repositories/sessions.ts';
-import type { Repositories, Store } from '../repositories/index.ts';
+import type { NewSession, Session } from '../repositories/sessions.ts';
+import type { NewSignIn } from '../repositories/sign-ins.ts';
+import type { Store } from '../repositories/index.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { createBrowserState } from './browser-state.ts';
@@ -42,6 +43,9 @@ export interface FormBinding {
   shown?: string | undefined;
 }
 
+/** Who was verified, and how. */
+type Verified = Pick<NewSession, 'sub' | 'passwordHash' | 'amr' | 'authTime'>;
+
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
 export function createBrowserSessions(options: BrowserSessionOptions) {
@@ -74,29 +78,23 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
      * Signs a user in whose password, if one was shown, was verified against `passwordHash`: a new session under a new cookie;
      * the one before is gone (security R52). False when the user was disabled or that password changed meanwhile.
      * @param user.authTime when the first factor was shown, if the sign-in is as old as that
-     * @param also what is stored with it, or neither is
+     * @param stored what is stored with it, or neither is
      */
     async signIn(
       request: FastifyRequest,
       reply: FastifyReply,
-      user: { sub: string; passwordHash: string | undefined; amr: string[]; authTime?: Date | undefined },
+      user: Verified,
       previous: Session | undefined,
-      also: (repositories: Repositories) => Promise<void> = async () => undefined,
+      stored: Pick<NewSignIn, 'browser' | 'notice' | 'event'>,
     ): Promise<boolean> {
-      const { token, hash } = newOpaqueToken('session');
-      const session = {
-        ...user,
-        tokenHash: hash,
-        sid: randomSecret(),
-        idleLifetime: options.idleLifetime,
-        lifetime: options.lifetime,
-        userAgent: request.headers['user-agent']?.slice(0, longestUserAgent),
-        address: clientAddress(request),
-      };
-      const signIn = async (repositories: Repositories): Promise<string | undefined> => {
-        // the same person again: a new cookie, but what other clients hold of the session lives on
-        if (previous?.user.sub === user.sub) return repositories.sessions.renew(previous.id, session);
-        if (previous && (await repositories.sessions.end(previous.id))) {
+      const { token, session } = newSession(request, user);
+      const signIn: NewSignIn = { ...stored, session, renews: undefined, perUser: options.perUser };
+      if (!previous) return kept(reply, token, await store.signIns.insert(signIn, request.log));
+      // the same person again: a new cookie, but what other clients hold of the session lives on
+      if (previous.user.sub === user.sub)
+        return kept(reply, token, await store.signIns.insert({ ...signIn, renews: previous.id }, request.log));
+      const made = await store.transaction(async (repositories) => {
+        if (await repositories.sessions.end(previous.id)) {
           const { address } = session;
           const detail = { session: previous.sid };
           await repositories.auditEvents.insert(
@@ -104,18 +102,14 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
             request.log,
           );
         }
-        const id = await repositories.sessions.insert(session);
-        if (id !== undefined && options.perUser > 0) await endOldest(request, repositories, user.sub, id);
-        return id;
-      };
-      const made = await store.transaction(async (repositories) => {
-        const id = await signIn(repositories);
-        if (id !== undefined) await also(repositories);
-        return id;
+        return repositories.signIns.insert(signIn, request.log);
       });
-      if (made === undefined) return false;
-      reply.setCookie(sessionCookie, token, cookie);
-      return true;
+      return kept(reply, token, made);
+    },
+    /** The session of somebody who has shown more goes on under a new cookie; false as for signIn(). */
+    async renew(request: FastifyRequest, reply: FastifyReply, user: Verified, present: Session): Promise<boolean> {
+      const { token, session } = newSession(request, user);
+      return kept(reply, token, await store.sessions.renew(present.id, session));
     },
     /** Expires both cookies of the browser, and lets relying parties' pages see it. */
     forget(reply: FastifyReply): void {
@@ -151,20 +145,24 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     },
   };
 
-  /** A sign-in beyond the limit of a user ends the oldest sessions. */
-  async function endOldest(
-    request: FastifyRequest,
-    repositories: Repositories,
-    sub: string,
-    id: string,
-  ): Promise<void> {
-    for (const session of await repositories.sessions.endOldest(sub, id, options.perUser)) {
-      const detail = { session, reason: 'limit' };
-      await repositories.auditEvents.insert(
-        { type: 'session.ended', outcome: 'success', actor: sub, sub, address: clientAddress(request), detail },
-        request.log,
-      );
-    }
+  function newSession(request: FastifyRequest, user: Verified): { token: string; session: NewSession } {
+    const { token, hash } = newOpaqueToken('session');
+    const session = {
+      ...user,
+      tokenHash: hash,
+      sid: randomSecret(),
+      idleLifetime: options.idleLifetime,
+      lifetime: options.lifetime,
+      userAgent: request.headers['user-agent']?.slice(0, longestUserAgent),
+      address: clientAddress(request),
+    };
+    return { token, session };
+  }
+
+  /** Gives the browser the cookie of a session that was made. */
+  function kept(reply: FastifyReply, token: string, made: boolean): boolean {
+    if (made) reply.setCookie(sessionCookie, token, cookie);
+    return made;
   }
 
   async function find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {

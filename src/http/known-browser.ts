@@ -1,7 +1,7 @@
 // The cookie of a browser in which somebody has signed in before. It lets nobody in and shows nothing: it only keeps the failures of strangers
 // from counting against the person in this browser (security R63). It outlives sign-out, and ends with the password.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Repositories, Store } from '../repositories/index.ts';
+import type { Store } from '../repositories/index.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { single } from './cookies.ts';
 
@@ -26,23 +26,31 @@ export function createKnownBrowsers({ store, basePath, secure, lifetime }: Known
     },
     /**
      * Somebody signs in: the browser gets a new token, so that one which was planted or copied is worth nothing any more.
-     * @param repositories of the transaction that signs in, if there is one
-     * @returns whether the person has signed in in this browser before
+     * @returns what is stored with the sign-in, and what tells the browser once it is
      */
-    async remember(
-      request: FastifyRequest,
-      reply: FastifyReply,
-      sub: string,
-      repositories?: Repositories,
-    ): Promise<boolean> {
+    rename(request: FastifyRequest) {
       const { token, hash } = newOpaqueToken('known_browser');
-      const previous = this.hash(request);
-      const known = await (repositories
-        ? repositories.knownBrowsers.remember(sub, hash, previous, lifetime)
-        : store.transaction(({ knownBrowsers }) => knownBrowsers.remember(sub, hash, previous, lifetime)));
-      const path = basePath || '/';
-      reply.setCookie(knownBrowserCookie, token, { httpOnly: true, sameSite: 'lax', secure, path, maxAge: lifetime });
-      return known;
+      return {
+        stored: { hash, previousHash: this.hash(request), lifetime },
+        tell(reply: FastifyReply): void {
+          const path = basePath || '/';
+          reply.setCookie(knownBrowserCookie, token, {
+            httpOnly: true,
+            sameSite: 'lax',
+            secure,
+            path,
+            maxAge: lifetime,
+          });
+        },
+      };
+    },
+    /** Somebody has shown the password, and is remembered as with a sign-in. */
+    async remember(request: FastifyRequest, reply: FastifyReply, sub: string): Promise<void> {
+      const { stored, tell } = this.rename(request);
+      await store.transaction(({ knownBrowsers }) =>
+        knownBrowsers.remember(sub, stored.hash, stored.previousHash, lifetime),
+      );
+      tell(reply);
     },
   };
 }

@@ -7,6 +7,7 @@ import type { AuditTrail } from './audit.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Destination } from './destination.ts';
 import type { KnownBrowsers } from './known-browser.ts';
+import { clientAddress } from './network.ts';
 import { mustShowSecondFactor, type SecondFactorPolicy } from './second-factor-policy.ts';
 import type { SecondStep } from './second-step.ts';
 
@@ -54,13 +55,16 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
     const { sub, amr } = person;
     const { clientId } = course;
     secondStep.close(request, reply);
-    const made = await sessions.signIn(request, reply, person, course.previous, async (repositories) => {
-      const known = await knownBrowsers.remember(request, reply, sub, repositories);
-      if (!known) await repositories.mails.notify(accessNotice('new-sign-in', request, sub));
-      const event = { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, detail: { amr } } as const;
-      await audit(request, event, repositories);
+    const { stored: browser, tell } = knownBrowsers.rename(request);
+    const address = clientAddress(request);
+    const made = await sessions.signIn(request, reply, person, course.previous, {
+      browser,
+      notice: accessNotice('new-sign-in', request, sub),
+      event: { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, address, detail: { amr } },
     });
-    return made ? wayOn(course) : undefined;
+    if (!made) return undefined;
+    tell(reply);
+    return wayOn(course);
   }
 
   /** Since when somebody has to show a second factor whatever an application demands, which is now; undefined for whoever need not. */
@@ -98,7 +102,7 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
     async strengthen(request: FastifyRequest, reply: FastifyReply, session: Session, ...methods: string[]) {
       const { user, authTime } = session;
       const amr = withMethods(session.amr, ...methods, 'mfa');
-      await sessions.signIn(request, reply, { sub: user.sub, passwordHash: user.passwordHash, amr, authTime }, session);
+      await sessions.renew(request, reply, { sub: user.sub, passwordHash: user.passwordHash, amr, authTime }, session);
     },
   };
 }

@@ -90,22 +90,22 @@ export interface AuditLog {
 /** Called once for each event that is stored: after its transaction. */
 export type EventListener = (event: AuditEvent, log: AuditLog | undefined) => void;
 
-const into = 'INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)';
-const insert = statement('audit_events.insert', `${into} VALUES ($1, $2, $3, $4, $5, $6, $7)`);
+export const intoAuditEvents = 'INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)';
+const insert = statement('audit_events.insert', `${intoAuditEvents} VALUES ($1, $2, $3, $4, $5, $6, $7)`);
 // the trigger that orders the notice reads it
 const insertWithLanguages = statement(
   'audit_events.insert_with_languages',
-  `${into} SELECT $1, $2, $3, $4, $5, $6, $7 FROM set_config('gatehouse.languages', $8, true)`,
+  `${intoAuditEvents} SELECT $1, $2, $3, $4, $5, $6, $7 FROM set_config('gatehouse.languages', $8, true)`,
 );
 const insertMany = statement(
   'audit_events.insert_many',
-  `${into} SELECT type, outcome, actor, client_id, sub, address, coalesce(detail, '{}') FROM jsonb_to_recordset($1) AS
+  `${intoAuditEvents} SELECT type, outcome, actor, client_id, sub, address, coalesce(detail, '{}') FROM jsonb_to_recordset($1) AS
      e (type text, outcome text, actor text, client_id text, sub text, address inet, detail jsonb)`,
 );
 // the disk is not waited for: a second flush would tell by the clock that the client exists
 const insertForClient = statement(
   'audit_events.insert_for_client',
-  `${into} SELECT $1, $2, $3, client_id, $5, $6, $7 FROM clients, set_config('synchronous_commit', 'off', true)
+  `${intoAuditEvents} SELECT $1, $2, $3, client_id, $5, $6, $7 FROM clients, set_config('synchronous_commit', 'off', true)
     WHERE client_id = $4 RETURNING 1 AS done`,
 );
 
@@ -115,8 +115,8 @@ export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
     async insert(event: AuditEvent, log?: AuditLog): Promise<void> {
       const { languages } = event;
       await (languages === undefined
-        ? sql.query(insert, valuesOf(event))
-        : sql.query(insertWithLanguages, [...valuesOf(event), languages]));
+        ? sql.query(insert, eventValues(event))
+        : sql.query(insertWithLanguages, [...eventValues(event), languages]));
       onEvent(event, log);
     },
     /** The same of many, in one statement. */
@@ -128,12 +128,13 @@ export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
     },
     /** The same, if the client is registered: invented names must not fill the trail, and take as long as others (security R39). */
     async insertForClient(event: AuditEvent & { clientId: string }, log?: AuditLog): Promise<void> {
-      if ((await sql.query(insertForClient, valuesOf(event))).length > 0) onEvent(event, log);
+      if ((await sql.query(insertForClient, eventValues(event))).length > 0) onEvent(event, log);
     },
   };
 }
 
-function valuesOf({ type, outcome, actor, clientId, sub, address, detail = {} }: AuditEvent): unknown[] {
+/** What follows `intoAuditEvents`. */
+export function eventValues({ type, outcome, actor, clientId, sub, address, detail = {} }: AuditEvent): unknown[] {
   return [type, outcome, actor, clientId, sub, address, detail];
 }
 

@@ -1,6 +1,8 @@
 // The table authorization_requests: requests that wait for their End-User, each bound to one browser (security R4), or pushed by a client.
 import { type Sql, statement } from '../database/database.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
+import { type AuditEvent, type AuditLog, eventValues, type EventListener, intoAuditEvents } from './audit-events.ts';
+import { addToGrants } from './grants.ts';
 
 export interface AuthorizationRequestRow {
   clientId: string;
@@ -12,6 +14,15 @@ export interface AuthorizationRequestRow {
   /** What was decided on the consent page for this very request, and by whom. */
   decision: { allowed: boolean; sub: string } | undefined;
   createdAt: Date;
+}
+
+export interface Decision {
+  idHash: Buffer;
+  sub: string;
+  allowed: boolean;
+  /** What is granted where it is allowed; the redirect URI is the registered one. */
+  asked: { clientId: string; scope: string[]; redirectUri: string; claims: string[] };
+  event: AuditEvent;
 }
 
 // the browser's oldest go when it has too many (security R105)
@@ -54,14 +65,19 @@ const find = statement(
 );
 const decide = statement(
   'authorization_requests.decide',
-  `UPDATE authorization_requests SET decision = $3, decided_sub = $2 WHERE id_hash = $1 AND (decision IS NULL OR decided_sub <> $2) RETURNING 1 AS done`,
+  `WITH decided AS (
+     UPDATE authorization_requests SET decision = $3, decided_sub = $2
+      WHERE id_hash = $1 AND (decision IS NULL OR decided_sub <> $2) RETURNING decision),
+   granted AS (${addToGrants(`SELECT $2, $4, $5, ARRAY[$6], $7 FROM decided WHERE decision = 'allowed'`)}),
+   event AS (${intoAuditEvents} SELECT $8, $9, $10, $11, $12, $13, $14 FROM decided)
+   SELECT 1 AS done FROM decided`,
 );
 const remove = statement(
   'authorization_requests.delete',
   'DELETE FROM authorization_requests WHERE id_hash = $1 RETURNING 1 AS done',
 );
 
-export function authorizationRequestsRepository(sql: Sql) {
+export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener) {
   return {
     /** @param request.lifetime in seconds @param request.perBrowser how many may wait in one browser, 0 for any number */
     async insert(request: {
@@ -130,9 +146,14 @@ export function authorizationRequestsRepository(sql: Sql) {
         }
       );
     },
-    /** Notes what a user decided; false when the same user decided before, or the request was answered. */
-    async decide(idHash: Buffer, sub: string, allowed: boolean): Promise<boolean> {
-      return (await sql.query(decide, [idHash, sub, allowed ? 'allowed' : 'denied'])).length > 0;
+    /**
+     * Notes what a user decided, with the grant that this is if it is one, and the event; nothing when the same user decided before, or the
+     * request was answered. @param log where the event's line is written
+     */
+    async decide({ idHash, sub, allowed, asked, event }: Decision, log?: AuditLog): Promise<void> {
+      const { clientId, scope, redirectUri, claims } = asked;
+      const values = [idHash, sub, allowed ? 'allowed' : 'denied', clientId, scope, redirectUri, claims];
+      if ((await sql.query(decide, [...values, ...eventValues(event)])).length > 0) onEvent(event, log);
     },
     /** Uses a request up; false when somebody did before. */
     async delete(idHash: Buffer): Promise<boolean> {

@@ -32,6 +32,7 @@ import { sealedValuesRepository } from './sealed-values.ts';
 import { secondFactorsRepository } from './second-factors.ts';
 import { sessionsRepository } from './sessions.ts';
 import { signInFailuresRepository } from './sign-in-failures.ts';
+import { signInsRepository } from './sign-ins.ts';
 import { signingKeysRepository } from './signing-keys.ts';
 import { userBatchesRepository } from './user-batches.ts';
 import { userImportsRepository } from './user-imports.ts';
@@ -48,7 +49,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     auditView: auditViewRepository(sql),
     authenticators: authenticatorsRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
-    authorizationRequests: authorizationRequestsRepository(sql),
+    authorizationRequests: authorizationRequestsRepository(sql, onEvent),
     clientSessionHandles: clientSessionHandlesRepository(sql),
     clientJudgement: clientJudgementRepository(sql),
     clientSessions: clientSessionsRepository(sql),
@@ -74,6 +75,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     secondFactors: secondFactorsRepository(sql),
     sessions: sessionsRepository(sql),
     signInFailures: signInFailuresRepository(sql),
+    signIns: signInsRepository(sql, onEvent),
     signingKeys: signingKeysRepository(sql),
     userBatches: userBatchesRepository(sql),
     userImports: userImportsRepository(sql),

@@ -3,7 +3,7 @@ import { type Sql, statement } from '../database/database.ts';
 import { pauses } from './sign-in-failures.ts';
 
 /** A person's longest unused ones are forgotten. */
-const mostBrowsers = 10;
+export const mostBrowsers = 10;
 
 // one that failed too often is a stranger again: a stolen cookie is good for that many tries
 const knows = statement(
@@ -20,10 +20,7 @@ const rename = statement(
   'known_browsers.rename',
   'UPDATE known_browsers SET token_hash = $2 WHERE token_hash = $1 AND sub <> $3',
 );
-const forget = statement(
-  'known_browsers.forget',
-  'DELETE FROM known_browsers WHERE token_hash = $1 AND sub = $2 RETURNING expires_at > now() AS live',
-);
+const forget = statement('known_browsers.forget', 'DELETE FROM known_browsers WHERE token_hash = $1 AND sub = $2');
 const insert = statement(
   'known_browsers.insert',
   `INSERT INTO known_browsers (token_hash, sub, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))`,
@@ -45,24 +42,17 @@ export function knownBrowsersRepository(sql: Sql) {
       return (await sql.query<{ failures: number }>(reserve, [tokenHash, sub, free]))[0]?.failures ?? 0;
     },
     /**
-     * In a transaction: a person has signed in in a browser, which is called by another token from now on, for everybody who is known in it.
+     * In a transaction: a person has shown the password in a browser, which is called by another token from now on, for everybody who
+     * is known in it. A sign-in does the same by itself.
      * @param lifetime in seconds
-     * @returns whether the person was known in it before
      */
-    async remember(
-      sub: string,
-      tokenHash: Buffer,
-      previousHash: Buffer | undefined,
-      lifetime: number,
-    ): Promise<boolean> {
-      let known = false;
+    async remember(sub: string, tokenHash: Buffer, previousHash: Buffer | undefined, lifetime: number): Promise<void> {
       if (previousHash) {
-        known = (await sql.query<{ live: boolean }>(forget, [previousHash, sub])).some(({ live }) => live);
+        await sql.query(forget, [previousHash, sub]);
         await sql.query(rename, [previousHash, tokenHash, sub]);
       }
       await sql.query(insert, [tokenHash, sub, lifetime]);
       await sql.query(prune, [sub]);
-      return known;
     },
   };
 }

@@ -40,10 +40,11 @@ const insert = statement(
   'mails.insert',
   'INSERT INTO mails (name, sub, client_id, recipient, locale, data) VALUES ($1, $2, $3, $4, $5, $6)',
 );
+export const intoMails = 'INSERT INTO mails (name, sub, locale, data)';
 // only people whose address is known to be theirs are told
 const notify = statement(
   'mails.notify',
-  `INSERT INTO mails (name, sub, locale, data)
+  `${intoMails}
    SELECT $1, sub, $3, $4 FROM users WHERE sub = $2 AND email_verified AND email IS NOT NULL`,
 );
 const toAdministrators = statement(

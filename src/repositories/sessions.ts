@@ -72,41 +72,32 @@ const find = quickStatement(
     WHERE s.token_hash = $1 AND s.idle_expires_at > now()`,
 );
 // the user's row is locked, so that a password change at the same moment either sees this session or refuses it
-const insert = statement(
-  'sessions.insert',
-  `WITH u AS MATERIALIZED (
-     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)
-   INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address)
-   SELECT $1, $2, u.sub, coalesce($10::timestamptz, clock_timestamp()), $5, now() + make_interval(secs => least($6::float8, $7::float8)), now() + make_interval(secs => $7::float8), $8, $9::inet FROM u
-   RETURNING id`,
-);
+const lockedUser = `u AS MATERIALIZED (
+     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)`;
+/** CTEs over the parameters of sessionValues(): `made` has the new session's `id` and `sub`, unless the user may not sign in with that. */
+export const insertedSession = `${lockedUser},
+   made AS (
+     INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address)
+     SELECT $1, $2, u.sub, coalesce($10::timestamptz, clock_timestamp()), $5, now() + make_interval(secs => least($6::float8, $7::float8)), now() + make_interval(secs => $7::float8), $8, $9::inet FROM u
+     RETURNING id, sub)`;
 const touch = statement(
   'sessions.touch',
   `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2))
     WHERE id = $1 AND idle_expires_at > now()`,
 );
-// the same session under a new cookie, for the same user who has just signed in again
-const renew = statement(
-  'sessions.renew',
-  `WITH u AS MATERIALIZED (
-     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)
-   UPDATE sessions s SET token_hash = $2, auth_time = coalesce($10::timestamptz, clock_timestamp()), amr = $5, used_at = now(),
+/** The same of the session with the id $11, which keeps its name: that of $2 is not taken. */
+export const renewedSession = `${lockedUser},
+   made AS (
+     UPDATE sessions s SET token_hash = $1, auth_time = coalesce($10::timestamptz, clock_timestamp()), amr = $5, used_at = now(),
           idle_expires_at = least(now() + make_interval(secs => least($6::float8, $7::float8)),
             CASE WHEN $10::timestamptz IS NOT NULL THEN s.expires_at END),
           expires_at = CASE WHEN $10::timestamptz IS NULL THEN now() + make_interval(secs => $7::float8) ELSE s.expires_at END,
           user_agent = $8, address = $9::inet
-     FROM u WHERE s.id = $1 AND s.sub = u.sub
-   RETURNING s.id`,
-);
+       FROM u WHERE s.id = $11 AND s.sub = u.sub AND $2::text IS NOT NULL
+     RETURNING s.id, s.sub)`;
+const renew = statement('sessions.renew', `WITH ${renewedSession} SELECT id FROM made`);
 // what hangs on the session goes with it; a trigger keeps what was granted offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
-const endOldest = statement(
-  'sessions.end_oldest',
-  `DELETE FROM sessions WHERE id IN (
-     SELECT id FROM sessions WHERE sub = $1 AND id <> $2 AND idle_expires_at > now()
-      ORDER BY auth_time DESC, id DESC OFFSET $3)
-   RETURNING sid`,
-);
 const endBySid = statement(
   'sessions.end_by_sid',
   'DELETE FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2) RETURNING sub',
@@ -143,44 +134,13 @@ export function sessionsRepository(sql: Sql) {
       const [row] = await sql.query<Row>(find, [tokenHash, idleLifetime]);
       return row && toSession(row);
     },
-    /**
-     * Makes a session for a user whose password, if one was shown, was verified against `passwordHash`; undefined when the
-     * user was disabled or that password changed meanwhile. Lifetimes in seconds.
-     */
-    async insert(session: NewSession): Promise<string | undefined> {
-      const [row] = await sql.query<{ id: string }>(insert, [
-        session.tokenHash,
-        session.sid,
-        session.sub,
-        session.passwordHash,
-        session.amr,
-        session.idleLifetime,
-        session.lifetime,
-        session.userAgent,
-        session.address,
-        session.authTime,
-      ]);
-      return row?.id;
-    },
     /** Moves the idle end. @param idleLifetime in seconds */
     async touch(id: string, idleLifetime: number): Promise<void> {
       await sql.query(touch, [id, idleLifetime]);
     },
-    /** Gives a session a new cookie after its user has signed in again; undefined as for insert(). */
-    async renew(id: string, session: NewSession): Promise<string | undefined> {
-      const [row] = await sql.query<{ id: string }>(renew, [
-        id,
-        session.tokenHash,
-        session.sub,
-        session.passwordHash,
-        session.amr,
-        session.idleLifetime,
-        session.lifetime,
-        session.userAgent,
-        session.address,
-        session.authTime,
-      ]);
-      return row?.id;
+    /** Gives a session a new cookie after its user has shown more; false when the user was disabled or the password changed meanwhile. */
+    async renew(id: string, session: NewSession): Promise<boolean> {
+      return (await sql.query(renew, [...sessionValues(session), id])).length > 0;
     },
     /** Ends a session and all that hangs on it; of what was granted offline_access the refresh tokens live on. */
     async end(id: string): Promise<boolean> {
@@ -195,13 +155,6 @@ export function sessionsRepository(sql: Sql) {
       const [row] = await sql.query<{ sub: string }>(endBySid, [sid, owner]);
       if (row) await sql.query(endFamilies, [row.sub, sid]);
       return row?.sub;
-    },
-    /**
-     * In the transaction that made the session `newest`, which holds the user's row: ends the user's oldest live sessions
-     * beyond `most`, as end() does; returns the names by which clients know them.
-     */
-    async endOldest(sub: string, newest: string, most: number): Promise<string[]> {
-      return (await sql.query<{ sid: string }>(endOldest, [sub, newest, most - 1])).map(({ sid }) => sid);
     },
     /** Live sessions, the newest first. @param filter.address a whole IP address */
     async list(
@@ -252,6 +205,22 @@ export function sessionsRepository(sql: Sql) {
       }));
     },
   };
+}
+
+/** The parameters $1 to $10 of a statement that makes a session. */
+export function sessionValues(session: NewSession): unknown[] {
+  return [
+    session.tokenHash,
+    session.sid,
+    session.sub,
+    session.passwordHash,
+    session.amr,
+    session.idleLifetime,
+    session.lifetime,
+    session.userAgent,
+    session.address,
+    session.authTime,
+  ];
 }
 
 function toSession(row: Row): Session {

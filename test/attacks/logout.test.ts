@@ -22,6 +22,7 @@ import {
 } from '../spec/kit.ts';
 import { atOnce, type Finish } from './at-once.ts';
 import { attack } from './attack.ts';
+import { signInOf } from '../helpers/sign-in.ts';
 
 let service: TestService;
 let client: TestClient;
@@ -253,15 +254,7 @@ attack(
 async function sessionOf({ sub }: { sub: string }): Promise<Map<string, string>> {
   const { token, hash } = newOpaqueToken('session');
   const { passwordHash } = (await service.store.users.find(sub))!;
-  const lives = { idleLifetime: 60, lifetime: 60, userAgent: undefined, address: undefined };
-  await service.store.sessions.insert({
-    sub,
-    passwordHash: passwordHash!,
-    amr: ['pwd'],
-    tokenHash: hash,
-    sid: randomUUID(),
-    ...lives,
-  });
+  await service.store.signIns.insert(signInOf({ sub, passwordHash, tokenHash: hash, sid: randomUUID() }, 60));
   return new Map([['JSESSIONOPENID', token]]);
 }
 

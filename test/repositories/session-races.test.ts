@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAdministration } from '../../src/repositories/administration.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
+import { signInOf } from '../helpers/sign-in.ts';
 import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
@@ -18,19 +19,11 @@ test('a password change that waits for a sign-in under way ends the session that
   const administration = createAdministration(service.store);
   const user = await service.createUser();
   let change: Promise<unknown> = Promise.resolve();
-  await service.store.transaction(async ({ sessions }) => {
-    const made = await sessions.insert({
-      tokenHash: randomBytes(32),
-      sid: 'raced',
-      sub: user.sub,
-      passwordHash: user.passwordHash!,
-      amr: ['pwd'],
-      idleLifetime: 3600,
-      lifetime: 3600,
-      userAgent: undefined,
-      address: undefined,
-    });
-    expect(made).toBeDefined();
+  await service.store.transaction(async ({ signIns }) => {
+    const made = await signIns.insert(
+      signInOf({ tokenHash: randomBytes(32), sid: 'raced', sub: user.sub, passwordHash: user.passwordHash! }, 3600),
+    );
+    expect(made).toBe(true);
     change = administration.changeUser(by, user.sub, {}, 'another hash');
     const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'SELECT * FROM users WHERE sub = %'`;

@@ -79,7 +79,7 @@ export async function accountPasswordEndpoint(app: FastifyInstance, options: Ser
     // the cookie first: were this to end in the middle, the old one would not outlive the old password (security R52)
     // no second factor was shown: the level that the session has stays as old as it is
     const kept = session.amr.includes('mfa') ? { amr: session.amr, authTime: session.authTime } : { amr: ['pwd'] };
-    const renewed = await sessions.signIn(request, reply, { ...answer.user, ...kept }, session);
+    const renewed = await sessions.renew(request, reply, { ...answer.user, ...kept }, session);
     const by = ownAct(request, session);
     const own = { replaces: answer.user.passwordHash, keepSession: session.id };
     // who loses to another change, or to the end of the account or the session, has nothing to go on with

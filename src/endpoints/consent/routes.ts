@@ -8,6 +8,7 @@ import { requestRules } from '../../http/authorization/rules.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { legible } from '../../http/claim-text.ts';
 import { onlyForms } from '../../http/form-body.ts';
+import { clientAddress } from '../../http/network.ts';
 import { accountView, clientView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -37,7 +38,7 @@ interface Pending {
 }
 
 export async function consentEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store, sessions, pages, audit } = options;
+  const { store, sessions, pages } = options;
   const rules = requestRules(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -66,22 +67,25 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     const { sub } = session.user;
     const { clientId } = pending.client;
     const allowed = decision === 'allow';
-    await store.transaction(async (repositories) => {
-      if (!(await repositories.authorizationRequests.decide(digest('transaction', transaction), sub, allowed))) return;
-      if (allowed) await repositories.grants.add(sub, clientId, pending.scope, pending.registeredUri, pending.claims);
-      await audit(
-        request,
-        {
+    const { scope, claims, registeredUri: redirectUri } = pending;
+    await store.authorizationRequests.decide(
+      {
+        idHash: digest('transaction', transaction),
+        sub,
+        allowed,
+        asked: { clientId, scope, redirectUri, claims },
+        event: {
           type: allowed ? 'consent.granted' : 'consent.denied',
           outcome: 'success',
           actor: sub,
           sub,
           clientId,
-          detail: { scope: pending.scope, ...(pending.claims.length > 0 && { claims: pending.claims }) },
+          address: clientAddress(request),
+          detail: { scope, ...(claims.length > 0 && { claims }) },
         },
-        repositories,
-      );
-    });
+      },
+      request.log,
+    );
     return pages.redirect(reply, `/authorize?transaction=${transaction}`);
   });
 
