@@ -1,6 +1,6 @@
 // ID Tokens (OpenID Connect Core 2): minted for an authorization, and read back as hints; signed UserInfo beside them.
-import { createHash } from 'node:crypto';
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { hash } from 'node:crypto';
+import { CompactSign, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
 import type { KeyAlgorithm, KeyRing } from './key-ring.ts';
 import { keyAlgorithms } from './key-ring.ts';
@@ -34,28 +34,30 @@ export async function mintIdToken(ring: KeyRing, key: ResponseKey, content: IdTo
     amr: content.amr,
     acr: content.acr,
     azp: content.clientId,
+    iss: content.issuer,
+    sub: content.sub,
+    aud: content.clientId,
+    iat: content.issuedAt,
+    exp: content.issuedAt + content.lifetime,
   };
   if (content.nonce !== undefined) payload['nonce'] = content.nonce;
   if (content.accessToken !== undefined) payload['at_hash'] = leftHalf(content.accessToken, key.alg);
   if (content.code !== undefined) payload['c_hash'] = leftHalf(content.code, key.alg);
-  const token = new SignJWT(payload)
-    .setIssuer(content.issuer)
-    .setSubject(content.sub)
-    .setAudience(content.clientId)
-    .setIssuedAt(content.issuedAt)
-    .setExpirationTime(content.issuedAt + content.lifetime);
-  return sign(ring, key, token);
+  return signJwt(ring, key, 'JWT', payload);
 }
 
 /** A signed UserInfo response (Core 5.3.2). It has neither auth_time nor exp, so that it is never taken for an ID Token. */
 export function mintUserinfo(ring: KeyRing, key: ResponseKey, issuer: string, clientId: string, claims: JWTPayload) {
-  return sign(ring, key, new SignJWT(claims).setIssuer(issuer).setAudience(clientId).setIssuedAt());
+  return signJwt(ring, key, 'JWT', { ...claims, iss: issuer, aud: clientId, iat: Math.floor(Date.now() / 1000) });
 }
 
-function sign(ring: KeyRing, key: ResponseKey, token: SignJWT): Promise<string> {
-  if (key.alg === 'HS256') return token.setProtectedHeader({ alg: 'HS256', typ: 'JWT' }).sign(key.secret);
+/** @param typ the explicit type, which keeps one kind of JWT from being taken for another (RFC 8725 section 3.11) */
+export function signJwt(ring: KeyRing, key: ResponseKey, typ: string, payload: JWTPayload): Promise<string> {
+  // what SignJWT does beside is to copy the claims
+  const token = new CompactSign(Buffer.from(JSON.stringify(payload)));
+  if (key.alg === 'HS256') return token.setProtectedHeader({ alg: 'HS256', typ }).sign(key.secret);
   const signing = ring.signingKey(key.alg);
-  return token.setProtectedHeader({ alg: key.alg, kid: signing.kid, typ: 'JWT' }).sign(signing.privateKey);
+  return token.setProtectedHeader({ alg: key.alg, kid: signing.kid, typ }).sign(signing.privateKey);
 }
 
 /**
@@ -149,8 +151,6 @@ export function isOwnJwt(issuer: string, token: string): boolean {
 
 /** Left half of the hash of the signature's own algorithm (Core 3.1.3.6); Ed25519 hashes with SHA-512. */
 function leftHalf(value: string, alg: IdTokenSigningAlgorithm): string {
-  const hash = createHash(alg === 'EdDSA' ? 'sha512' : 'sha256')
-    .update(value, 'ascii')
-    .digest();
-  return hash.subarray(0, hash.length / 2).toString('base64url');
+  const whole = hash(alg === 'EdDSA' ? 'sha512' : 'sha256', value, 'buffer');
+  return whole.subarray(0, whole.length / 2).toString('base64url');
 }
