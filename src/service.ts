@@ -34,12 +34,20 @@ const drainLimit = 25_000; // milliseconds
 const idleInterval = 50; // milliseconds
 /** Bytes that a pipe takes in one piece (POSIX, PIPE_BUF on Linux). */
 const atomicWrite = 4096;
+/** Milliseconds that a line waits at most for others, with which it is written: a write costs more than a line. */
+const logInterval = 100;
 
-/** The log goes to standard error, in lines that stay whole when several processes write them. */
+/** The log goes to standard error, in lines that stay whole when several processes write them; the end of the process writes what waits. */
 export function createLogger(config: Pick<Config, 'logLevel'>): Logger {
   return pino(
     { level: config.logLevel, base: undefined, redact: redacted },
-    pino.destination({ dest: 2, sync: false, maxWrite: atomicWrite }),
+    pino.destination({
+      dest: 2,
+      sync: false,
+      minLength: atomicWrite / 2,
+      maxWrite: atomicWrite,
+      periodicFlush: logInterval,
+    }),
   );
 }
 
