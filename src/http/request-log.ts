@@ -1,24 +1,18 @@
-// The log of one request, which names the request in each of its lines: made by the first line, and most requests write none.
+// The log of one request, which names the request in each of its lines. A logger of its own costs more than a line, so it gets one only when it must.
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify';
 
 type Bindings = Parameters<FastifyBaseLogger['child']>[0];
 type Options = Parameters<FastifyBaseLogger['child']>[1];
 type Line = [unknown, string?, ...unknown[]];
+type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
 class RequestLog {
   readonly #parent: FastifyBaseLogger;
   readonly #bindings: Bindings;
-  readonly #options: Options;
-  #made: FastifyBaseLogger | undefined;
 
-  constructor(parent: FastifyBaseLogger, bindings: Bindings, options: Options) {
+  constructor(parent: FastifyBaseLogger, bindings: Bindings) {
     this.#parent = parent;
     this.#bindings = bindings;
-    this.#options = options;
-  }
-
-  get #log(): FastifyBaseLogger {
-    return (this.#made ??= this.#parent.child(this.#bindings, this.#options));
   }
 
   get level(): string {
@@ -26,36 +20,47 @@ class RequestLog {
   }
 
   fatal(...line: Line): void {
-    this.#log.fatal(...line);
+    this.#write('fatal', line);
   }
 
   error(...line: Line): void {
-    this.#log.error(...line);
+    this.#write('error', line);
   }
 
   warn(...line: Line): void {
-    this.#log.warn(...line);
+    this.#write('warn', line);
   }
 
   info(...line: Line): void {
-    this.#log.info(...line);
+    this.#write('info', line);
   }
 
   debug(...line: Line): void {
-    this.#log.debug(...line);
+    this.#write('debug', line);
   }
 
   trace(...line: Line): void {
-    this.#log.trace(...line);
+    this.#write('trace', line);
   }
 
   silent(): void {}
 
   child(bindings: Bindings, options?: Options): FastifyBaseLogger {
-    return this.#log.child(bindings, options);
+    return this.#parent.child(this.#bindings).child(bindings, options);
+  }
+
+  /** What names the request stands before the members of the line, where a logger of its own would put it. */
+  #write(level: Level, line: Line): void {
+    const [members, ...rest] = line;
+    if (typeof members === 'object' && members !== null && !(members instanceof Error))
+      this.#parent[level]({ ...this.#bindings, ...members }, ...rest);
+    else this.#parent.child(this.#bindings)[level](...line);
   }
 }
 
-/** Pino's own type asks for much that no request calls: what Fastify and the handlers call is there. */
-export const requestLog: NonNullable<FastifyServerOptions['childLoggerFactory']> = (logger, bindings, options) =>
-  new RequestLog(logger, bindings, options) as unknown as FastifyBaseLogger;
+/**
+ * Pino's own type asks for much that no request calls: what Fastify and the handlers call is there. No route has a level or serializers of
+ * its own, which would come as a third parameter.
+ */
+export const requestLog: NonNullable<FastifyServerOptions['childLoggerFactory']> = (logger, bindings) =>
+  new RequestLog(logger, bindings) as unknown as FastifyBaseLogger;
