@@ -343,7 +343,6 @@ export async function buildApp({
   securityHeaders(app, config.secureCookies, crossOriginAddresses);
   // before any route: each takes what there is when it is made
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-  await app.register(fastifyCookie);
   refuseTwoAuthorizations(app);
 
   const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
@@ -376,44 +375,48 @@ export async function buildApp({
       await root.register(discoveryEndpoint, { ...options, capabilities });
       await root.register(jwksEndpoint, options);
       await root.register(registrationEndpoint, options);
-      await root.register(authorizationEndpoint, options);
-      await root.register(authenticationEndpoint, options);
       await root.register(pushedAuthorizationRequestEndpoint, options);
-      await root.register(loginEndpoint, options);
-      await root.register(loginSecondFactorEndpoint, options);
-      await root.register(consentEndpoint, options);
-      await root.register(pagesEndpoint, { ...options, renderer });
       await root.register(tokenEndpoint, { ...options, grantTypes });
       await root.register(userinfoEndpoint, options);
       await root.register(revocationEndpoint, options);
       await root.register(introspectionEndpoint, options);
       await root.register(userDataEndpoint, options);
-      await root.register(logoutEndpoint, options);
-      await root.register(endSessionEndpoint, options);
-      await root.register(checkSessionEndpoint);
-      await root.register(accountEndpoint, options);
-      await root.register(accountProfileEndpoint, options);
-      await root.register(accountPasswordEndpoint, options);
-      await root.register(accountEmailEndpoint, options);
-      await root.register(passwordResetEndpoint, options);
-      await root.register(signUpEndpoint, options);
-      await root.register(accountPasskeysEndpoint, options);
-      await root.register(accountSessionsEndpoint, options);
-      await root.register(accountApplicationsEndpoint, options);
-      await root.register(accountDataEndpoint, options);
-      await root.register(accountDeleteEndpoint, options);
-      await root.register(accountSecondFactorsEndpoint, options);
       await root.register(adminEndpoint, options);
-      await root.register(consoleEndpoint, options);
-      await root.register(consoleClientsEndpoint, options);
-      await root.register(consoleUsersEndpoint, options);
-      await root.register(consoleGroupsEndpoint, options);
-      await root.register(consoleSearchEndpoint, options);
-      await root.register(consoleOperationsEndpoint, options);
-      await root.register(consoleTryItEndpoint, options);
-      await root.register(registrationApprovalEndpoint, options);
       await root.register(healthEndpoint, { ...options, isUnfit: () => closing || dataKeyRing.retired });
-      root.get('/', (_request, reply) => pages.redirect(reply, '/account'));
+      // programs send no cookies, and are spared the looking
+      await root.register(async (browsers) => {
+        await browsers.register(fastifyCookie);
+        await browsers.register(authorizationEndpoint, options);
+        await browsers.register(authenticationEndpoint, options);
+        await browsers.register(loginEndpoint, options);
+        await browsers.register(loginSecondFactorEndpoint, options);
+        await browsers.register(consentEndpoint, options);
+        await browsers.register(pagesEndpoint, { ...options, renderer });
+        await browsers.register(logoutEndpoint, options);
+        await browsers.register(endSessionEndpoint, options);
+        await browsers.register(checkSessionEndpoint);
+        await browsers.register(accountEndpoint, options);
+        await browsers.register(accountProfileEndpoint, options);
+        await browsers.register(accountPasswordEndpoint, options);
+        await browsers.register(accountEmailEndpoint, options);
+        await browsers.register(passwordResetEndpoint, options);
+        await browsers.register(signUpEndpoint, options);
+        await browsers.register(accountPasskeysEndpoint, options);
+        await browsers.register(accountSessionsEndpoint, options);
+        await browsers.register(accountApplicationsEndpoint, options);
+        await browsers.register(accountDataEndpoint, options);
+        await browsers.register(accountDeleteEndpoint, options);
+        await browsers.register(accountSecondFactorsEndpoint, options);
+        await browsers.register(consoleEndpoint, options);
+        await browsers.register(consoleClientsEndpoint, options);
+        await browsers.register(consoleUsersEndpoint, options);
+        await browsers.register(consoleGroupsEndpoint, options);
+        await browsers.register(consoleSearchEndpoint, options);
+        await browsers.register(consoleOperationsEndpoint, options);
+        await browsers.register(consoleTryItEndpoint, options);
+        await browsers.register(registrationApprovalEndpoint, options);
+        browsers.get('/', (_request, reply) => pages.redirect(reply, '/account'));
+      });
     },
     { prefix: basePath },
   );
