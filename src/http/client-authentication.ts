@@ -87,15 +87,15 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     clientId: string,
     authenticated: () => Promise<Client>,
   ): Promise<Client> {
-    // counted for each client and network: nobody's failures keep another caller of the same client out
-    const network = networkOf(clientAddress(request));
-    const key = `${clientId} ${network}`;
-    const wait = limits.blocked('clientAuthFailures', key);
-    if (wait > 0) throw tooManyFailures(wait);
+    if (limits.anyPassed) {
+      const wait = limits.blocked('clientAuthFailures', placeOf(request, clientId).key);
+      if (wait > 0) throw tooManyFailures(wait);
+    }
     try {
       return await authenticated();
     } catch (error) {
       if (!(error instanceof OAuthError) || error.code !== 'invalid_client') throw error;
+      const { network, key } = placeOf(request, clientId);
       // whoever fails with client after client is told so for known and unknown ones alike; what is right still passes
       const often = limits.blocked('clientAuthFailuresPerNetwork', network);
       if (often > 0) {
@@ -153,6 +153,12 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       throw error;
     }
   }
+}
+
+/** By what failures are counted: for each client and network, so that nobody's keep another caller of the same client out. */
+function placeOf(request: FastifyRequest, clientId: string): { network: string; key: string } {
+  const network = networkOf(clientAddress(request));
+  return { network, key: `${clientId} ${network}` };
 }
 
 /** Whether a client as it is remembered may be what the request says: an assertion is another question. */
@@ -236,5 +242,5 @@ export function readBasic(header: string): { clientId: string; secret: string } 
 }
 
 function formDecode(value: string): string {
-  return decodeURIComponent(value.replaceAll('+', ' '));
+  return /[%+]/.test(value) ? decodeURIComponent(value.replaceAll('+', ' ')) : value;
 }

@@ -10,12 +10,11 @@ import { isPercentEncoded } from './parameters.ts';
 export async function onlyForms(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   await addFormParser(app);
-  app.addHook('preValidation', async (request) => {
+  app.addHook('preValidation', (request, _reply, done) => {
     const type = request.headers['content-type'];
-    if (request.method !== 'POST') return;
-    if (type === undefined || !/^application\/x-www-form-urlencoded *(;.*)?$/i.test(type)) {
-      throw new OAuthError('invalid_request', 'the body must be application/x-www-form-urlencoded', 415);
-    }
+    if (request.method !== 'POST' || (type !== undefined && /^application\/x-www-form-urlencoded *(;.*)?$/i.test(type)))
+      return done();
+    done(new OAuthError('invalid_request', 'the body must be application/x-www-form-urlencoded', 415));
   });
 }
 

@@ -27,6 +27,7 @@ export function readParameters<S extends z.ZodType>(schema: S, input: unknown): 
 
 /** True when every escape of a query or a form is a whole one, and all of them together are UTF-8 (RFC 3986 2.1). */
 export function isPercentEncoded(encoded: string): boolean {
+  if (!encoded.includes('%')) return true;
   try {
     decodeURIComponent(encoded);
     return true;
@@ -45,18 +46,23 @@ const maxParameters = 64; // (security R103)
 export function singleValued(input: unknown): Readonly<Record<string, string>> {
   if (typeof input !== 'object' || input === null) return {};
   // one form is read against several schemas, which take from it and change nothing
-  let values = read.get(input);
-  if (!values) read.set(input, (values = readOnce(input)));
-  return values;
+  const before = (input as Read)[readAs];
+  // a copy of the original carries this along, too
+  if (before?.of === input) return before.read;
+  const read = readOnce(input);
+  (input as Read)[readAs] = { of: input, read };
+  return read;
 }
 
-const read = new WeakMap<object, Record<string, string>>();
+const readAs = Symbol('read as');
+type Read = { [readAs]?: { of: object; read: Record<string, string> } };
 
 function readOnce(input: object): Record<string, string> {
   const values: Record<string, string> = {};
-  const entries = Object.entries(input);
-  if (entries.length > maxParameters) throw invalidRequest(`more than ${maxParameters} parameters`);
-  for (const [name, value] of entries) {
+  const names = Object.keys(input);
+  if (names.length > maxParameters) throw invalidRequest(`more than ${maxParameters} parameters`);
+  for (const name of names) {
+    const value = (input as Record<string, unknown>)[name];
     if (Array.isArray(value) && name === 'resource') values[name] = value.join(' ');
     else if (Array.isArray(value))
       throw invalidRequest(`the parameter ${/^[a-z_-]{1,40}$/.test(name) ? name : 'given'} is repeated`);

@@ -19,11 +19,12 @@ const reasons: Record<number, string> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** The last answer on each connection, by which a request that turns out to be unreadable is seen to have one already. */
-const answers = new WeakMap<Socket, ServerResponse>();
+/** The last answer on a connection, by which a request that turns out to be unreadable is seen to have one already. */
+const lastAnswer = Symbol('last answer');
+type Connection = Socket & { [lastAnswer]?: ServerResponse };
 
 export function rememberAnswers(server: Server): void {
-  server.on('request', (request, response) => void answers.set(request.socket, response));
+  server.on('request', (request, response) => void ((request.socket as Connection)[lastAnswer] = response));
 }
 
 /**
@@ -32,7 +33,7 @@ export function rememberAnswers(server: Server): void {
  */
 export function refuseUnreadable(logger: FastifyBaseLogger, everywhere: Record<string, string>): ClientErrorHandler {
   return ({ code }, socket) => {
-    const answer = answers.get(socket as Socket);
+    const answer = (socket as Connection)[lastAnswer];
     // a second answer to one request would be taken for that to the next
     const answered = answer !== undefined && answer.headersSent && !answer.writableFinished;
     if (code === 'ECONNRESET' || !socket.writable || answered) return void socket.destroy();

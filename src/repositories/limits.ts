@@ -73,6 +73,8 @@ export interface Limits {
   consume(name: LimitName, key: string): Promise<number>;
   /** Takes a try back: it turned out right. */
   giveBack(name: LimitName, key: string): Promise<void>;
+  /** Whether this instance knows of any limit that is passed: most of the time it does not, and `blocked` need not be asked. */
+  readonly anyPassed: boolean;
   /** Seconds to wait when this instance knows already that the limit is passed, else 0; asks no database. */
   blocked(name: LimitName, key: string): number;
   /** Lets this instance know that a limit is passed, for so many seconds. */
@@ -137,9 +139,11 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
       if (points[name] > 0) await add(name, idOf(name, key), 'returned');
     },
     block: (name, key, seconds) => remember(idOf(name, key), seconds * 1000),
+    get anyPassed() {
+      return known.size > 0;
+    },
     blocked(name, key) {
-      // nothing is known most of the time: then not even a digest is made
-      const until = known.size === 0 ? undefined : known.get(idOf(name, key));
+      const until = known.get(idOf(name, key));
       return until === undefined ? 0 : Math.max(0, Math.ceil((until - performance.now()) / 1000));
     },
   };

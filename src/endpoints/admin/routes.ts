@@ -34,12 +34,15 @@ export const adminRoutes: readonly AdminRoute[] = [...described, openapiRoute(de
 export const adminVersionHeader = { 'api-version': apiVersion };
 
 /** Whether an address is below the admin routes, also where no route is. */
-export const isAdminAddress = (url: string, basePath: string): boolean => url.startsWith(`${basePath}/admin/api/`);
+export const isAdminAddress = (url: string, basePath: string): boolean => url.startsWith(adminAddresses(basePath));
+
+const adminAddresses = (basePath: string): string => `${basePath}/admin/api/`;
 
 /** Names the version in every answer that a hook of the application sees. */
 export function nameAdminVersion(app: FastifyInstance, basePath: string): void {
+  const below = adminAddresses(basePath);
   app.addHook('onRequest', (request, reply, done) => {
-    if (isAdminAddress(request.url, basePath)) reply.headers(adminVersionHeader);
+    if (request.url.startsWith(below)) reply.headers(adminVersionHeader);
     done();
   });
 }

@@ -35,6 +35,7 @@ interface Known {
   requested?: RequestedClaims | undefined;
 }
 
+const malformed = new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
 // whatever the cause (security R77)
 const inactive = { active: false };
 
@@ -58,7 +59,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
     const found = await find(token);
     if (found === 'malformed') {
       if (config.introspectionMalformed === 'inactive') return inactive;
-      throw new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
+      throw malformed;
     }
     return found && mayKnow(caller, found) ? describe(found, await subjectFor(caller, found)) : inactive;
   });

@@ -22,7 +22,10 @@ export async function userDataEndpoint(app: FastifyInstance, options: ServerOpti
   app.setErrorHandler((error, request, reply) =>
     isBasic(request) ? jsonErrors(error, request, reply) : bearerErrors(error, request, reply),
   );
-  app.addHook('onSend', async (_request, reply) => void noStore(reply));
+  app.addHook('onRequest', (_request, reply, done) => {
+    noStore(reply);
+    done();
+  });
 
   const allow = (request: FastifyRequest): Promise<Access> =>
     access(options, request, readParameters(bySub, request.params).sub);
