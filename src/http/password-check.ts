@@ -114,8 +114,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
   /** The try was none. What a known browser counted goes as it is remembered anew. */
   async function forgive(account: { sub: string | undefined; name: string }, known: Known | undefined): Promise<void> {
     if (known) return store.signInFailures.reopen(account, freeFailures);
-    await limits.giveBack('signInFailures', 'all');
-    await store.signInFailures.forget(account);
+    await Promise.all([limits.giveBack('signInFailures', 'all'), store.signInFailures.forget(account)]);
   }
 
   function usable(request: FastifyRequest, { sub, passwordHash }: User): string | undefined {

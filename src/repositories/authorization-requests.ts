@@ -1,5 +1,5 @@
 // The table authorization_requests: requests that wait for their End-User, each bound to one browser (security R4), or pushed by a client.
-import { type Sql, statement } from '../database/database.ts';
+import { quickStatement, type Sql, statement } from '../database/database.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 import { type AuditEvent, type AuditLog, eventValues, type EventListener, intoAuditEvents } from './audit-events.ts';
 import { addToGrants } from './grants.ts';
@@ -25,12 +25,15 @@ export interface Decision {
   event: AuditEvent;
 }
 
-// the browser's oldest go when it has too many (security R105)
-const insert = statement(
+// the browser's oldest go when it has too many (security R105), but for those that somebody is at just now
+const insert = quickStatement(
+  'write',
   'authorization_requests.insert',
   `WITH surplus AS (
      DELETE FROM authorization_requests WHERE id_hash IN (
-       SELECT id_hash FROM authorization_requests WHERE browser_hash = $2 ORDER BY created_at DESC OFFSET $7))
+       SELECT id_hash FROM authorization_requests WHERE id_hash IN (
+         SELECT id_hash FROM authorization_requests WHERE browser_hash = $2
+          ORDER BY created_at DESC OFFSET $7) FOR UPDATE SKIP LOCKED))
    INSERT INTO authorization_requests (id_hash, browser_hash, client_id, endpoint, parameters, problem, expires_at)
    VALUES ($1, $2, $3, $4, $5, $8, now() + make_interval(secs => $6))`,
 );
@@ -58,7 +61,8 @@ const take = statement(
     WHERE id_hash = $1 AND client_id = $2 AND coalesce(browser_hash, $3) = $3 AND expires_at > now()
    RETURNING 1 AS done`,
 );
-const find = statement(
+const find = quickStatement(
+  'read',
   'authorization_requests.find',
   `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
     WHERE id_hash = $1 AND browser_hash = $2 AND expires_at > now()`,

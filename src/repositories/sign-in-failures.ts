@@ -7,17 +7,22 @@ export const mostFailures = 100;
 /** So many pauses lead from the first one, a minute, to the longest, a quarter of an hour. */
 export const pauses = 5;
 
-// the row's lock makes parallel tries come one after another, on all instances
+// The row's lock makes parallel tries come one after another, on all instances. The disk is not waited for: a crash of the database may forget
+// the last moment's tries, which were few.
 const reserve = statement(
   'sign_in_failures.reserve',
   `INSERT INTO sign_in_failures AS f (account, sub, failures, held_until, expires_at, second_factor)
-   VALUES ($1, $2, 1, sign_in_held_until(1, $3), CASE WHEN $2::text IS NULL THEN now() + interval '1 hour' ELSE 'infinity' END, $4)
+   SELECT $1, $2, 1, sign_in_held_until(1, $3), CASE WHEN $2::text IS NULL THEN now() + interval '1 hour' ELSE 'infinity' END, $4
+     FROM set_config('synchronous_commit', 'off', true)
    ON CONFLICT (account) DO UPDATE SET
      failures = f.failures + 1, held_until = sign_in_held_until(f.failures + 1, $3), expires_at = EXCLUDED.expires_at
      WHERE f.held_until <= now() AND f.failures < ${mostFailures}
    RETURNING failures`,
 );
-const forget = statement('sign_in_failures.forget', 'DELETE FROM sign_in_failures WHERE account = $1');
+const forget = statement(
+  'sign_in_failures.forget',
+  `DELETE FROM sign_in_failures USING set_config('synchronous_commit', 'off', true) WHERE account = $1`,
+);
 const reopen = statement(
   'sign_in_failures.reopen',
   'UPDATE sign_in_failures SET failures = $2 WHERE account = $1 AND failures > $2',

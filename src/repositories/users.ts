@@ -1,5 +1,5 @@
 // The table users: End-Users, their password hash and their claims.
-import { type Sql, statement } from '../database/database.ts';
+import { quickStatement, type Sql, statement } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
 import type { Page } from './clients.ts';
 
@@ -50,7 +50,8 @@ export interface UserRow {
 const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
 const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
 // a user name wins over another account's address that reads the same
-const findByLogin = statement(
+const findByLogin = quickStatement(
+  'read',
   'users.find_by_login',
   `SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC)) OR email_key = lower(normalize(btrim($1), NFKC))
     ORDER BY (username_key = lower(normalize(btrim($1), NFKC))) DESC LIMIT 1`,

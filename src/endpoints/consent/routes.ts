@@ -46,9 +46,8 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
   app.get('/consent', async (request, reply) => {
     onlyNavigation(request);
     const { transaction } = singleValued(request.query);
-    const pending = transaction === undefined ? undefined : await findPending(request, transaction);
+    const [pending, session] = await Promise.all([findPending(request, transaction), sessions.find(request, reply)]);
     if (transaction === undefined || !pending) return pages.refuse(reply, 'expired');
-    const session = await sessions.find(request, reply);
     if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
     return show(request, reply, transaction, pending, session);
   });
@@ -57,9 +56,8 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     const parsed = form.safeParse(singleValued(request.body));
     if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
     const { csrf, transaction, decision } = parsed.data;
-    const pending = await findPending(request, transaction);
+    const [pending, session] = await Promise.all([findPending(request, transaction), sessions.find(request, reply)]);
     if (!pending) return pages.refuse(reply, 'expired');
-    const session = await sessions.find(request, reply);
     if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
     if (!sessions.isOwnForm(request, csrf, { action: '/consent', transaction, session, shown: shown(pending) })) {
       return show(request, reply, transaction, pending, session, 'tampered');
@@ -89,7 +87,8 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     return pages.redirect(reply, `/authorize?transaction=${transaction}`);
   });
 
-  async function findPending(request: FastifyRequest, transaction: string): Promise<Pending | undefined> {
+  async function findPending(request: FastifyRequest, transaction: string | undefined): Promise<Pending | undefined> {
+    if (transaction === undefined) return undefined;
     const browserHash = sessions.browserHash(request);
     const stored =
       browserHash && (await store.authorizationRequests.find(digest('transaction', transaction), browserHash));

@@ -41,8 +41,10 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     if (problem !== undefined && standing.includes(problem)) {
       return pages.send(request, reply, 'login', { problem: problem as LoginProblem }, { status: 400 });
     }
-    const session = await sessions.find(request, reply);
-    const pending = await findPendingRequest(options, request, transaction);
+    const [session, pending] = await Promise.all([
+      sessions.find(request, reply),
+      findPendingRequest(options, request, transaction),
+    ]);
     if (transaction !== undefined && !pending) {
       // the form is too old, but whoever wants to sign in still can
       return show(request, reply, undefined, undefined, session, { problem: 'expired', status: 400 });
@@ -124,8 +126,10 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     action: string,
     { csrf, transaction, username }: { csrf?: string; transaction?: string; username?: string },
   ): Promise<{ session: Session | undefined; pending: PendingRequest | undefined } | undefined> {
-    const session = await sessions.find(request, reply);
-    const pending = await findPendingRequest(options, request, transaction);
+    const [session, pending] = await Promise.all([
+      sessions.find(request, reply),
+      findPendingRequest(options, request, transaction),
+    ]);
     const shown = destinationOf(request)?.value;
     if (!sessions.isOwnForm(request, csrf, { action, transaction, session, shown })) {
       const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';

@@ -279,11 +279,13 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
   async function resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
     const idHash = digest('transaction', id);
     const browserHash = sessions.browserHash(request);
-    const stored = browserHash && (await store.authorizationRequests.find(idHash, browserHash));
+    const [stored, session] = await Promise.all([
+      browserHash && store.authorizationRequests.find(idHash, browserHash),
+      sessions.find(request, reply),
+    ]);
     if (!stored) return pages.refuse(reply, 'expired');
     const transaction: Transaction = { ...stored, id, idHash };
     const authorization = await verifyRequest(stored.parameters, rules, stored.problem);
-    const session = await sessions.find(request, reply);
     if (authorization.error && mayTell(authorization, session)) {
       await store.authorizationRequests.delete(idHash);
       throw authorization.error;
