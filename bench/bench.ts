@@ -53,7 +53,8 @@ const connections = values.connections.split(',').map(Number);
 const sideNames = values.sides.split(',') as SideName[];
 const chosen = operations.filter(({ key }) => values.only === undefined || key.includes(values.only));
 const poolSize = 20;
-const warmUp = 0.5; // seconds
+// until code is compiled and statements are prepared on all connections: seconds
+const warmUp = 2;
 const comparing = values.profile === undefined && !values.statements;
 const people = Math.max(...connections, 32);
 // before this process is held on some of them

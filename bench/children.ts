@@ -21,7 +21,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** How npm starts the service: variables, node, flags, program. */
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
 const words = scripts.start.split(' ');
-const variables = Object.fromEntries(words.filter((word) => /^[A-Z_]+=/.test(word)).map((word) => word.split('=')));
+const variables: Record<string, string | undefined> = Object.fromEntries(
+  words
+    .filter((word) => /^[A-Z_]+=/.test(word))
+    .map((word) => [word.replace(/=.*/, ''), word.replace(/^[A-Z_]+=/, '')]),
+);
 const flags = words.filter((word) => word.startsWith('--'));
 
 /**

@@ -117,18 +117,22 @@ test('good settings start, whatever the path (security R111)', () => {
 test('every start that is documented has the same variables and flags of Node', () => {
   const read = (file: string) => readFileSync(join(root, file), 'utf8');
   const partsOf = (text: string) => ({
-    flags: text.match(/--[a-z][a-z-]*-size=\d+/g) ?? [],
-    arenas: /\bMALLOC_ARENA_MAX=\d+/.exec(text)?.[0],
+    flags: text.match(/--[a-z][a-z-]*-(size|percent)=\d+/g) ?? [],
+    allocator: /\bGLIBC_TUNABLES=[a-z0-9_.:=]+/.exec(text)?.[0],
     cache: /\bNODE_COMPILE_CACHE=/.test(text),
   });
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   const usual = partsOf(scripts['start']!);
-  expect(usual).toEqual({ flags: [expect.any(String)], arenas: expect.any(String), cache: true });
-  const readme = /^export MALLOC.*\nnode .*src\/server\.ts$/m;
+  expect(usual).toEqual({
+    flags: [expect.any(String), expect.any(String)],
+    allocator: expect.any(String),
+    cache: true,
+  });
+  const readme = /^export GLIBC.*\nexport.*\nnode .*src\/server\.ts$/m;
   expect(partsOf(readme.exec(read('README.md'))![0])).toEqual(usual);
   expect(partsOf(readme.exec(read('docs/operator.md'))![0])).toEqual(usual);
   const image = read('Dockerfile');
-  expect(partsOf(/^ENV .*/m.exec(image)![0] + /^CMD .*/m.exec(image)![0])).toEqual(usual);
+  expect(partsOf(/^ENV .*\\\n.*/m.exec(image)![0] + /^CMD .*/m.exec(image)![0])).toEqual(usual);
   // what was compiled with other flags is not used
   expect(partsOf(/^RUN .*src\/server\.ts$/m.exec(image)![0]).flags).toEqual(usual.flags);
 });
