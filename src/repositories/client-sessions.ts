@@ -1,8 +1,9 @@
 // The table client_sessions: one authorization of one client by one user, the family of all that came of it.
-import { type Sql, statement } from '../database/database.ts';
+import { quickStatement, type Sql, statement } from '../database/database.ts';
 import { toUser, type User, type UserRow } from './users.ts';
 
-const findBySid = statement(
+const findBySid = quickStatement(
+  'read',
   'client_sessions.find_by_sid',
   `SELECT u.*, cs.scope, cs.amr FROM sessions s
      JOIN clients c ON c.client_id = $2 AND c.status = 'enabled'
