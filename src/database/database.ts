@@ -138,27 +138,22 @@ export function openDatabase(options: DatabaseOptions): Database {
   const listener = createListener({ ...(direct ?? options.connection), ...keepAlive }, options.onError);
 
   /** A connection of the pool, within the given milliseconds; one that comes later goes back. */
-  async function acquire(milliseconds: number): Promise<pg.PoolClient> {
+  function acquire(milliseconds: number): Promise<pg.PoolClient> {
     if (milliseconds <= 0 || pool.waitingCount >= maxWaiting)
       throw new DatabaseUnavailable('too many wait for the database');
-    const connecting = pool.connect();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        connecting.then(
-          (client) => client.release(),
-          () => undefined,
-        );
+    return new Promise((resolve, reject) => {
+      let late = false;
+      const timer = setTimeout(() => {
+        late = true;
         reject(new DatabaseUnavailable('no connection became free'));
       }, milliseconds);
+      pool.connect((error, client) => {
+        clearTimeout(timer);
+        if (late) client?.release();
+        else if (client) resolve(client);
+        else reject(asUnavailable(error));
+      });
     });
-    try {
-      return await Promise.race([connecting, late]);
-    } catch (error) {
-      throw asUnavailable(error);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   async function run(

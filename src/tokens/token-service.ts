@@ -94,9 +94,10 @@ export function createTokenService(options: TokenServiceOptions) {
       const scopes = splitScope(authorization.scope);
       const alone = issued.accessToken === undefined && issued.code === undefined;
       const carried = alone ? scopes : scopes.filter((scope) => scope === 'scope');
+      const asked = authorization.requested?.id_token ?? [];
       // as far as the client is still registered for them
-      const registered = claimsOfScopes(splitScope(client.metadata.scope));
-      const requested = authorization.requested?.id_token?.filter((claim) => registered.includes(claim)) ?? [];
+      const registered = asked.length > 0 ? claimsOfScopes(splitScope(client.metadata.scope)) : [];
+      const requested = asked.filter((claim) => registered.includes(claim));
       const key = await responseKey(client, client.metadata.id_token_signed_response_alg);
       const signed = await mintIdToken(keyRing, key, {
         issuer,
