@@ -7,6 +7,7 @@ import type { SecretBox } from '../crypto/secret-box.ts';
 import type { NewSession, Session } from '../repositories/sessions.ts';
 import type { NewSignIn } from '../repositories/sign-ins.ts';
 import type { Store } from '../repositories/index.ts';
+import type { Visit } from '../repositories/visits.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { createBrowserState } from './browser-state.ts';
@@ -72,6 +73,27 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       const session = await find(request, reply);
       browserState.keep(request, reply, session);
       return session;
+    },
+    /**
+     * The same, with the browser's pending request, and what the session's user has granted to its client.
+     * @param of the request's name, or the client where there is no request
+     */
+    async visit(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      of: { transaction?: string | undefined; clientId?: string | undefined },
+    ): Promise<Visit> {
+      const { transaction, clientId } = of;
+      const visit = await store.visits.find({
+        tokenHash: tokenHashOf(request, reply),
+        idleLifetime: options.idleLifetime,
+        requestHash: transaction === undefined ? undefined : digest('transaction', transaction),
+        browserHash: this.browserHash(request),
+        clientId,
+      });
+      await keepAlive(visit.session);
+      browserState.keep(request, reply, visit.session);
+      return visit;
     },
     sessionState: browserState.sessionState,
     /**
@@ -166,19 +188,25 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   }
 
   async function find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
-    const value = single(request, sessionCookie);
-    if (value === undefined) {
-      // two cookies of the name: somebody planted one, and neither is believed
-      if (request.headers.cookie?.includes(`${sessionCookie}=`)) forgetPlanted(reply);
-      return undefined;
-    }
-    const hash = opaqueTokenHash('session', value);
-    const session = hash && (await store.sessions.find(hash, options.idleLifetime));
+    const hash = tokenHashOf(request, reply);
     // one that is over stays where it is: a browser cannot be told to forget this value only, and another tab may have got a new one
     // since this request left; the next sign-in puts another in its place
-    if (!session) return undefined;
-    if (session.stale) await store.sessions.touch(session.id, options.idleLifetime);
+    const session = hash && (await store.sessions.find(hash, options.idleLifetime));
+    await keepAlive(session);
     return session;
+  }
+
+  /** The digest of the cookie's token, if it is one. */
+  function tokenHashOf(request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
+    const value = single(request, sessionCookie);
+    if (value !== undefined) return opaqueTokenHash('session', value);
+    // two cookies of the name: somebody planted one, and neither is believed
+    if (request.headers.cookie?.includes(`${sessionCookie}=`)) forgetPlanted(reply);
+    return undefined;
+  }
+
+  async function keepAlive(session: Session | undefined): Promise<void> {
+    if (session?.stale) await store.sessions.touch(session.id, options.idleLifetime);
   }
 
   /**

@@ -157,10 +157,8 @@ function direction(locale: string): 'ltr' | 'rtl' {
 }
 
 /** The first letter of a name, for the tile that stands where there is no logo. */
-function initial(name: string, locale: string): string {
-  const letters = [...new Intl.Segmenter(locale, { granularity: 'grapheme' }).segment(name)].map(
-    (part) => part.segment,
-  );
+function initial(name: string, locale: string, graphemes: Intl.Segmenter): string {
+  const letters = [...graphemes.segment(name)].map((part) => part.segment);
   const letter = letters.find((segment) => /^[\p{L}\p{N}]/u.test(segment)) ?? letters[0] ?? '';
   return letter.toLocaleUpperCase(locale);
 }
@@ -249,6 +247,7 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
         typeof value === 'string' ? `<bdi>${escape(clean(value))}</bdi>` : value.text,
       ),
     );
+  const graphemes = new Intl.Segmenter(locale, { granularity: 'grapheme' });
   const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
   const times = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' });
   const moments = new Intl.DateTimeFormat(locale, {
@@ -275,7 +274,7 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
       const shown = cleanName(name ?? '');
       return shown === '' ? cleanName(username) : t('account.label', { name: shown, username: cleanName(username) });
     },
-    initial: (name: string): string => initial(name, locale),
+    initial: (name: string): string => initial(name, locale, graphemes),
     date: (value: Date): string => dates.format(value),
     time: (value: Date): string => times.format(value),
     /** A day and a time to the minute, which the text around it has to call UTC. */

@@ -1,6 +1,7 @@
 // The authorization request that a page of the sign-in is shown for: what the page says of it.
 import type { FastifyRequest } from 'fastify';
 import { digest } from '../crypto/secrets.ts';
+import type { AuthorizationRequestRow } from '../repositories/authorization-requests.ts';
 import { clientView } from './page-response.ts';
 import type { ServerOptions } from './server-options.ts';
 import type { ClientView } from './views/index.ts';
@@ -24,7 +25,14 @@ export async function findPendingRequest(
   const browserHash = transaction === undefined ? undefined : sessions.browserHash(request);
   if (transaction === undefined || !browserHash) return undefined;
   const stored = await store.authorizationRequests.find(digest('transaction', transaction), browserHash);
-  if (!stored) return undefined;
+  return stored && shownRequest(clients, stored);
+}
+
+/** What the pages say of a stored request. */
+export async function shownRequest(
+  clients: ServerOptions['clients'],
+  stored: AuthorizationRequestRow,
+): Promise<PendingRequest> {
   const client = await clients.find(stored.clientId);
   const redirectUri = stored.parameters['redirect_uri'];
   return {

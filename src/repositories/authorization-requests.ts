@@ -16,6 +16,16 @@ export interface AuthorizationRequestRow {
   createdAt: Date;
 }
 
+export interface RequestRow {
+  client_id: string;
+  endpoint: AuthorizationRequestRow['endpoint'];
+  parameters: Record<string, string>;
+  problem: AuthorizationRequestRow['problem'] | null;
+  decision: 'allowed' | 'denied' | null;
+  decided_sub: string | null;
+  created_at: Date;
+}
+
 export interface Decision {
   idHash: Buffer;
   sub: string;
@@ -129,26 +139,8 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
     },
     /** The pending request, if it is this browser's. */
     async find(idHash: Buffer, browserHash: Buffer): Promise<AuthorizationRequestRow | undefined> {
-      const [row] = await sql.query<{
-        client_id: string;
-        endpoint: AuthorizationRequestRow['endpoint'];
-        parameters: Record<string, string>;
-        problem: AuthorizationRequestRow['problem'] | null;
-        decision: 'allowed' | 'denied' | null;
-        decided_sub: string | null;
-        created_at: Date;
-      }>(find, [idHash, browserHash]);
-      return (
-        row && {
-          clientId: row.client_id,
-          endpoint: row.endpoint,
-          parameters: row.parameters,
-          problem: row.problem ?? undefined,
-          decision:
-            row.decision && row.decided_sub ? { allowed: row.decision === 'allowed', sub: row.decided_sub } : undefined,
-          createdAt: row.created_at,
-        }
-      );
+      const [row] = await sql.query<RequestRow>(find, [idHash, browserHash]);
+      return row && toAuthorizationRequest(row);
     },
     /**
      * Notes what a user decided, with the grant that this is if it is one, and the event; nothing when the same user decided before, or the
@@ -163,6 +155,18 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
     async delete(idHash: Buffer): Promise<boolean> {
       return (await sql.query(remove, [idHash])).length > 0;
     },
+  };
+}
+
+export function toAuthorizationRequest(row: RequestRow): AuthorizationRequestRow {
+  return {
+    clientId: row.client_id,
+    endpoint: row.endpoint,
+    parameters: row.parameters,
+    problem: row.problem ?? undefined,
+    decision:
+      row.decision && row.decided_sub ? { allowed: row.decision === 'allowed', sub: row.decided_sub } : undefined,
+    createdAt: row.created_at,
   };
 }
 

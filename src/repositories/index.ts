@@ -39,6 +39,7 @@ import { userImportsRepository } from './user-imports.ts';
 import { userSearchRepository } from './user-search.ts';
 import { userSettingsRepository } from './user-settings.ts';
 import { usersRepository } from './users.ts';
+import { visitsRepository } from './visits.ts';
 import { vitalSignsRepository } from './vital-signs.ts';
 
 function repositories(sql: Sql, onEvent: EventListener) {
@@ -82,6 +83,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     userSearch: userSearchRepository(sql),
     userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),
+    visits: visitsRepository(sql),
     vitalSigns: vitalSignsRepository(sql),
   };
 }

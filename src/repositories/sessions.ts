@@ -2,7 +2,7 @@
 import { quickStatement, type Sql, statement } from '../database/database.ts';
 import type { Page } from './clients.ts';
 import { remaining } from './second-factors.ts';
-import { toUser, type User, type UserRow } from './users.ts';
+import { toUser, type User, userColumns, type UserRow } from './users.ts';
 
 export interface Session {
   id: string;
@@ -52,8 +52,8 @@ export interface SessionSummary {
   id: string;
 }
 
-interface Row extends UserRow {
-  session_id: string;
+export interface SessionRow extends UserRow {
+  session_id: string | null;
   sid: string;
   auth_time: Date;
   amr: string[];
@@ -62,15 +62,14 @@ interface Row extends UserRow {
   enrolled: boolean;
 }
 
-const find = quickStatement(
-  'read',
-  'sessions.find',
-  `SELECT u.*, s.id AS session_id, s.sid, s.auth_time, s.amr, clock_timestamp() AS now,
+/** The live session of the token $1, whose idle lifetime is $2 seconds, with its user. */
+export const foundSession = `
+   SELECT ${userColumns}, s.id AS session_id, s.sid, s.auth_time, s.amr, clock_timestamp() AS now,
           s.used_at < now() - make_interval(secs => $2::float8 / 20) AS stale,
           EXISTS (${remaining}) AS enrolled
      FROM sessions s JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
-    WHERE s.token_hash = $1 AND s.idle_expires_at > now()`,
-);
+    WHERE s.token_hash = $1 AND s.idle_expires_at > now()`;
+const find = quickStatement('read', 'sessions.find', foundSession);
 // the user's row is locked, so that a password change at the same moment either sees this session or refuses it
 const lockedUser = `u AS MATERIALIZED (
      SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)`;
@@ -131,7 +130,7 @@ export function sessionsRepository(sql: Sql) {
   return {
     /** The live session of an enabled user. @param idleLifetime in seconds */
     async find(tokenHash: Buffer, idleLifetime: number): Promise<Session | undefined> {
-      const [row] = await sql.query<Row>(find, [tokenHash, idleLifetime]);
+      const [row] = await sql.query<SessionRow>(find, [tokenHash, idleLifetime]);
       return row && toSession(row);
     },
     /** Moves the idle end. @param idleLifetime in seconds */
@@ -223,9 +222,9 @@ export function sessionValues(session: NewSession): unknown[] {
   ];
 }
 
-function toSession(row: Row): Session {
+export function toSession(row: SessionRow): Session {
   return {
-    id: row.session_id,
+    id: row.session_id!,
     sid: row.sid,
     authTime: row.auth_time,
     amr: row.amr,

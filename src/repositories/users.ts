@@ -47,6 +47,10 @@ export interface UserRow {
   updated_at: Date;
 }
 
+/** What toUser() reads, of a user `u`: not the keys of searches. */
+export const userColumns =
+  'u.sub, u.username, u.email, u.email_verified, u.password_hash, u.status, u.admin, u.groups, u.claims, u.created_at, u.updated_at';
+
 const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
 const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
 // a user name wins over another account's address that reads the same

@@ -16,9 +16,11 @@ import type { Pages } from '../../http/views/index.ts';
 import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
 import { OAuthError } from '../../oauth/errors.ts';
 import { claimsOfScopes } from '../../oauth/scope.ts';
+import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import type { User } from '../../repositories/users.ts';
+import type { Visit } from '../../repositories/visits.ts';
 
 const form = z.object({
   csrf: text(100).optional(),
@@ -46,21 +48,23 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
   app.get('/consent', async (request, reply) => {
     onlyNavigation(request);
     const { transaction } = singleValued(request.query);
-    const [pending, session] = await Promise.all([findPending(request, transaction), sessions.find(request, reply)]);
+    const { session, pending: stored, grant } = await sessions.visit(request, reply, { transaction });
+    const pending = stored && (await verified(stored));
     if (transaction === undefined || !pending) return pages.refuse(reply, 'expired');
     if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
-    return show(request, reply, transaction, pending, session);
+    return show(request, reply, transaction, pending, session, grant);
   });
 
   app.post('/consent', async (request, reply) => {
     const parsed = form.safeParse(singleValued(request.body));
     if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
     const { csrf, transaction, decision } = parsed.data;
-    const [pending, session] = await Promise.all([findPending(request, transaction), sessions.find(request, reply)]);
+    const { session, pending: stored, grant } = await sessions.visit(request, reply, { transaction });
+    const pending = stored && (await verified(stored));
     if (!pending) return pages.refuse(reply, 'expired');
     if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
     if (!sessions.isOwnForm(request, csrf, { action: '/consent', transaction, session, shown: shown(pending) })) {
-      return show(request, reply, transaction, pending, session, 'tampered');
+      return show(request, reply, transaction, pending, session, grant, 'tampered');
     }
     const { sub } = session.user;
     const { clientId } = pending.client;
@@ -87,12 +91,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     return pages.redirect(reply, `/authorize?transaction=${transaction}`);
   });
 
-  async function findPending(request: FastifyRequest, transaction: string | undefined): Promise<Pending | undefined> {
-    if (transaction === undefined) return undefined;
-    const browserHash = sessions.browserHash(request);
-    const stored =
-      browserHash && (await store.authorizationRequests.find(digest('transaction', transaction), browserHash));
-    if (!stored) return undefined;
+  async function verified(stored: AuthorizationRequestRow): Promise<Pending | undefined> {
     const authorization = await verifyRequest(stored.parameters, rules, stored.problem).catch((error: unknown) => {
       if (error instanceof OAuthError) return undefined;
       throw error;
@@ -114,9 +113,9 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     transaction: string,
     pending: Pending,
     session: Session,
+    granted: Visit['grant'],
     problem?: 'tampered',
   ): Promise<FastifyReply> {
-    const granted = await store.grants.find(session.user.sub, pending.client.clientId);
     const scopes = pending.scope.filter((scope) => !granted?.scope.includes(scope));
     const known = [...(granted?.claims ?? []), ...claimsOfScopes(granted?.scope ?? [])];
     const claims = pending.claims.filter((claim) => !known.includes(claim));

@@ -7,7 +7,7 @@ import { onlyForms } from '../../http/form-body.ts';
 import { accountView } from '../../http/page-response.ts';
 import { singleValued, text } from '../../http/parameters.ts';
 import { longestCredential } from '../../http/passkeys.ts';
-import { findPendingRequest, type PendingRequest } from '../../http/pending-request.ts';
+import { type PendingRequest, shownRequest } from '../../http/pending-request.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { signInPath } from '../../http/sign-in.ts';
 import type { FormView, LoginProblem, Pages } from '../../http/views/index.ts';
@@ -41,10 +41,8 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     if (problem !== undefined && standing.includes(problem)) {
       return pages.send(request, reply, 'login', { problem: problem as LoginProblem }, { status: 400 });
     }
-    const [session, pending] = await Promise.all([
-      sessions.find(request, reply),
-      findPendingRequest(options, request, transaction),
-    ]);
+    const { session, pending: stored } = await sessions.visit(request, reply, { transaction });
+    const pending = stored && (await shownRequest(options.clients, stored));
     if (transaction !== undefined && !pending) {
       // the form is too old, but whoever wants to sign in still can
       return show(request, reply, undefined, undefined, session, { problem: 'expired', status: 400 });
@@ -126,10 +124,8 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     action: string,
     { csrf, transaction, username }: { csrf?: string; transaction?: string; username?: string },
   ): Promise<{ session: Session | undefined; pending: PendingRequest | undefined } | undefined> {
-    const [session, pending] = await Promise.all([
-      sessions.find(request, reply),
-      findPendingRequest(options, request, transaction),
-    ]);
+    const { session, pending: stored } = await sessions.visit(request, reply, { transaction });
+    const pending = stored && (await shownRequest(options.clients, stored));
     const shown = destinationOf(request)?.value;
     if (!sessions.isOwnForm(request, csrf, { action, transaction, session, shown })) {
       const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';

@@ -10,6 +10,7 @@ import { sectorIdentifier } from '../../oauth/subject-type.ts';
 import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
+import type { Visit } from '../../repositories/visits.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import { isFresh } from '../fresh-sign-in.ts';
 import { mustShowSecondFactor } from '../second-factor-policy.ts';
@@ -190,6 +191,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
   async function stepOf(
     authorization: TrustedRequest,
     session: Session | undefined,
+    grant: Visit['grant'],
     transaction: Transaction | undefined,
   ): Promise<NextStep> {
     const { client } = authorization;
@@ -225,7 +227,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
         secondFactor: session.amr.includes('mfa'),
       },
       ...(session ? await levelOf(authorization, session) : { acr: 'met' }),
-      grant: session && (await store.grants.find(session.user.sub, client.clientId)),
+      grant,
       firstParty: client.firstParty,
       selfRegistered: client.approvedBy === 'automatic',
       transaction,
@@ -278,11 +280,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
   /** A stored request, after a page or a push: validated again, then answered or sent to the next page (security R4). Throws as begin() does. */
   async function resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
     const idHash = digest('transaction', id);
-    const browserHash = sessions.browserHash(request);
-    const [stored, session] = await Promise.all([
-      browserHash && store.authorizationRequests.find(idHash, browserHash),
-      sessions.find(request, reply),
-    ]);
+    const { session, pending: stored, grant } = await sessions.visit(request, reply, { transaction: id });
     if (!stored) return pages.refuse(reply, 'expired');
     const transaction: Transaction = { ...stored, id, idHash };
     const authorization = await verifyRequest(stored.parameters, rules, stored.problem);
@@ -290,7 +288,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
       await store.authorizationRequests.delete(idHash);
       throw authorization.error;
     }
-    const step = authorization.error ? undefined : await stepOf(authorization, session, transaction);
+    const step = authorization.error ? undefined : await stepOf(authorization, session, grant, transaction);
     if (step && (await proceed(request, reply, authorization, session, step, stored.endpoint, transaction)))
       return reply;
     return toPage(request, reply, step, id);
@@ -334,9 +332,9 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
       const { reason, ...effective } = await effectiveRequest(parameters, rules, false);
       if (reason !== undefined) request.log.info({ ...effective.problem, reason }, 'request object refused');
       const authorization = await verifyRequest(effective.parameters, rules, effective.problem);
-      const session = await sessions.find(request, reply);
+      const { session, grant } = await sessions.visit(request, reply, { clientId: authorization.client.clientId });
       if (authorization.error && mayTell(authorization, session)) throw authorization.error;
-      const step = authorization.error ? undefined : await stepOf(authorization, session, undefined);
+      const step = authorization.error ? undefined : await stepOf(authorization, session, grant, undefined);
       const asks = confirm !== undefined && session !== undefined && step?.step === 'issue';
       if (step && !asks) {
         if (await proceed(request, reply, authorization, session, step, endpoint, undefined)) return reply;
