@@ -70,6 +70,17 @@ export async function readIdTokenHint(
   hint: string,
   secretOf: (clientId: string) => Promise<Buffer | undefined>,
 ): Promise<{ sub: string; clientId: string; sid: string | undefined } | undefined> {
+  const payload = await verified(ring, issuer, hint, secretOf);
+  return payload && { sub: payload.sub, clientId: payload.aud, sid: textOf(payload['sid']) };
+}
+
+/** What an ID Token of ours says, whatever its time. */
+async function verified(
+  ring: KeyRing,
+  issuer: string,
+  hint: string,
+  secretOf: (clientId: string) => Promise<Buffer | undefined>,
+): Promise<(JWTPayload & { sub: string; aud: string }) | undefined> {
   if (!/^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(hint) || hint.length > 8192) return undefined;
   try {
     const header = decodeProtectedHeader(hint);
@@ -79,14 +90,11 @@ export async function readIdTokenHint(
       header.alg === 'HS256'
         ? await verifyWithSecret(hint, options, secretOf)
         : await jwtVerify(hint, ring.verificationKey, { ...options, algorithms: [...keyAlgorithms] });
+    const { sub, aud } = payload;
     // logout tokens and access tokens have other members
-    if (typeof payload.aud !== 'string' || payload['auth_time'] === undefined || payload['events'] !== undefined)
+    if (typeof aud !== 'string' || payload['auth_time'] === undefined || payload['events'] !== undefined)
       return undefined;
-    return {
-      sub: payload.sub!,
-      clientId: payload.aud,
-      sid: typeof payload['sid'] === 'string' ? payload['sid'] : undefined,
-    };
+    return { ...payload, sub: sub!, aud };
   } catch (error) {
     if (error instanceof errors.JOSEError || error instanceof SyntaxError || error instanceof TypeError)
       return undefined;
@@ -104,6 +112,8 @@ async function verifyWithSecret(
   if (!secret) throw new errors.JWSSignatureVerificationFailed();
   return jwtVerify(hint, secret, { ...options, algorithms: ['HS256'] });
 }
+
+const textOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined);
 
 /** What a valid ID Token of ours says. */
 export interface IdTokenStatement {
@@ -123,17 +133,17 @@ export async function verifyIdToken(
   token: string,
   secretOf: (clientId: string) => Promise<Buffer | undefined>,
 ): Promise<IdTokenStatement | undefined> {
-  const hint = await readIdTokenHint(ring, issuer, token, secretOf);
-  if (!hint?.sid) return undefined;
-  const payload = decodeJwt(token);
+  const payload = await verified(ring, issuer, token, secretOf);
+  const sid = textOf(payload?.['sid']);
+  if (!payload || !sid) return undefined;
   const time = (seconds: unknown) => new Date(Number(seconds) * 1000);
   if (time(payload.exp) <= ring.now()) return undefined;
   return {
-    sub: hint.sub,
-    clientId: hint.clientId,
-    sid: hint.sid,
+    sub: payload.sub,
+    clientId: payload.aud,
+    sid,
     authTime: time(payload['auth_time']),
-    nonce: typeof payload['nonce'] === 'string' ? payload['nonce'] : undefined,
+    nonce: textOf(payload['nonce']),
     issuedAt: time(payload.iat),
     expiresAt: time(payload.exp),
   };
