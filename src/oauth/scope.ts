@@ -28,7 +28,9 @@ export const scopeClaims: Readonly<Record<string, readonly string[]>> = {
 
 /** The names of the claims that these scopes release. */
 export function claimsOfScopes(scopes: readonly string[]): string[] {
-  return scopes.flatMap((scope) => (Object.hasOwn(scopeClaims, scope) ? scopeClaims[scope]! : []));
+  const claims: string[] = [];
+  for (const scope of scopes) if (Object.hasOwn(scopeClaims, scope)) claims.push(...scopeClaims[scope]!);
+  return claims;
 }
 
 /** What only an administrator gives: the admin routes, and reading the metrics. */
