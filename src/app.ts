@@ -335,7 +335,6 @@ export async function buildApp({
   app.addHook('preClose', async () => {
     closing = true;
   });
-  sharePatience(app);
   limitHandlers(app, handlerLimits);
   metrics.measure(app);
   nameAdminVersion(app, basePath);
@@ -374,6 +373,8 @@ export async function buildApp({
       await crossOrigin(root, crossOriginAddresses);
       await root.register(discoveryEndpoint, { ...options, capabilities });
       await root.register(jwksEndpoint, options);
+      // for all that is registered from here on: what stands above asks no database
+      sharePatience(root);
       await root.register(registrationEndpoint, options);
       await root.register(pushedAuthorizationRequestEndpoint, options);
       await root.register(tokenEndpoint, { ...options, grantTypes });
