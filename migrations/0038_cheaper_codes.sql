@@ -58,6 +58,9 @@ BEGIN
       RETURN false;
     END IF;
   END IF;
-  -- a key and its value take at least six bytes, with a comma and the spaces
-  RETURN size < 6 * 256 OR (SELECT count(*) FROM jsonb_object_keys(settings)) <= 256;
+  -- a key and its value take at least six bytes
+  IF size < 6 * 256 THEN
+    RETURN true;
+  END IF;
+  RETURN (SELECT count(*) FROM jsonb_object_keys(settings)) <= 256;
 END $$;
