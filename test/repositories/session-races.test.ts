@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAdministration } from '../../src/repositories/administration.ts';
+import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { signInOf } from '../helpers/sign-in.ts';
 import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
@@ -133,6 +134,64 @@ test('a token that is stored while its client is deleted is dead, also when the 
   await service.database.sql(`INSERT INTO clients (${columns}) SELECT ${columns} FROM gone`);
   expect(await service.store.clients.find(clientId)).toMatchObject({ status: 'enabled' });
   expect(await service.store.accessTokens.find(tokenHash)).toBeUndefined();
+});
+
+test('a code that is issued while its client is deleted buys nothing, also when the name comes back (security R42)', async () => {
+  const client = await service.createClient();
+  const { clientId } = client;
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  await agent.authorize(await service.createClient(), user);
+  await service.store.grants.add(user.sub, clientId, ['openid'], client.redirectUri, []);
+  const [session] = await service.database.sql<{ id: string }>('SELECT id FROM sessions WHERE sub = $1', [user.sub]);
+  const code = newOpaqueToken('authorization_code');
+  const columns = 'client_id, status, metadata, client_secret_hash, shared_secret_encrypted, approved_by';
+  const { version } = (await service.store.clients.find(clientId))!;
+  await service.store.transaction(async ({ authorizationCodes }) => {
+    const issued = await authorizationCodes.issue({
+      ...{ codeHash: code.hash, accessTokenHash: undefined, sessionId: session!.id, clientId, clientVersion: version },
+      ...{ scope: ['openid'], claims: [], requested: undefined, offline: false, redirectUri: client.redirectUri },
+      ...{
+        nonce: undefined,
+        codeChallenge: undefined,
+        audience: undefined,
+        subject: undefined,
+        requestHash: undefined,
+      },
+      ...{ lifetime: 60, accessTokenLifetime: 60, clientSessionLifetime: 120, kept: 5, perMinute: 0 },
+    });
+    expect(issued).toBeDefined();
+    await service.database.sql('CREATE TABLE gone_too AS SELECT * FROM clients WHERE client_id = $1', [clientId]);
+    // does not see the code, which is not committed yet
+    await service.database.sql('DELETE FROM clients WHERE client_id = $1', [clientId]);
+  });
+  const left = await service.database.sql('SELECT 1 FROM client_sessions WHERE client_id = $1', [clientId]);
+  expect(left).toHaveLength(1);
+  await service.database.sql(`INSERT INTO clients (${columns}) SELECT ${columns} FROM gone_too`);
+  const redeemed = await tokenRequest(service.instances[1]!, client, {
+    grant_type: 'authorization_code',
+    code: code.token,
+    redirect_uri: client.redirectUri,
+  });
+  expect(redeemed.body).toMatchObject({ error: 'invalid_grant' });
+});
+
+test('what people began at a client goes with it, and its part in their sessions (security R42)', async () => {
+  const client = await service.createClient();
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  await agent.authorize(client, user);
+  await new UserAgent(service).authorize(client, undefined);
+  const rows = () =>
+    Promise.all(
+      ['client_sessions', 'session_clients', 'authorization_requests'].map(
+        async (table) =>
+          (await service.database.sql(`SELECT 1 FROM ${table} WHERE client_id = $1`, [client.clientId])).length,
+      ),
+    );
+  expect(await rows()).toEqual([1, 1, 1]);
+  await service.store.clients.delete(client.clientId);
+  expect(await rows()).toEqual([0, 0, 0]);
 });
 
 test('the tokens of a client go with it (security R42)', async () => {
