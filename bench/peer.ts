@@ -8,7 +8,7 @@ import { adapterOn, createTables } from './peer-adapter.ts';
 // what is measured, besides: no developer's pages, no memory adapter, cookies signed, RS256 with 2048 bits, opaque tokens
 const [url, poolSize, port, accounts] = process.argv.slice(2);
 const issuer = `http://localhost:${port}`;
-const pool = new pg.Pool({ connectionString: url, max: Number(poolSize), idleTimeoutMillis: 30_000 });
+const pool = new pg.Pool({ connectionString: url, max: Number(poolSize), idleTimeoutMillis: 600_000 });
 await createTables(pool);
 await pool.query(
   `CREATE TABLE IF NOT EXISTS peer_accounts (sub text PRIMARY KEY, username text UNIQUE, claims jsonb NOT NULL)`,

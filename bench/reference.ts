@@ -8,7 +8,7 @@ import pg from 'pg';
 
 // discovery and jwks: files with what the service answers there
 const [url, poolSize, discovery, jwks] = process.argv.slice(2);
-const pool = new pg.Pool({ connectionString: url, max: Number(poolSize), idleTimeoutMillis: 30_000 });
+const pool = new pg.Pool({ connectionString: url, max: Number(poolSize), idleTimeoutMillis: 600_000 });
 await pool.query(
   `CREATE TABLE IF NOT EXISTS bench_rows (id bytea PRIMARY KEY, owner text NOT NULL, body jsonb NOT NULL, expires_at timestamptz NOT NULL)`,
 );

@@ -109,7 +109,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     ...settings,
     max: options.poolSize - 2 * lanes,
     query_timeout: patience + 200,
-    idleTimeoutMillis: 30_000,
+    // a new connection plans every statement anew, five times: that costs the server more than an idle one
+    idleTimeoutMillis: 600_000,
     onConnect: refuseStandby,
   });
   const quickOptions = {
