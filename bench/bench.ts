@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { type Bed, withService } from './bed.ts';
-import { startPeer, startReference, startService } from './children.ts';
+import { type Child, startPeer, startReference, startService } from './children.ts';
 import type { Load } from './load.ts';
 import {
   between,
@@ -100,7 +100,8 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   await countStatements(sql, false);
 
   say('preparing: people, clients, tokens');
-  const cheap = await startService(folder, settings, { program: 'bench/cheap-passwords.ts' });
+  const inspected = values.profile !== undefined;
+  const cheap = await startService(folder, settings, { program: 'bench/cheap-passwords.ts', inspected });
   stops.push(() => cheap.stop());
   const documents: string[] = [];
   for (const path of ['.well-known/openid-configuration', 'jwks']) {
@@ -127,7 +128,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   for (const pid of processorTimes(databasePid!).keys()) place(pid, 'rest');
 
   if (values.profile !== undefined) {
-    await profiles(sides.service!, service.inspector!, values.profile);
+    await profiles(sides.service!, [service, cheap], values.profile);
     return;
   }
   if (values.statements) {
@@ -188,14 +189,14 @@ function entries(sides: Partial<Record<SideName, Side>>): [SideName, Side][] {
   return Object.entries(sides) as [SideName, Side][];
 }
 
-async function profiles(side: Side, inspector: string, folder: string): Promise<void> {
+async function profiles(side: Side, processes: Child[], folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const { key, name } of chosen) {
     const load = side.loads[key];
-    // the other one's process has no inspector
-    if (!load || key === 'sign-in-flow') continue;
+    if (!load) continue;
     await load(32, warmUp);
-    const top = await profiled(inspector, join(folder, `${key}.cpuprofile`), () => load(32, Math.max(seconds, 2)));
+    const { inspector } = processes.find(({ pid }) => pid === side.pidOf(key))!;
+    const top = await profiled(inspector!, join(folder, `${key}.cpuprofile`), () => load(32, Math.max(seconds, 2)));
     say(`${name}\n${top}\n`);
   }
 }
