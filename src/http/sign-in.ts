@@ -107,9 +107,9 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
   };
 }
 
-/** Where somebody goes on who has signed in. */
+/** Where somebody goes on who has signed in: with a request to the question, which is answered there at once if nothing is to ask. */
 export function wayOn({ transaction, destination }: Pick<SignInCourse, 'transaction' | 'destination'>): string {
-  return transaction === undefined ? (destination?.path ?? '/account') : `/authorize?transaction=${transaction}`;
+  return transaction === undefined ? (destination?.path ?? '/account') : `/consent?transaction=${transaction}`;
 }
 
 /** A page of the sign-in, for the same course. */

@@ -278,7 +278,7 @@ test('the page names the client and shows its legal links, and goes nowhere afte
     password: user.password,
   });
   expect(answer.status).toBe(303);
-  expect(answer.location).toMatch(`${service.issuer}/authorize?transaction=`);
+  expect(answer.location).toMatch(`${service.issuer}/consent?transaction=`);
   const end = await agent.submit(await agent.follow(answer), { decision: 'allow' });
   expect(responseParameters(end)['state']).toBe('s');
 });

@@ -333,7 +333,11 @@ export const routes: Record<string, Route> = {
     statuses: [200, 302, 303, 403, 409],
   },
   'GET /check-session': readOnly,
-  'GET /consent': { query: { transaction: ['@transaction /consent'] }, cookies: byCookie, statuses: [200, 303, 403] },
+  'GET /consent': {
+    query: { transaction: ['@transaction /consent'] },
+    cookies: byCookie,
+    statuses: [200, 302, 303, 403, 409],
+  },
   'GET /end-session': { query: { request: ['@end_session'] }, cookies: byCookie, statuses: [302, 401, 403] },
   'GET /error': { statuses: [400] },
   'GET /health/live': readOnly,

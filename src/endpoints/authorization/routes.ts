@@ -1,4 +1,4 @@
-// GET|POST /authorize: the authorization endpoint; every page of a sign-in returns here (OpenID Connect Core 3.1.2).
+// GET|POST /authorize: the authorization endpoint; the answer to a question of a sign-in returns here (OpenID Connect Core 3.1.2).
 import type { FastifyInstance } from 'fastify';
 import { carriesSession, onlyNavigation } from '../../http/browser-session.ts';
 import { onlyForms } from '../../http/form-body.ts';

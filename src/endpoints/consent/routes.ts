@@ -1,9 +1,9 @@
-// GET|POST /consent: what a client asks for, and the End-User's answer, which is remembered (security R11).
+// GET|POST /consent: a sign-in goes on here, with what the client asks for, and with the End-User's answer, which is remembered (security R11).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
 import { grantedUri } from '../../http/authorization/flow.ts';
-import { verifyRequest } from '../../http/authorization/request.ts';
+import { type TrustedRequest, verifyRequest } from '../../http/authorization/request.ts';
 import { requestRules } from '../../http/authorization/rules.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
 import { legible } from '../../http/claim-text.ts';
@@ -40,19 +40,18 @@ interface Pending {
 }
 
 export async function consentEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { store, sessions, pages } = options;
+  const { store, sessions, pages, flow } = options;
   const rules = requestRules(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
-  app.get('/consent', async (request, reply) => {
+  app.get('/consent', { errorHandler: flow.errors }, (request, reply) => {
     onlyNavigation(request);
     const { transaction } = singleValued(request.query);
-    const { session, pending: stored, grant } = await sessions.visit(request, reply, { transaction });
-    const pending = stored && (await verified(stored));
-    if (transaction === undefined || !pending) return pages.refuse(reply, 'expired');
-    if (!session) return pages.redirect(reply, `/login?transaction=${transaction}`);
-    return show(request, reply, transaction, pending, session, grant);
+    if (transaction === undefined) return pages.refuse(reply, 'expired');
+    return flow.resume(request, reply, transaction, (authorization, session, grant) =>
+      show(request, reply, transaction, pendingOf(authorization), session, grant),
+    );
   });
 
   app.post('/consent', async (request, reply) => {
@@ -96,18 +95,10 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
       if (error instanceof OAuthError) return undefined;
       throw error;
     });
-    if (!authorization || authorization.error) return undefined;
-    return {
-      client: authorization.client,
-      redirectUri: authorization.target.redirectUri,
-      registeredUri: grantedUri(authorization),
-      scope: authorization.scope,
-      claims: authorization.claims.beside,
-      uiLocales: authorization.uiLocales,
-    };
+    return authorization && !authorization.error ? pendingOf(authorization) : undefined;
   }
 
-  async function show(
+  function show(
     request: FastifyRequest,
     reply: FastifyReply,
     transaction: string,
@@ -115,7 +106,7 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
     session: Session,
     granted: Visit['grant'],
     problem?: 'tampered',
-  ): Promise<FastifyReply> {
+  ): FastifyReply {
     const scopes = pending.scope.filter((scope) => !granted?.scope.includes(scope));
     const known = [...(granted?.claims ?? []), ...claimsOfScopes(granted?.scope ?? [])];
     const claims = pending.claims.filter((claim) => !known.includes(claim));
@@ -151,6 +142,17 @@ export async function consentEndpoint(app: FastifyInstance, options: ServerOptio
       uiLocales: pending.uiLocales,
     });
   }
+}
+
+function pendingOf(authorization: TrustedRequest): Pending {
+  return {
+    client: authorization.client,
+    redirectUri: authorization.target.redirectUri,
+    registeredUri: grantedUri(authorization),
+    scope: authorization.scope,
+    claims: authorization.claims.beside,
+    uiLocales: authorization.uiLocales,
+  };
 }
 
 /** What the page shows and the answer is about. */

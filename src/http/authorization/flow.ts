@@ -277,8 +277,16 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     return pages.redirect(reply, signInPath('/login/second-factor', { transaction }));
   }
 
-  /** A stored request, after a page or a push: validated again, then answered or sent to the next page (security R4). Throws as begin() does. */
-  async function resume(request: FastifyRequest, reply: FastifyReply, id: string): Promise<FastifyReply> {
+  /**
+   * A stored request, after a page or a push: validated again, then answered or sent to the next page (security R4). Throws as begin() does.
+   * @param ask shows what the client asks for, where that is next and the browser is at its address already
+   */
+  async function resume(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    id: string,
+    ask?: (authorization: TrustedRequest, session: Session, grant: Visit['grant']) => FastifyReply,
+  ): Promise<FastifyReply> {
     const idHash = digest('transaction', id);
     const { session, pending: stored, grant } = await sessions.visit(request, reply, { transaction: id });
     if (!stored) return pages.refuse(reply, 'expired');
@@ -291,6 +299,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     const step = authorization.error ? undefined : await stepOf(authorization, session, grant, transaction);
     if (step && (await proceed(request, reply, authorization, session, step, stored.endpoint, transaction)))
       return reply;
+    if (ask && session && step?.step === 'consent') return ask(authorization, session, grant);
     return toPage(request, reply, step, id);
   }
 
