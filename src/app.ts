@@ -386,7 +386,8 @@ export async function buildApp({
       await root.register(healthEndpoint, { ...options, isUnfit: () => closing || dataKeyRing.retired });
       // programs send no cookies, and are spared the looking
       await root.register(async (browsers) => {
-        await browsers.register(fastifyCookie);
+        // it writes them; ours are read one by one where they are needed (http/cookies.ts)
+        await browsers.register(fastifyCookie, { hook: false });
         await browsers.register(authorizationEndpoint, options);
         await browsers.register(authenticationEndpoint, options);
         await browsers.register(loginEndpoint, options);

@@ -11,7 +11,7 @@ import type { Visit } from '../repositories/visits.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { createBrowserState } from './browser-state.ts';
-import { single } from './cookies.ts';
+import { carries, single } from './cookies.ts';
 import { clientAddress } from './network.ts';
 
 export const sessionCookie = 'JSESSIONOPENID';
@@ -201,7 +201,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     const value = single(request, sessionCookie);
     if (value !== undefined) return opaqueTokenHash('session', value);
     // two cookies of the name: somebody planted one, and neither is believed
-    if (request.headers.cookie?.includes(`${sessionCookie}=`)) forgetPlanted(reply);
+    if (carriesSession(request)) forgetPlanted(reply);
     return undefined;
   }
 
@@ -228,7 +228,6 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     const id = randomSecret();
     reply.setCookie(browserCookie, id, cookie);
     // a second call in the same request must find the same id, whatever stood in its place
-    request.cookies[browserCookie] = id;
     const others = (request.headers.cookie ?? '')
       .split(';')
       .filter((part) => !part.trim().startsWith(`${browserCookie}=`));
@@ -256,7 +255,7 @@ function foreignForm(): OAuthError {
 
 /** Whether the browser sent a session's cookie, good or bad: it does not with another site's form (SameSite=Lax). */
 export function carriesSession(request: FastifyRequest): boolean {
-  return request.headers.cookie?.includes(`${sessionCookie}=`) ?? false;
+  return carries(request, sessionCookie);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomSecret } from '../crypto/secrets.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
 import type { Session } from '../repositories/sessions.ts';
-import { single } from './cookies.ts';
+import { carries, single } from './cookies.ts';
 
 /** Read by the script of /check-session in other sites' pages, so out of reach of neither scripts nor third parties. */
 export const browserStateCookie = 'GATEHOUSE_BROWSER_STATE';
@@ -36,7 +36,7 @@ export function createBrowserState(options: { secretBox: SecretBox; basePath: st
         return;
       }
       // another site's form comes without the session's cookie: that is no sign-out
-      const visited = request.method === 'GET' && request.headers.cookie?.includes(`${browserStateCookie}=`);
+      const visited = request.method === 'GET' && carries(request, browserStateCookie);
       if (visited && !known?.startsWith(signedOut)) this.end(reply);
     },
     end: (reply: FastifyReply): void => void reply.setCookie(browserStateCookie, signedOut + randomSecret(), cookie),

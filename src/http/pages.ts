@@ -158,6 +158,9 @@ function direction(locale: string): 'ltr' | 'rtl' {
 
 /** The first letter of a name, for the tile that stands where there is no logo. */
 function initial(name: string, locale: string, graphemes: Intl.Segmenter): string {
+  // what is no letter of ASCII, or may be joined by the next character, is left to those who know all scripts
+  const plain = /^([A-Za-z0-9])(?:[\x20-\x7e]|$)/.exec(name)?.[1];
+  if (plain !== undefined && !/^i$/i.test(plain)) return plain.toUpperCase();
   const letters = [...graphemes.segment(name)].map((part) => part.segment);
   const letter = letters.find((segment) => /^[\p{L}\p{N}]/u.test(segment)) ?? letters[0] ?? '';
   return letter.toLocaleUpperCase(locale);
@@ -233,17 +236,21 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
     if (text === undefined) throw new Error(`there is no message "${key}"`);
     return text;
   };
+  const product = messages.get('product') ?? '';
+  const productHtml = new Html(escape(product));
   const fill = (text: string, params: Params, show: (value: string | Html) => string): string =>
     text.replace(/\{(\w+)\}/g, (braces, name: string) => (Object.hasOwn(params, name) ? show(params[name]!) : braces));
   /** A message as text: for titles and attributes. */
-  const t = (key: string, params: Params = {}): string =>
-    fill(message(key), { product: messages.get('product') ?? '', ...params }, (value) =>
-      clean(typeof value === 'string' ? value : value.text),
-    );
+  const t = (key: string, params: Params = {}): string => {
+    const text = message(key);
+    // as most are: nothing is filled in
+    if (!text.includes('{')) return text;
+    return fill(text, { product, ...params }, (value) => clean(typeof value === 'string' ? value : value.text));
+  };
   /** A message as markup: what is filled in keeps its own writing direction and stands out a little. */
   const rich = (key: string, params: Params = {}): Html =>
     new Html(
-      fill(escape(message(key)), { product: new Html(escape(messages.get('product'))), ...params }, (value) =>
+      fill(escape(message(key)), { product: productHtml, ...params }, (value) =>
         typeof value === 'string' ? `<bdi>${escape(clean(value))}</bdi>` : value.text,
       ),
     );

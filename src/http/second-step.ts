@@ -7,7 +7,7 @@ import type { Repositories } from '../repositories/index.ts';
 import type { Session } from '../repositories/sessions.ts';
 import type { User } from '../repositories/users.ts';
 import type { BrowserSessions } from './browser-session.ts';
-import { single } from './cookies.ts';
+import { carries, single } from './cookies.ts';
 import { signedInLately } from './fresh-sign-in.ts';
 
 export const secondStepCookie = 'GATEHOUSE_SECOND_STEP';
@@ -71,7 +71,7 @@ export function createSecondStep(options: {
     },
     /** The step is over, or another one begins. */
     close(request: FastifyRequest, reply: FastifyReply): void {
-      if (request.cookies[secondStepCookie] !== undefined) reply.clearCookie(secondStepCookie, cookie);
+      if (carries(request, secondStepCookie)) reply.clearCookie(secondStepCookie, cookie);
     },
     /**
      * Who may show a second factor now: whoever has shown the first one in this browser a moment ago, or signed in lately and has

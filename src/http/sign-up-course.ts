@@ -1,7 +1,7 @@
 // What a sign-up is for: a cookie names the pending authorization request until the mailed link was used in the same browser.
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { single } from './cookies.ts';
+import { carries, single } from './cookies.ts';
 import { findPendingRequest, type PendingRequest } from './pending-request.ts';
 import type { ServerOptions } from './server-options.ts';
 
@@ -29,7 +29,7 @@ export function createSignUpCourse(options: Pick<ServerOptions, 'config' | 'stor
     remember(request: FastifyRequest, reply: FastifyReply, course: SignUpCourse | undefined): void {
       if (course) reply.setCookie(signUpCookie, course.transaction, { ...cookie, maxAge: lifetimes.form });
       // what somebody asked for before is not what this sign-up is for
-      else if (request.cookies[signUpCookie] !== undefined) reply.clearCookie(signUpCookie, cookie);
+      else if (carries(request, signUpCookie)) reply.clearCookie(signUpCookie, cookie);
     },
     /** What the sign-up was begun for in this browser. */
     recall: (request: FastifyRequest): Promise<SignUpCourse | undefined> =>

@@ -17,6 +17,7 @@ export type ResponseMode = (typeof responseModes)[number];
 
 /** The response type that a space-separated list means, in whatever order; undefined for none of ours. */
 export function parseResponseType(text: string): ResponseType | undefined {
+  if (text === 'code') return text;
   const sorted = text.split(' ').filter(Boolean).sort().join(' ');
   return responseTypes.find((type) => type === sorted);
 }

@@ -1,7 +1,6 @@
 // Opaque tokens: 256 random bits with a type prefix and a checksum, so that a malformed one is told without the database (security R13, R18, R30, R78).
-import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { digest } from '../crypto/secrets.ts';
+import { digest, randomSecret } from '../crypto/secrets.ts';
 
 /** Each kind of opaque token and its published prefix. */
 export const tokenPrefixes = {
@@ -35,7 +34,7 @@ const kinds = new Map<string, OpaqueTokenKind>(
 const scratch = Buffer.alloc(4);
 
 export function newOpaqueToken(kind: OpaqueTokenKind): OpaqueToken {
-  const body = tokenPrefixes[kind] + randomBytes(32).toString('base64url');
+  const body = tokenPrefixes[kind] + randomSecret();
   const token = body + checksum(body);
   return { token, hash: digest(kind, token) };
 }
