@@ -75,7 +75,7 @@ test.each([
       await sessions.end(session!.id);
       page = agent.authorize(client, undefined, prompt === undefined ? {} : { prompt });
       const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%codes_at%'`;
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%issue_code%'`;
       await expect.poll(async () => (await service.database.sql<{ count: number }>(waiting))[0]!.count).toBe(1);
     });
     const answered = await page!;
