@@ -77,7 +77,7 @@ export class MailServer {
 export async function readMail(source: Buffer, to: string[] = []): Promise<ReceivedMail> {
   const parsed = await simpleParser(source);
   const text = parsed.text ?? '';
-  const html = parsed.html === false ? '' : parsed.html;
+  const html = parsed.html || '';
   observe(`${text}${html}`);
   const link = /https?:\/\/\S*\?token=\S+/.exec(text)?.[0];
   return { to, parsed, text, html, link };
