@@ -15,6 +15,7 @@ import type { Siblings } from './http/metrics.ts';
 import { logEvent } from './repositories/audit-events.ts';
 import { createStore, type Store } from './repositories/index.ts';
 import { cleanUp } from './clean-up.ts';
+import { openLog } from './log-destination.ts';
 
 export interface Service {
   logger: Logger;
@@ -32,23 +33,10 @@ export interface Service {
 const redacted = ['req.headers.authorization', 'req.headers.cookie', 'headers.authorization', 'headers.cookie'];
 const drainLimit = 25_000; // milliseconds
 const idleInterval = 50; // milliseconds
-/** Bytes that a pipe takes in one piece (POSIX, PIPE_BUF on Linux). */
-const atomicWrite = 4096;
-/** Milliseconds that a line waits at most for others, with which it is written: a write costs more than a line. */
-const logInterval = 100;
 
-/** The log goes to standard error, in lines that stay whole when several processes write them; the end of the process writes what waits. */
+/** The log of the process. */
 export function createLogger(config: Pick<Config, 'logLevel'>): Logger {
-  return pino(
-    { level: config.logLevel, base: undefined, redact: redacted },
-    pino.destination({
-      dest: 2,
-      sync: false,
-      minLength: atomicWrite / 2,
-      maxWrite: atomicWrite,
-      periodicFlush: logInterval,
-    }),
-  );
+  return pino({ level: config.logLevel, base: undefined, redact: redacted }, openLog());
 }
 
 /**
