@@ -47,9 +47,7 @@ export function createKnownBrowsers({ store, basePath, secure, lifetime }: Known
     /** Somebody has shown the password, and is remembered as with a sign-in. */
     async remember(request: FastifyRequest, reply: FastifyReply, sub: string): Promise<void> {
       const { stored, tell } = this.rename(request);
-      await store.transaction(({ knownBrowsers }) =>
-        knownBrowsers.remember(sub, stored.hash, stored.previousHash, lifetime),
-      );
+      await store.knownBrowsers.remember(sub, stored.hash, stored.previousHash, lifetime);
       tell(reply);
     },
   };

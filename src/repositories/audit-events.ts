@@ -90,7 +90,7 @@ export interface AuditLog {
 /** Called once for each event that is stored: after its transaction. */
 export type EventListener = (event: AuditEvent, log: AuditLog | undefined) => void;
 
-export const intoAuditEvents = 'INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)';
+const intoAuditEvents = 'INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)';
 const insert = statement('audit_events.insert', `${intoAuditEvents} VALUES ($1, $2, $3, $4, $5, $6, $7)`);
 // the trigger that orders the notice reads it
 const insertWithLanguages = statement(
@@ -133,7 +133,7 @@ export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
   };
 }
 
-/** What follows `intoAuditEvents`. */
+/** The columns type, outcome, actor, client_id, sub, address and detail. */
 export function eventValues({ type, outcome, actor, clientId, sub, address, detail = {} }: AuditEvent): unknown[] {
   return [type, outcome, actor, clientId, sub, address, detail];
 }

@@ -1,8 +1,7 @@
 // The table authorization_requests: requests that wait for their End-User, each bound to one browser (security R4), or pushed by a client.
 import { quickStatement, type Sql, statement } from '../database/database.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
-import { type AuditEvent, type AuditLog, eventValues, type EventListener, intoAuditEvents } from './audit-events.ts';
-import { addToGrants } from './grants.ts';
+import { type AuditEvent, type AuditLog, eventValues, type EventListener } from './audit-events.ts';
 
 export interface AuthorizationRequestRow {
   clientId: string;
@@ -71,7 +70,8 @@ const take = statement(
     WHERE id_hash = $1 AND client_id = $2 AND coalesce(browser_hash, $3) = $3 AND expires_at > now()
    RETURNING 1 AS done`,
 );
-const find = quickStatement(
+/** The request of the name $1, if it is the browser's of $2. */
+export const findRequest = quickStatement(
   'read',
   'authorization_requests.find',
   `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
@@ -79,12 +79,7 @@ const find = quickStatement(
 );
 const decide = statement(
   'authorization_requests.decide',
-  `WITH decided AS (
-     UPDATE authorization_requests SET decision = $3, decided_sub = $2
-      WHERE id_hash = $1 AND (decision IS NULL OR decided_sub <> $2) RETURNING decision),
-   granted AS (${addToGrants(`SELECT $2, $4, $5, ARRAY[$6], $7 FROM decided WHERE decision = 'allowed'`)}),
-   event AS (${intoAuditEvents} SELECT $8, $9, $10, $11, $12, $13, $14 FROM decided)
-   SELECT 1 AS done FROM decided`,
+  'SELECT decide_request($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS done',
 );
 const remove = statement(
   'authorization_requests.delete',
@@ -139,7 +134,7 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
     },
     /** The pending request, if it is this browser's. */
     async find(idHash: Buffer, browserHash: Buffer): Promise<AuthorizationRequestRow | undefined> {
-      const [row] = await sql.query<RequestRow>(find, [idHash, browserHash]);
+      const [row] = await sql.query<RequestRow>(findRequest, [idHash, browserHash]);
       return row && toAuthorizationRequest(row);
     },
     /**
@@ -149,7 +144,8 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
     async decide({ idHash, sub, allowed, asked, event }: Decision, log?: AuditLog): Promise<void> {
       const { clientId, scope, redirectUri, claims } = asked;
       const values = [idHash, sub, allowed ? 'allowed' : 'denied', clientId, scope, redirectUri, claims];
-      if ((await sql.query(decide, [...values, ...eventValues(event)])).length > 0) onEvent(event, log);
+      const [row] = await sql.query<{ done: boolean }>(decide, [...values, ...eventValues(event)]);
+      if (row!.done) onEvent(event, log);
     },
     /** Uses a request up; false when somebody did before. */
     async delete(idHash: Buffer): Promise<boolean> {

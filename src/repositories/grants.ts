@@ -17,15 +17,7 @@ const find = quickStatement(
   'grants.find',
   'SELECT scope, claims, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2',
 );
-/** Adds the one row of `source` (sub, client_id, scope, redirect_uris, claims) to what is granted. */
-export const addToGrants = (source: string) => `
-  INSERT INTO grants (sub, client_id, scope, redirect_uris, claims) ${source}
-  ON CONFLICT (sub, client_id) DO UPDATE SET
-    scope = ARRAY(SELECT DISTINCT unnest(grants.scope || excluded.scope)),
-    claims = ARRAY(SELECT DISTINCT unnest(grants.claims || excluded.claims)),
-    redirect_uris = ARRAY(SELECT DISTINCT unnest(grants.redirect_uris || excluded.redirect_uris)),
-    updated_at = now()`;
-const add = statement('grants.add', addToGrants('VALUES ($1, $2, $3, ARRAY[$4], $5)'));
+const add = statement('grants.add', 'SELECT add_to_grant($1, $2, $3, $4, $5)');
 const list = statement(
   'grants.list',
   `SELECT g.client_id, g.scope, g.claims, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name

@@ -17,20 +17,7 @@ const reserve = statement(
     WHERE token_hash = $1 AND sub = $2 AND expires_at > now() AND held_until <= now() AND failures < $3 + ${pauses}
    RETURNING failures`,
 );
-const rename = statement(
-  'known_browsers.rename',
-  'UPDATE known_browsers SET token_hash = $2 WHERE token_hash = $1 AND sub <> $3',
-);
-const forget = statement('known_browsers.forget', 'DELETE FROM known_browsers WHERE token_hash = $1 AND sub = $2');
-const insert = statement(
-  'known_browsers.insert',
-  `INSERT INTO known_browsers (token_hash, sub, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))`,
-);
-const prune = statement(
-  'known_browsers.prune',
-  `DELETE FROM known_browsers WHERE sub = $1 AND token_hash IN (
-     SELECT token_hash FROM known_browsers WHERE sub = $1 ORDER BY used_at DESC, token_hash OFFSET ${mostBrowsers})`,
-);
+const remember = statement('known_browsers.remember', `SELECT remember_browser($1, $2, $3, $4, ${mostBrowsers})`);
 
 export function knownBrowsersRepository(sql: Sql) {
   return {
@@ -43,17 +30,12 @@ export function knownBrowsersRepository(sql: Sql) {
       return (await sql.query<{ failures: number }>(reserve, [tokenHash, sub, free]))[0]?.failures ?? 0;
     },
     /**
-     * In a transaction: a person has shown the password in a browser, which is called by another token from now on, for everybody who
-     * is known in it. A sign-in does the same by itself.
+     * A person has shown the password in a browser, which is called by another token from now on, for everybody who is known in it.
+     * A sign-in does the same by itself.
      * @param lifetime in seconds
      */
     async remember(sub: string, tokenHash: Buffer, previousHash: Buffer | undefined, lifetime: number): Promise<void> {
-      if (previousHash) {
-        await sql.query(forget, [previousHash, sub]);
-        await sql.query(rename, [previousHash, tokenHash, sub]);
-      }
-      await sql.query(insert, [tokenHash, sub, lifetime]);
-      await sql.query(prune, [sub]);
+      await sql.query(remember, [sub, tokenHash, previousHash, lifetime]);
     },
   };
 }

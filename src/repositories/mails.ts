@@ -40,11 +40,10 @@ const insert = statement(
   'mails.insert',
   'INSERT INTO mails (name, sub, client_id, recipient, locale, data) VALUES ($1, $2, $3, $4, $5, $6)',
 );
-export const intoMails = 'INSERT INTO mails (name, sub, locale, data)';
 // only people whose address is known to be theirs are told
 const notify = statement(
   'mails.notify',
-  `${intoMails}
+  `INSERT INTO mails (name, sub, locale, data)
    SELECT $1, sub, $3, $4 FROM users WHERE sub = $2 AND email_verified AND email IS NOT NULL`,
 );
 const toAdministrators = statement(

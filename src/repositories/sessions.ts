@@ -70,31 +70,12 @@ export const foundSession = `
      FROM sessions s JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
     WHERE s.token_hash = $1 AND s.idle_expires_at > now()`;
 const find = quickStatement('read', 'sessions.find', foundSession);
-// the user's row is locked, so that a password change at the same moment either sees this session or refuses it
-const lockedUser = `u AS MATERIALIZED (
-     SELECT sub FROM users WHERE sub = $3 AND status = 'enabled' AND ($4::text IS NULL OR password_hash = $4) FOR NO KEY UPDATE)`;
-/** CTEs over the parameters of sessionValues(): `made` has the new session's `id` and `sub`, unless the user may not sign in with that. */
-export const insertedSession = `${lockedUser},
-   made AS (
-     INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address)
-     SELECT $1, $2, u.sub, coalesce($10::timestamptz, clock_timestamp()), $5, now() + make_interval(secs => least($6::float8, $7::float8)), now() + make_interval(secs => $7::float8), $8, $9::inet FROM u
-     RETURNING id, sub)`;
 const touch = statement(
   'sessions.touch',
   `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2))
     WHERE id = $1 AND idle_expires_at > now()`,
 );
-/** The same of the session with the id $11, which keeps its name: that of $2 is not taken. */
-export const renewedSession = `${lockedUser},
-   made AS (
-     UPDATE sessions s SET token_hash = $1, auth_time = coalesce($10::timestamptz, clock_timestamp()), amr = $5, used_at = now(),
-          idle_expires_at = least(now() + make_interval(secs => least($6::float8, $7::float8)),
-            CASE WHEN $10::timestamptz IS NOT NULL THEN s.expires_at END),
-          expires_at = CASE WHEN $10::timestamptz IS NULL THEN now() + make_interval(secs => $7::float8) ELSE s.expires_at END,
-          user_agent = $8, address = $9::inet
-       FROM u WHERE s.id = $11 AND s.sub = u.sub AND $2::text IS NOT NULL
-     RETURNING s.id, s.sub)`;
-const renew = statement('sessions.renew', `WITH ${renewedSession} SELECT id FROM made`);
+const renew = statement('sessions.renew', 'SELECT store_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS id');
 // what hangs on the session goes with it; a trigger keeps what was granted offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
 const endBySid = statement(
@@ -139,7 +120,8 @@ export function sessionsRepository(sql: Sql) {
     },
     /** Gives a session a new cookie after its user has shown more; false when the user was disabled or the password changed meanwhile. */
     async renew(id: string, session: NewSession): Promise<boolean> {
-      return (await sql.query(renew, [...sessionValues(session), id])).length > 0;
+      const [row] = await sql.query<{ id: string | null }>(renew, [...sessionValues(session), id]);
+      return row!.id !== null;
     },
     /** Ends a session and all that hangs on it; of what was granted offline_access the refresh tokens live on. */
     async end(id: string): Promise<boolean> {
@@ -206,7 +188,7 @@ export function sessionsRepository(sql: Sql) {
   };
 }
 
-/** The parameters $1 to $10 of a statement that makes a session. */
+/** What store_session() takes, but for the session that it renews. */
 export function sessionValues(session: NewSession): unknown[] {
   return [
     session.tokenHash,

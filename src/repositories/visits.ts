@@ -1,6 +1,11 @@
 // What a browser comes to a page of the sign-in with, in one statement: its session, its pending request, and what the one's user has granted.
 import { quickStatement, type Sql } from '../database/database.ts';
-import { type AuthorizationRequestRow, type RequestRow, toAuthorizationRequest } from './authorization-requests.ts';
+import {
+  type AuthorizationRequestRow,
+  findRequest,
+  type RequestRow,
+  toAuthorizationRequest,
+} from './authorization-requests.ts';
 import type { Grant } from './grants.ts';
 import { foundSession, type Session, type SessionRow, toSession } from './sessions.ts';
 
@@ -49,9 +54,12 @@ const find = quickStatement(
 export function visitsRepository(sql: Sql) {
   return {
     async find({ tokenHash, idleLifetime, requestHash, browserHash, clientId }: Visitor): Promise<Visit> {
-      // most who come to sign in bring nothing yet
-      if (!tokenHash && !(requestHash && browserHash))
-        return { session: undefined, pending: undefined, grant: undefined };
+      if (!tokenHash) {
+        // most who come to sign in bring a request at most
+        const [request] =
+          requestHash && browserHash ? await sql.query<RequestRow>(findRequest, [requestHash, browserHash]) : [];
+        return { session: undefined, pending: request && toAuthorizationRequest(request), grant: undefined };
+      }
       const [row] = await sql.query<Row>(find, [tokenHash, idleLifetime, requestHash, browserHash, clientId]);
       const { requested_of, requested_at, granted_scope, granted_claims, redirect_uris } = row!;
       return {
