@@ -85,9 +85,12 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
   const idOf = (name: LimitName, key: string) => `${name}:${digest('limit', key).toString('base64url')}`;
   /** Until when (milliseconds of performance.now) this instance knows a key to be past its limit. */
   const known = new Map<string, number>();
+  let lastUntil = -Infinity;
   function remember(id: string, milliseconds: number): void {
     if (known.size >= maxKnown) known.delete(known.keys().next().value!);
-    known.set(id, performance.now() + milliseconds);
+    const until = performance.now() + milliseconds;
+    known.set(id, until);
+    lastUntil = Math.max(lastUntil, until);
   }
 
   // one statement at a time: of one instance nobody waits for a row that another of its requests has locked
@@ -140,7 +143,7 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
     },
     block: (name, key, seconds) => remember(idOf(name, key), seconds * 1000),
     get anyPassed() {
-      return known.size > 0;
+      return lastUntil > performance.now();
     },
     blocked(name, key) {
       const until = known.get(idOf(name, key));
