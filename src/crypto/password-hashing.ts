@@ -73,8 +73,10 @@ export function createPasswordHashing(options: {
   work?: PasswordWork | undefined;
 }): PasswordHashing {
   const parameters = { type: argon2.argon2id, parallelism: 1, ...(options.work ?? floor) } as const;
+  /** How a hash of today's parameters begins. */
+  const todays = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=1$`;
   /** Of no password: verifying against it takes as long as against a true one. */
-  const decoy = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=1$${unpadded(16)}$${unpadded(32)}`;
+  const decoy = `${todays}${unpadded(16)}$${unpadded(32)}`;
   let running = 0;
   const waiting: Record<'first' | 'others', (() => void)[]> = { first: [], others: [] };
   const places = { first: 0, others: 0 };
@@ -126,7 +128,8 @@ export function createPasswordHashing(options: {
     admit,
     hash: (password) => admit((own) => own.hash(password)),
     verify: (stored, password, like) => admit((own) => own.verify(stored, password, like)),
-    needsRehash: (stored) => !stored.startsWith('$argon2id$') || argon2.needsRehash(stored, parameters),
+    needsRehash: (stored) =>
+      !stored.startsWith(todays) && (!stored.startsWith('$argon2id$') || argon2.needsRehash(stored, parameters)),
     load: () => ({ running, waiting: waiting.first.length + waiting.others.length }),
   };
 }

@@ -13,6 +13,9 @@ export const browserStateCookie = 'GATEHOUSE_BROWSER_STATE';
 // with a part that nobody knows, so that no other page can try whether this is the state
 const signedOut = 'signed-out.';
 
+const state = Symbol('browser state');
+type Stated = Session & { [state]?: string };
+
 export type BrowserState = ReturnType<typeof createBrowserState>;
 
 export function createBrowserState(options: { secretBox: SecretBox; basePath: string; secure: boolean }) {
@@ -22,17 +25,17 @@ export function createBrowserState(options: { secretBox: SecretBox; basePath: st
     httpOnly: false,
     path: options.basePath || '/',
   };
-  /** Changes with each sign-in, and once with a new data key; tells nothing of the session to who reads it. */
-  const stateOf = (session: Session): string =>
-    options.secretBox.mac('browser state', session.sid, String(session.authTime.getTime()));
+  /** Changes with each sign-in, and once with a new data key; tells nothing of the session to who reads it. A request asks for it twice. */
+  const stateOf = (session: Stated): string =>
+    (session[state] ??= options.secretBox.mac('browser state', session.sid, String(session.authTime.getTime())));
 
   return {
     /** Makes the cookie say what holds; a browser that was never signed in gets none. */
     keep(request: FastifyRequest, reply: FastifyReply, session: Session | undefined): void {
       const known = single(request, browserStateCookie);
       if (session) {
-        const state = stateOf(session);
-        if (known !== state) reply.setCookie(browserStateCookie, state, cookie);
+        const current = stateOf(session);
+        if (known !== current) reply.setCookie(browserStateCookie, current, cookie);
         return;
       }
       // another site's form comes without the session's cookie: that is no sign-out

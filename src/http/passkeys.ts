@@ -1,6 +1,6 @@
 // Passkeys at the door (Web Authentication): challenges that are kept by nobody and good once, what pages hand to the browser, and the
 // one way to check what comes back, with the limits that hold for passwords.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomFillSync } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
@@ -74,7 +74,7 @@ export function createPasskeys(options: PasskeysOptions) {
 
   /** 16 random bytes, their end in seconds, and what binds both to the browser and the purpose. */
   function newChallenge(browserHash: Buffer, binding: ChallengeBinding): string {
-    const head = Buffer.concat([randomBytes(16), Buffer.alloc(4)]);
+    const head = randomFillSync(Buffer.alloc(20), 0, 16);
     head.writeUInt32BE(Math.floor(now().getTime() / 1000) + challengeLifetime, 16);
     const mac = secretBox.mac(...boundTo(head, browserHash, binding));
     return Buffer.concat([head, Buffer.from(mac, 'base64url')]).toString('base64url');

@@ -41,7 +41,8 @@ const maxMembers = 256;
  * @throws OAuthError invalid_request
  */
 export function parseClaimsRequest(text: string | undefined): ClaimsRequest {
-  const request = text === undefined ? {} : parse(text);
+  if (text === undefined) return { userinfo: [], idToken: [], subjects: undefined, acr: undefined };
+  const request = parse(text);
   const userinfo = section(request, 'userinfo');
   const idToken = section(request, 'id_token');
   const wantedSubjects = [userinfo, idToken].flatMap((claims) => wanted(claims['sub']) ?? []);
@@ -61,6 +62,8 @@ export function singleClaims(
   registered: readonly string[],
   carried: { userinfo: boolean; idToken: boolean },
 ): SingleClaims {
+  // as nearly always
+  if (asked.userinfo.length + asked.idToken.length === 0) return { userinfo: [], idToken: [], beside: [] };
   const known = claimsOfScopes(registered);
   const covered = claimsOfScopes(scope);
   const allowed = (claims: string[]) => claims.filter((claim) => known.includes(claim));
