@@ -34,17 +34,10 @@ export interface Decision {
   event: AuditEvent;
 }
 
-// the browser's oldest go when it has too many (security R105), but for those that somebody is at just now
 const insert = quickStatement(
   'write',
   'authorization_requests.insert',
-  `WITH surplus AS (
-     DELETE FROM authorization_requests WHERE id_hash IN (
-       SELECT id_hash FROM authorization_requests WHERE id_hash IN (
-         SELECT id_hash FROM authorization_requests WHERE browser_hash = $2
-          ORDER BY created_at DESC OFFSET $7) FOR UPDATE SKIP LOCKED))
-   INSERT INTO authorization_requests (id_hash, browser_hash, client_id, endpoint, parameters, problem, expires_at)
-   VALUES ($1, $2, $3, $4, $5, $8, now() + make_interval(secs => $6))`,
+  'SELECT store_request($1, $2, $3, $4, $5, $6, $7, $8)',
 );
 // the client's oldest go when too many of its requests wait for a browser
 const push = statement(
@@ -105,9 +98,9 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
         request.clientId,
         request.endpoint,
         request.parameters,
+        request.problem,
         request.lifetime,
         kept(request.perBrowser),
-        request.problem,
       ]);
     },
     /** @param request.lifetime until a browser has to come, in seconds @param request.perClient how many may wait, 0 for any number */
