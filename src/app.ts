@@ -373,51 +373,53 @@ export async function buildApp({
       await crossOrigin(root, crossOriginAddresses);
       await root.register(discoveryEndpoint, { ...options, capabilities });
       await root.register(jwksEndpoint, options);
-      // for all that is registered from here on: what stands above asks no database
-      sharePatience(root);
-      await root.register(registrationEndpoint, options);
-      await root.register(pushedAuthorizationRequestEndpoint, options);
-      await root.register(tokenEndpoint, { ...options, grantTypes });
-      await root.register(userinfoEndpoint, options);
-      await root.register(revocationEndpoint, options);
-      await root.register(introspectionEndpoint, options);
-      await root.register(userDataEndpoint, options);
-      await root.register(adminEndpoint, options);
-      await root.register(healthEndpoint, { ...options, isUnfit: () => closing || dataKeyRing.retired });
-      // programs send no cookies, and are spared the looking
-      await root.register(async (browsers) => {
-        // it writes them; ours are read one by one where they are needed (http/cookies.ts)
-        await browsers.register(fastifyCookie, { hook: false });
-        await browsers.register(authorizationEndpoint, options);
-        await browsers.register(authenticationEndpoint, options);
-        await browsers.register(loginEndpoint, options);
-        await browsers.register(loginSecondFactorEndpoint, options);
-        await browsers.register(consentEndpoint, options);
-        await browsers.register(pagesEndpoint, { ...options, renderer });
-        await browsers.register(logoutEndpoint, options);
-        await browsers.register(endSessionEndpoint, options);
-        await browsers.register(checkSessionEndpoint);
-        await browsers.register(accountEndpoint, options);
-        await browsers.register(accountProfileEndpoint, options);
-        await browsers.register(accountPasswordEndpoint, options);
-        await browsers.register(accountEmailEndpoint, options);
-        await browsers.register(passwordResetEndpoint, options);
-        await browsers.register(signUpEndpoint, options);
-        await browsers.register(accountPasskeysEndpoint, options);
-        await browsers.register(accountSessionsEndpoint, options);
-        await browsers.register(accountApplicationsEndpoint, options);
-        await browsers.register(accountDataEndpoint, options);
-        await browsers.register(accountDeleteEndpoint, options);
-        await browsers.register(accountSecondFactorsEndpoint, options);
-        await browsers.register(consoleEndpoint, options);
-        await browsers.register(consoleClientsEndpoint, options);
-        await browsers.register(consoleUsersEndpoint, options);
-        await browsers.register(consoleGroupsEndpoint, options);
-        await browsers.register(consoleSearchEndpoint, options);
-        await browsers.register(consoleOperationsEndpoint, options);
-        await browsers.register(consoleTryItEndpoint, options);
-        await browsers.register(registrationApprovalEndpoint, options);
-        browsers.get('/', (_request, reply) => pages.redirect(reply, '/account'));
+      // a hook counts for what was registered beside it before, too: so in a place of its own, since what stands above asks no database
+      await root.register(async (asking) => {
+        sharePatience(asking);
+        await asking.register(registrationEndpoint, options);
+        await asking.register(pushedAuthorizationRequestEndpoint, options);
+        await asking.register(tokenEndpoint, { ...options, grantTypes });
+        await asking.register(userinfoEndpoint, options);
+        await asking.register(revocationEndpoint, options);
+        await asking.register(introspectionEndpoint, options);
+        await asking.register(userDataEndpoint, options);
+        await asking.register(adminEndpoint, options);
+        await asking.register(healthEndpoint, { ...options, isUnfit: () => closing || dataKeyRing.retired });
+        // programs send no cookies, and are spared the looking
+        await asking.register(async (browsers) => {
+          // it writes them; ours are read one by one where they are needed (http/cookies.ts)
+          await browsers.register(fastifyCookie, { hook: false });
+          await browsers.register(authorizationEndpoint, options);
+          await browsers.register(authenticationEndpoint, options);
+          await browsers.register(loginEndpoint, options);
+          await browsers.register(loginSecondFactorEndpoint, options);
+          await browsers.register(consentEndpoint, options);
+          await browsers.register(pagesEndpoint, { ...options, renderer });
+          await browsers.register(logoutEndpoint, options);
+          await browsers.register(endSessionEndpoint, options);
+          await browsers.register(checkSessionEndpoint);
+          await browsers.register(accountEndpoint, options);
+          await browsers.register(accountProfileEndpoint, options);
+          await browsers.register(accountPasswordEndpoint, options);
+          await browsers.register(accountEmailEndpoint, options);
+          await browsers.register(passwordResetEndpoint, options);
+          await browsers.register(signUpEndpoint, options);
+          await browsers.register(accountPasskeysEndpoint, options);
+          await browsers.register(accountSessionsEndpoint, options);
+          await browsers.register(accountApplicationsEndpoint, options);
+          await browsers.register(accountDataEndpoint, options);
+          await browsers.register(accountDeleteEndpoint, options);
+          await browsers.register(accountSecondFactorsEndpoint, options);
+          await browsers.register(consoleEndpoint, options);
+          await browsers.register(consoleClientsEndpoint, options);
+          await browsers.register(consoleUsersEndpoint, options);
+          await browsers.register(consoleGroupsEndpoint, options);
+          await browsers.register(consoleSearchEndpoint, options);
+          await browsers.register(consoleOperationsEndpoint, options);
+          await browsers.register(consoleTryItEndpoint, options);
+          await browsers.register(registrationApprovalEndpoint, options);
+          browsers.get('/', (_request, reply) => pages.redirect(reply, '/account'));
+        });
       });
     },
     { prefix: basePath },

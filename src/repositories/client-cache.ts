@@ -12,29 +12,41 @@ export interface ClientCache {
   forget(clientId: string | undefined): void;
 }
 
+interface Entry {
+  client: Promise<Client | undefined>;
+  /** The same once it is there. */
+  known: Client | undefined;
+  until: number;
+}
+
 // Whatever happens to the notification, a change is in force within a second.
 const maxAge = 900; // milliseconds
 const maxEntries = 10_000;
 
 export function createClientCache(store: Store): ClientCache {
-  const entries = new Map<string, { client: Promise<Client | undefined>; until: number }>();
+  const entries = new Map<string, Entry>();
   function read(clientId: string): Promise<Client | undefined> {
     const client = store.clients.find(clientId);
-    const entry = { client, until: performance.now() + maxAge };
+    const entry: Entry = { client, known: undefined, until: performance.now() + maxAge };
     if (entries.size >= maxEntries) entries.delete(entries.keys().next().value!);
     entries.set(clientId, entry);
     const drop = () => {
       if (entries.get(clientId) === entry) entries.delete(clientId);
     };
-    // an unknown id is not kept, so that nobody fills the cache with inventions
-    client.then((found) => found ?? drop(), drop);
+    client.then((found) => {
+      // an unknown id is not kept, so that nobody fills the cache with inventions
+      if (found) entry.known = found;
+      else drop();
+    }, drop);
     return client;
   }
   return {
-    async find(clientId, suits = () => true) {
+    find(clientId, suits = () => true) {
       const hit = entries.get(clientId);
-      const client = hit && hit.until > performance.now() ? await hit.client : undefined;
-      return client && suits(client) ? client : read(clientId);
+      if (!hit || hit.until <= performance.now()) return read(clientId);
+      // one that is there already costs no wait
+      if (hit.known) return suits(hit.known) ? hit.client : read(clientId);
+      return hit.client.then((client) => (client && suits(client) ? client : read(clientId)));
     },
     forget(clientId) {
       if (clientId === undefined) entries.clear();
