@@ -174,6 +174,8 @@ const countWaiting = statement(
   `SELECT count(*)::int AS waiting FROM (
      SELECT 1 FROM clients WHERE status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL LIMIT $1) AS capped`,
 );
+// any constant: the lock's name among all advisory locks of the database
+const lockWaiting = statement('clients.lock_waiting', 'SELECT pg_advisory_xact_lock(7106344)');
 const countToDecide = statement(
   'clients.count_to_decide',
   `SELECT count(*)::int AS waiting FROM (
@@ -290,6 +292,10 @@ export function clientsRepository(sql: Sql) {
     async countWaiting(limit: number): Promise<number> {
       const [row] = await sql.query<{ waiting: number }>(countWaiting, [limit]);
       return row!.waiting;
+    },
+    /** Lets the transactions that add a registration come one after another. */
+    async lockWaiting(): Promise<void> {
+      await sql.query(lockWaiting);
     },
     /** How many registrations and changes wait for a decision, counted up to `limit`. */
     async countToDecide(limit: number): Promise<number> {

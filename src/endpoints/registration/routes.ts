@@ -14,6 +14,7 @@ import { standardScopes } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { clientEvent } from '../../repositories/changes.ts';
 import type { Client } from '../../repositories/clients.ts';
+import type { Repositories } from '../../repositories/index.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { renewalOf, updateOf } from './change.ts';
 import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder, tooManyPolls } from './deferred.ts';
@@ -21,6 +22,8 @@ import { refuseForeignMembers, registrationResponse, withoutAdministratorScopes 
 
 const document = z.record(z.string(), z.unknown());
 const idempotencyLifetime = 86_400; // seconds
+/** Registrations below the cap from which on they are stored one after another: more than are ever under way at once. */
+const nearTheCap = 500;
 
 /** What a POST is answered with. */
 interface Answer {
@@ -137,14 +140,13 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     const metadata = parse(withoutAdministratorScopes(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
     if (!trusted) await countRegistration(request);
-    const { registrationsWaiting } = config.limits;
-    if (
-      !approvedBy &&
-      registrationsWaiting > 0 &&
-      (await store.clients.countWaiting(registrationsWaiting)) >= registrationsWaiting
-    ) {
-      throw busy('too many registrations wait for an administrator: try again later', 503, 3600);
-    }
+    const cap = approvedBy ? 0 : config.limits.registrationsWaiting;
+    const room = async (repositories: Repositories) => {
+      const left = cap - (await repositories.clients.countWaiting(cap));
+      if (left <= 0) throw busy('too many registrations wait for an administrator: try again later', 503, 3600);
+      return left;
+    };
+    const isNear = cap > 0 && (await room(store)) <= nearTheCap;
     // last, so that nobody makes the service fetch without a limit
     await checkSector(metadata);
     const clientId = randomId();
@@ -152,6 +154,11 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     const key = idempotencyKey(request, body);
     const uncollected = !approvedBy && acceptsDeferral;
     return store.transaction(async (repositories) => {
+      if (isNear) {
+        // those that are under way at once count each other
+        await repositories.clients.lockWaiting();
+        await room(repositories);
+      }
       const inserted = await repositories.clients.insert({
         clientId,
         metadata,
