@@ -1,5 +1,5 @@
 // The OP browser state (OpenID Connect Session Management 1.0 section 3.2): by it a relying party's page sees that the sign-in changed.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomSecret } from '../crypto/secrets.ts';
@@ -47,7 +47,7 @@ export function createBrowserState(options: { secretBox: SecretBox; basePath: st
     sessionState(session: Session, clientId: string, redirectUri: string, salt = randomSecret()): string {
       const { origin } = new URL(redirectUri);
       const text = `${clientId} ${origin} ${stateOf(session)} ${salt}`;
-      return `${createHash('sha256').update(text).digest('hex')}.${salt}`;
+      return `${hash('sha256', text)}.${salt}`;
     },
   };
 }

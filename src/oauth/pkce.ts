@@ -1,5 +1,5 @@
 // Proof Key for Code Exchange (RFC 7636), method S256 only (security R20, R21).
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** 43 characters of base64url: a SHA-256 (RFC 7636 4.2). */
 export function isCodeChallenge(text: string): boolean {
@@ -13,5 +13,5 @@ export function isCodeVerifier(text: string): boolean {
 
 /** The challenge of a verifier; what is compared is this digest, so the comparison reveals nothing of the verifier. */
 export function codeChallenge(verifier: string): string {
-  return createHash('sha256').update(verifier).digest('base64url');
+  return hash('sha256', verifier, 'base64url');
 }

@@ -334,7 +334,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
       confirm?: (authorization: TrustedRequest, session: Session, transaction: string) => FastifyReply,
     ): Promise<FastifyReply> {
       // what waits for the End-User is stored, and PostgreSQL stores no NUL (security R107)
-      if (Object.entries(parameters).flat().join('').includes('\0'))
+      if (Object.entries(parameters).some(([name, value]) => name.includes('\0') || value.includes('\0')))
         throw invalidRequest('a parameter holds a NUL character');
       const pushed = pushedTransaction(parameters['request_uri']);
       if (pushed !== undefined) return take(request, reply, pushed, parameters['client_id']);
