@@ -3,6 +3,7 @@ import pg from 'pg';
 // @ts-expect-error the types of the driver do not tell of this file, which makes parameters of values exactly as its own queries do
 import utils from 'pg/lib/utils.js';
 import type { Statement } from './database.ts';
+import { readInstant } from './instant.ts';
 
 type Fields = { name: string; dataTypeID: number }[];
 /** How the rows of a statement are read: said once a connection, since the server refuses a plan whose result changed (0A000). */
@@ -145,7 +146,9 @@ function shapeOf(fields: Fields): Shape {
   const names = fields.map(({ name }) => name);
   return {
     names,
-    parsers: fields.map(({ dataTypeID }) => pg.types.getTypeParser(dataTypeID, 'text')),
+    parsers: fields.map(({ dataTypeID }) =>
+      dataTypeID === pg.types.builtins.TIMESTAMPTZ ? readInstant : pg.types.getTypeParser(dataTypeID, 'text'),
+    ),
     empty: Object.fromEntries(names.map((name) => [name, null])),
   };
 }

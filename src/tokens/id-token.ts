@@ -161,6 +161,7 @@ export function isOwnJwt(issuer: string, token: string): boolean {
 
 /** Left half of the hash of the signature's own algorithm (Core 3.1.3.6); Ed25519 hashes with SHA-512. */
 function leftHalf(value: string, alg: IdTokenSigningAlgorithm): string {
-  const whole = hash(alg === 'EdDSA' ? 'sha512' : 'sha256', value, 'buffer');
-  return whole.subarray(0, whole.length / 2).toString('base64url');
+  // by way of a text, as secrets are hashed
+  const whole = hash(alg === 'EdDSA' ? 'sha512' : 'sha256', value, 'binary');
+  return Buffer.from(whole.slice(0, whole.length / 2), 'latin1').toString('base64url');
 }
