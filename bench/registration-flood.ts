@@ -82,8 +82,7 @@ async function compare({ service, settings }: Bed, client: pg.Client): Promise<v
     row([name, ...cells, (after! / before!).toFixed(2)]);
   }
   process.stdout.write(`\nfailures outside the flood: ${failures}\n`);
-  if (worst > mostChange || most > cap || !seen[values.limited ? '429' : '503'] || failures > 0)
-    process.exitCode = 1;
+  if (worst > mostChange || most > cap || !seen[values.limited ? '429' : '503'] || failures > 0) process.exitCode = 1;
 }
 
 /** As many as may wait and some more, at their rate, whether the one before is answered or not. */
