@@ -70,12 +70,9 @@ export const findRequest = quickStatement(
   `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
     WHERE id_hash = $1 AND browser_hash = $2 AND expires_at > now()`,
 );
-// The disk is not waited for: nothing comes of an answer until the client is answered, and that waits for both. A crash of the database may
-// forget the last moment's answers, which are asked for again.
 const decide = statement(
   'authorization_requests.decide',
-  `SELECT decide_request($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS done
-     FROM set_config('synchronous_commit', 'off', true)`,
+  'SELECT decide_request($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS done',
 );
 const remove = statement(
   'authorization_requests.delete',
