@@ -5,7 +5,8 @@
 
 -- Issues a response to an authorization request: the stored request first, so that of two answers to it one counts; then the session's
 -- row, as whoever ends it does: responses of one session are issued one after another, each of which counts those before it (security
--- R19). Past the limit nothing happens. It returns the time, and NULL where nothing was issued.
+-- R19), and with it the grant, whose withdrawal waits and ends what is issued here, or has happened. Past the limit nothing happens. It
+-- returns the time, and NULL where nothing was issued.
 CREATE FUNCTION issue_code(
   new_code bytea, of_session bigint, of_client text, version_seen integer, granted text[], offline_access boolean, given_nonce text,
   to_redirect_uri text, challenge text, code_seconds double precision, others integer, for_audience text[], new_access_token bytea,
@@ -13,12 +14,8 @@ CREATE FUNCTION issue_code(
   per_minute integer, of_request bytea
 ) RETURNS timestamptz LANGUAGE plpgsql AS $$
 DECLARE
+  good record;
   of_family bigint;
-  of_sid text;
-  of_user text;
-  of_epoch integer;
-  since timestamptz;
-  by_methods text[];
   listed bytea[];
 BEGIN
   IF of_request IS NOT NULL THEN
@@ -27,23 +24,26 @@ BEGIN
       RETURN NULL;
     END IF;
   END IF;
-  UPDATE sessions s SET codes_at = CASE WHEN per_minute = 0 THEN '{}'
-           ELSE s.codes_at[cardinality(s.codes_at) - per_minute + 2 :] || clock_timestamp() END
-    FROM users u, clients c, grants g
+  SELECT s.sid, s.sub, c.epoch, s.auth_time, s.amr, s.codes_at INTO good
+    FROM sessions s, users u, clients c, grants g
    WHERE s.id = of_session AND s.idle_expires_at > now()
      AND u.sub = s.sub AND u.status = 'enabled'
      AND c.client_id = of_client AND c.status = 'enabled' AND c.version = version_seen
      AND g.sub = s.sub AND g.client_id = c.client_id AND g.scope @> granted AND g.claims @> claims_granted
-     AND (per_minute = 0
-          OR coalesce(s.codes_at[cardinality(s.codes_at) - per_minute + 1] + interval '1 minute' <= clock_timestamp(), true))
-  RETURNING s.sid, s.sub, c.epoch, s.auth_time, s.amr INTO of_sid, of_user, of_epoch, since, by_methods;
+     FOR NO KEY UPDATE OF s FOR KEY SHARE OF g;
   IF NOT FOUND THEN
     RETURN NULL;
   END IF;
+  IF per_minute > 0 THEN
+    IF good.codes_at[cardinality(good.codes_at) - per_minute + 1] > clock_timestamp() - interval '1 minute' THEN
+      RETURN NULL;
+    END IF;
+    UPDATE sessions SET codes_at = good.codes_at[cardinality(good.codes_at) - per_minute + 2 :] || clock_timestamp() WHERE id = of_session;
+  END IF;
   INSERT INTO client_sessions
     (session_id, sid, sub, client_id, client_epoch, scope, offline, auth_time, amr, nonce, audience, requested, subject, expires_at)
-    VALUES (of_session, of_sid, of_user, of_client, of_epoch, array_to_string(granted, ' '), offline_access, since, by_methods, given_nonce,
-            for_audience, claims_requested, by_subject, now() + make_interval(secs => kept_seconds))
+    VALUES (of_session, good.sid, good.sub, of_client, good.epoch, array_to_string(granted, ' '), offline_access, good.auth_time, good.amr,
+            given_nonce, for_audience, claims_requested, by_subject, now() + make_interval(secs => kept_seconds))
     RETURNING id INTO of_family;
   INSERT INTO session_clients AS sc (session_id, client_id, subject, codes)
     VALUES (of_session, of_client, by_subject, array_remove(ARRAY[new_code], NULL))
@@ -202,7 +202,7 @@ BEGIN
   END IF;
   -- what was granted then, as far as registration and grant still allow it (security R12): mostly the whole
   granted := string_to_array(family.scope, ' ');
-  IF NOT (granted <@ good.registered AND granted <@ good.consented) THEN
+  IF (granted <@ good.registered AND granted <@ good.consented) IS NOT TRUE THEN
     granted := ARRAY(SELECT value FROM unnest(granted) WITH ORDINALITY AS each (value, place)
                       WHERE value = ANY (good.registered) AND value = ANY (good.consented) ORDER BY place);
   END IF;

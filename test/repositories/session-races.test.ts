@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAdministration } from '../../src/repositories/administration.ts';
+import type { Repositories } from '../../src/repositories/index.ts';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { signInOf } from '../helpers/sign-in.ts';
@@ -16,6 +17,13 @@ afterAll(() => service?.stop());
 const rounds = 25;
 const by = { actor: 'test' };
 
+/** Until a statement like that waits for a lock. */
+async function expectWaiting(like: string): Promise<void> {
+  const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1`;
+  await expect.poll(async () => (await service.database.sql<{ count: number }>(waiting, [like]))[0]!.count).toBe(1);
+}
+
 test('a password change that waits for a sign-in under way ends the session that this makes (security R54)', async () => {
   const administration = createAdministration(service.store);
   const user = await service.createUser();
@@ -26,9 +34,7 @@ test('a password change that waits for a sign-in under way ends the session that
     );
     expect(made).toBe(true);
     change = administration.changeUser(by, user.sub, {}, 'another hash');
-    const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'SELECT * FROM users WHERE sub = %'`;
-    await expect.poll(async () => (await service.database.sql<{ count: number }>(waiting))[0]!.count).toBe(1);
+    await expectWaiting('SELECT * FROM users WHERE sub = %');
   });
   await change;
   expect(await service.database.sql('SELECT 1 FROM sessions WHERE sub = $1', [user.sub])).toHaveLength(0);
@@ -74,12 +80,58 @@ test.each([
     await service.store.transaction(async ({ sessions }) => {
       await sessions.end(session!.id);
       page = agent.authorize(client, undefined, prompt === undefined ? {} : { prompt });
-      const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%issue_code%'`;
-      await expect.poll(async () => (await service.database.sql<{ count: number }>(waiting))[0]!.count).toBe(1);
+      await expectWaiting('%issue_code%');
     });
     const answered = await page!;
     expect(answered.location ?? answered.body).toContain(answer);
+  },
+);
+
+test.each(['the response', 'the withdrawal'])(
+  'a grant that is withdrawn while the browser gets an access token: whichever comes first, here %s, nothing stays alive (security R30)',
+  async (first) => {
+    const client = await service.createClient();
+    const user = await service.createUser();
+    const agent = new UserAgent(service);
+    await agent.authorize(client, user);
+    const [session] = await service.store.sessions.list({ sub: user.sub }, { limit: 1, after: undefined });
+    const { version } = (await service.store.clients.find(client.clientId))!;
+    const token = newOpaqueToken('access_token');
+    const acts: Record<string, (repositories: Repositories) => Promise<unknown>> = {
+      'the withdrawal': ({ grants }) => grants.withdraw(user.sub, client.clientId),
+      'the response': ({ authorizationCodes }) =>
+        authorizationCodes.issue({
+          codeHash: undefined,
+          accessTokenHash: token.hash,
+          sessionId: session!.id,
+          clientId: client.clientId,
+          clientVersion: version,
+          scope: ['openid'],
+          claims: [],
+          requested: undefined,
+          offline: false,
+          redirectUri: client.redirectUri,
+          nonce: undefined,
+          codeChallenge: undefined,
+          audience: undefined,
+          subject: undefined,
+          lifetime: 60,
+          accessTokenLifetime: 600,
+          clientSessionLifetime: 600,
+          requestHash: undefined,
+          kept: 1,
+          perMinute: 0,
+        }),
+    };
+    const second = Object.keys(acts).find((name) => name !== first)!;
+    let later: Promise<unknown> = Promise.resolve();
+    await service.store.transaction(async (repositories) => {
+      expect(await acts[first]!(repositories)).toBeTruthy();
+      later = acts[second]!(service.store);
+      await expectWaiting(first === 'the response' ? '%FROM grants%' : '%issue_code%');
+    });
+    await later;
+    expect(await service.store.accessTokens.find(token.hash)).toBeUndefined();
   },
 );
 
@@ -147,6 +199,7 @@ test('a code that is issued while its client is deleted buys nothing, also when 
   const code = newOpaqueToken('authorization_code');
   const columns = 'client_id, status, metadata, client_secret_hash, shared_secret_encrypted, approved_by';
   const { version } = (await service.store.clients.find(clientId))!;
+  let deletion: Promise<unknown> = Promise.resolve();
   await service.store.transaction(async ({ authorizationCodes }) => {
     const issued = await authorizationCodes.issue({
       ...{ codeHash: code.hash, accessTokenHash: undefined, sessionId: session!.id, clientId, clientVersion: version },
@@ -162,11 +215,11 @@ test('a code that is issued while its client is deleted buys nothing, also when 
     });
     expect(issued).toBeDefined();
     await service.database.sql('CREATE TABLE gone_too AS SELECT * FROM clients WHERE client_id = $1', [clientId]);
-    // does not see the code, which is not committed yet
-    await service.database.sql('DELETE FROM clients WHERE client_id = $1', [clientId]);
+    // waits for the grant, by which the code is issued, and ends both then
+    deletion = service.database.sql('DELETE FROM clients WHERE client_id = $1', [clientId]);
+    await expectWaiting('DELETE FROM clients%');
   });
-  const left = await service.database.sql('SELECT 1 FROM client_sessions WHERE client_id = $1', [clientId]);
-  expect(left).toHaveLength(1);
+  await deletion;
   await service.database.sql(`INSERT INTO clients (${columns}) SELECT ${columns} FROM gone_too`);
   const redeemed = await tokenRequest(service.instances[1]!, client, {
     grant_type: 'authorization_code',
