@@ -1,10 +1,13 @@
 // How long a handler may take to answer: one clock for all requests, since a timer and a signal for each cost more than many an answer.
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { now } from '../database/patience.ts';
 import { OAuthError } from '../oauth/errors.ts';
 
 /** Where a reply stands among those that have no answer yet. */
 const place = Symbol('place');
-type Reply = FastifyReply & { [place]?: number | undefined };
+/** When its request came, by now(). */
+const begin = Symbol('begin');
+type Reply = FastifyReply & { [place]?: number | undefined; [begin]?: number };
 
 /**
  * Refuses what has no answer in time, and cuts off what does not end; a route with a `handlerTimeout` of its own goes by that.
@@ -22,9 +25,11 @@ export function limitHandlers(app: FastifyInstance, limits: { handler: number; i
     reply[place] = undefined;
   };
   app.decorateReply(place, undefined);
+  app.decorateReply(begin, 0);
   app.addHook('onRequest', (_request, reply: Reply, done) => {
     reply[place] = free.pop() ?? pending.length;
     pending[reply[place]] = reply;
+    reply[begin] = now();
     done();
   });
   app.addHook('onResponse', (_request, reply, done) => {
@@ -32,8 +37,9 @@ export function limitHandlers(app: FastifyInstance, limits: { handler: number; i
     done();
   });
   const timer = setInterval(() => {
+    const latest = now() - limits.handler;
     for (const reply of pending) {
-      if (reply === undefined || reply.elapsedTime < limits.handler) continue;
+      if (reply === undefined || reply[begin]! > latest) continue;
       leave(reply);
       if (!reply.request.routeOptions.handlerTimeout) end(reply);
     }
