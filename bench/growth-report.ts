@@ -26,6 +26,8 @@ export interface Stage {
 
 export interface GrowthFacts {
   postgres: string;
+  /** shared_buffers. */
+  buffers: string;
   machine: string;
   rounds: number;
   seconds: number;
@@ -111,7 +113,8 @@ export function asMarkdown(
 with [a bare Fastify server](../bench/reference.ts) on the same PostgreSQL, whose own table stays small; so what is compared between sizes is the ratio to that, and
 not what the machine gave in that minute.
 
-- ${facts.machine}; Node ${process.versions.node}, PostgreSQL ${facts.postgres} with fsync on, wal_level minimal and shared_buffers 512 MB
+- ${facts.machine}; Node ${process.versions.node}, PostgreSQL ${facts.postgres} with fsync on, wal_level minimal and shared_buffers ${facts.buffers},
+  a quarter of the memory
 - ${facts.connections} connections, pools of ${facts.poolSize}, ${facts.rounds} rounds of ${facts.seconds} s each; medians, and the least and the greatest ratio
 - ${stages.map(({ size, bytes, filled }) => `${number(size)} rows: ${(bytes / 1e9).toFixed(2)} GB with indexes, made in ${filled.toFixed(0)} s`).join('; ')}
 - introspections ask for ${number(last.asked)} different tokens from all over the table, in no order (${number(first.asked)} at the first size), whose pages

@@ -6,7 +6,7 @@
 // Further options: --rounds, --seconds of each round, --postgres FOLDER of an installed server's programs. Rates are told by their ratio to the
 // reference's in the same round, so that sizes can be compared.
 import { existsSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -27,6 +27,8 @@ import { serviceSide } from './sides/service.ts';
 import { post } from './sides/side.ts';
 
 const everything = '10000,1000000,50000000';
+/** A quarter of the memory, as PostgreSQL's manual advises for a server of its own (19.4.1). */
+const buffers = `${Math.max(1, Math.floor(totalmem() / 2 ** 30 / 4))}GB`;
 const { values } = parseArgs({
   options: {
     postgres: { type: 'string' },
@@ -66,7 +68,7 @@ await withService(
   {
     postgres: values.postgres,
     database: [
-      'shared_buffers=512MB',
+      `shared_buffers=${buffers}`,
       'max_wal_size=16GB',
       'checkpoint_timeout=30min',
       // so that an index that is built writes no log
@@ -190,6 +192,7 @@ async function main({ service, settings, connection, superuser, databasePid, fol
   const { rows } = await sql.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
   const facts = {
     postgres: rows[0]!.version.split(' ')[0]!,
+    buffers,
     machine: machine(),
     rounds,
     seconds,

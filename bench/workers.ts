@@ -149,7 +149,6 @@ function limited(pid: number): () => Promise<void> {
   };
 }
 
-const header = ['Operation', 'Workers', 'a second', 'times one', 'spread', 'CPU µs', 'processors in use', 'target'];
 function linesOf(name: string, found: Map<number, Round[]>): string[][] {
   const one = found.get(counts[0]!)!;
   return [...found].map(([count, own], index) => {
@@ -169,6 +168,7 @@ function linesOf(name: string, found: Map<number, Round[]>): string[][] {
 }
 
 function asMarkdown(found: Map<string, Map<number, Round[]>>): string {
+  const header = ['Operation', 'Workers', 'a second', 'times one', 'spread', 'CPU µs', 'processors in use', 'target'];
   const row = (cells: string[]) => `| ${cells.join(' | ')} |`;
   return [
     `${machine()}, Node ${process.versions.node}; each worker has ${share} of a processor, ${connections} connections, ${rounds} rounds of ${seconds} s in turn,`,

@@ -162,7 +162,9 @@ export const scenarios = {
     run: (bed, seconds) =>
       once(bed, async () => {
         const mend = process.getuid?.() === 0 && seconds >= 1 ? await fillDisk(bed) : await sayDiskFull(bed);
+        const before = bed.load.requests.counts.unavailable;
         await delay(seconds * 1000);
+        if (bed.load.requests.counts.unavailable === before) bed.load.violations.push('the full disk was not noticed');
         return mend;
       }),
   },
@@ -222,6 +224,8 @@ async function fillDisk(bed: Bed): Promise<() => Promise<void>> {
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=8m,uid=${uid},gid=${gid},mode=700`, 'tmpfs', folder]);
   bed.onClose(() => execFileSync('umount', [folder]));
   await bed.primary.sql(`CREATE TABLESPACE small LOCATION '${folder}'`);
+  // without the room that deleted rows have left in it
+  for (const table of ['access_tokens', 'audit_events']) await bed.primary.sql(`VACUUM FULL ${table}`);
   for (const what of ['TABLE access_tokens', 'INDEX access_tokens_pkey', 'TABLE audit_events'])
     await bed.primary.sql(`ALTER ${what} SET TABLESPACE small`);
   const filler = join(folder, 'filler');
