@@ -89,10 +89,10 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await type('#given_name', 'Ada');
       await type('#birthdate', 'tomorrow');
       await follow('#save');
-      expect(await isAt('#problem')).toBe(true);
+      await expect.poll(() => isAt('#problem')).toBe(true);
       await goTo('#problem a[href="#birthdate"]');
       await page.keyboard.press('Enter');
-      expect(await isAt('#birthdate')).toBe(true);
+      await expect.poll(() => isAt('#birthdate')).toBe(true);
       await type('#birthdate', '1990-12-31');
       await follow('#save');
       await done();
@@ -126,7 +126,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await type('#password', passwords[2]!);
       expect(await page.locator('#strength [role=status]').textContent()).not.toBe('');
       await follow('#change-password');
-      expect(await isAt('#problem')).toBe(true);
+      await expect.poll(() => isAt('#problem')).toBe(true);
       await type('#current', passwords[1]!);
       await type('#password', passwords[2]!);
       await follow('#change-password');
@@ -149,7 +149,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await signOut();
       await open('/login');
       await showPassword(passwords[2]!);
-      expect(await isAt('#code')).toBe(true);
+      await expect.poll(() => isAt('#code')).toBe(true);
       await type('#code', code(1));
       await follow('#sign-in');
       expect(path()).toBe('/account');
@@ -209,7 +209,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await follow('#delete');
       await type('#username', 'somebody else');
       await follow('#delete');
-      expect(await isAt('#problem')).toBe(true);
+      await expect.poll(() => isAt('#problem')).toBe(true);
       await type('#username', username);
       await follow('#delete');
       expect(await service.store.users.find(sub)).toBeUndefined();
