@@ -27,11 +27,9 @@ BEGIN
     UPDATE known_browsers SET token_hash = new_token WHERE token_hash = previous;
   END IF;
   INSERT INTO known_browsers (token_hash, sub, expires_at) VALUES (new_token, whose, now() + make_interval(secs => seconds));
-  PERFORM FROM known_browsers WHERE sub = whose OFFSET most LIMIT 1;
-  IF FOUND THEN
-    DELETE FROM known_browsers WHERE sub = whose AND token_hash = ANY (ARRAY(
-      SELECT token_hash FROM known_browsers WHERE sub = whose ORDER BY used_at DESC, token_hash OFFSET most));
-  END IF;
+  -- one step, whose plan PostgreSQL keeps
+  DELETE FROM known_browsers WHERE sub = whose AND used_at < (
+    SELECT used_at FROM known_browsers WHERE sub = whose ORDER BY used_at DESC OFFSET most - 1 LIMIT 1);
   RETURN coalesce(was_known, false);
 END $$;
 
