@@ -13,9 +13,17 @@ export interface Fill {
   /** Row numbers: from the first one that is missing to the last one. */
   from: number;
   to: number;
-  /** Hashes of tokens that shall be among the rows, at even distances. */
+  /** Hashes of tokens that shall be among the rows, at even distances, as their times are. */
   hashes: Buffer[];
+  /** When row number 0 was made, in milliseconds since 1970. */
+  begin: number;
+  /** Milliseconds between a row and the next. */
+  step: number;
 }
+
+/** An expression for the hash of a token that was made then, in milliseconds since 1970: the time, and a digest of the text. */
+export const hashAt = (time: string, text: string) =>
+  `substring(int8send((${time})::bigint) FROM 3) || substring(sha256((${text})::bytea) FROM 1 FOR 26)`;
 
 /** @param connection of a superuser */
 export async function fillTokens(connection: pg.ClientConfig, fill: Fill): Promise<void> {
@@ -61,15 +69,17 @@ export async function fillTokens(connection: pg.ClientConfig, fill: Fill): Promi
   }
 }
 
-async function insert(client: pg.Client, { clientId, from, to, hashes }: Fill): Promise<void> {
+async function insert(client: pg.Client, fill: Fill): Promise<void> {
+  const { clientId, from, to, hashes, begin, step } = fill;
   const distance = Math.floor((to - from + 1) / Math.max(1, hashes.length));
   await client.query(
     `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, issued_at, expires_at)
      SELECT CASE WHEN (n - $2) % $4 = 0 AND (n - $2) / $4 < cardinality($5::bytea[])
-                 THEN ($5::bytea[])[1 + (n - $2) / $4] ELSE sha256(n::text::bytea) END,
-            c.client_id, c.epoch, '', now() - interval '1 hour' * random(), now() + interval '1 day' * (1 + random())
-       FROM clients c, generate_series($2::int, $3::int) n WHERE c.client_id = $1`,
-    [clientId, from, to, distance, hashes],
+                 THEN ($5::bytea[])[1 + (n - $2) / $4] ELSE ${hashAt('at', 'n::text')} END,
+            c.client_id, c.epoch, '', to_timestamp(at / 1000), now() + interval '1 day' * (1 + random())
+       FROM clients c, generate_series($2::int, $3::int) n, LATERAL (SELECT $6::float8 + $7::float8 * n) t (at)
+      WHERE c.client_id = $1`,
+    [clientId, from, to, distance, hashes, begin, step],
   );
 }
 

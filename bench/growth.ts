@@ -16,7 +16,7 @@ import { newOpaqueToken } from '../src/tokens/opaque-token.ts';
 import { type Bed, withService } from './bed.ts';
 import { command, startReference, startService } from './children.ts';
 import { basicOf } from './flows.ts';
-import { fillTokens } from './growth-data.ts';
+import { fillTokens, hashAt } from './growth-data.ts';
 import { asMarkdown, type Found, type Stage, summary } from './growth-report.ts';
 import { type Load, loadWith } from './load.ts';
 import { between, pin, placement, processorTimes } from './meter.ts';
@@ -143,16 +143,24 @@ async function main({ service, settings, connection, superuser, databasePid, fol
     return found;
   };
 
+  // the rows were made in the hour before this one, one after another
+  const hour = 3_600_000;
+  const begin = Date.now() - 2 * hour;
+  const step = hour / Math.max(...sizes);
+
   const stages: Stage[] = [];
   const tokens: string[] = [];
   let loads = own.loads;
   let there = 0;
   for (const size of sizes) {
-    const begin = performance.now();
-    const made = Array.from({ length: Math.min(20_000, Math.ceil((size - there) / 10)) }, () =>
-      newOpaqueToken('access_token'),
+    const filling = performance.now();
+    const from = there + 1;
+    const count = Math.min(20_000, Math.ceil((size - there) / 10));
+    const made = Array.from({ length: count }, (_, index) =>
+      newOpaqueToken('access_token', Math.floor(begin + step * (from + (index * (size - there)) / count))),
     );
-    const fill = { clientId: holder['client_id']!, from: there + 1, to: size, hashes: made.map(({ hash }) => hash) };
+    const hashes = made.map(({ hash }) => hash);
+    const fill = { clientId: holder['client_id']!, from, to: size, hashes, begin, step };
     // it has all processors while nothing is measured
     placeDatabase(`0-${cpus().length - 1}`);
     await fillTokens(superuser, fill);
@@ -168,7 +176,7 @@ async function main({ service, settings, connection, superuser, databasePid, fol
     const { rows } = await sql.query<{ bytes: number }>(
       `SELECT pg_total_relation_size('access_tokens')::float8 AS bytes`,
     );
-    const filled = (performance.now() - begin) / 1000;
+    const filled = (performance.now() - filling) / 1000;
     say(`${size} rows (${(rows[0]!.bytes / 1e9).toFixed(2)} GB) after ${filled.toFixed(0)} s`);
     stages.push({
       size,
@@ -182,8 +190,8 @@ async function main({ service, settings, connection, superuser, databasePid, fol
   const expired = Math.ceil(deletedPerSecond * measured.length * (rounds * (2 * seconds + 0.2) + 2));
   await sql.query(
     `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, issued_at, expires_at)
-     SELECT sha256((-n)::text::bytea), $1, 0, '', now() - interval '2 hours', now() - interval '1 hour' FROM generate_series(1, $2::int) n`,
-    [holder['client_id'], expired],
+     SELECT ${hashAt('$3::float8 - n', '(-n)::text')}, $1, 0, '', now() - interval '3 hours', now() - interval '1 hour' FROM generate_series(1, $2::int) n`,
+    [holder['client_id'], expired, begin],
   );
   const stop = deleting(connection);
   const meanwhile = await measure(`${deletedPerSecond} deleted a second`, loads);

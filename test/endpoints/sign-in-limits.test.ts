@@ -159,7 +159,7 @@ test('the cookie of a known browser is a secret of its own: HttpOnly, SameSite=L
   const form = hiddenFields((await agent.get('/login')).body);
   const answer = await agent.post('/login', { ...form, username: user.username, password: user.password });
   const line = answer.headers.getSetCookie().find((one) => one.startsWith(`${name}=`))!;
-  expect(line).toMatch(/=ghkb_[\w-]{49}; Max-Age=7776000; Path=\/; HttpOnly; SameSite=Lax$/);
+  expect(line).toMatch(/=ghkb_[\w-]{57}; Max-Age=7776000; Path=\/; HttpOnly; SameSite=Lax$/);
   const first = agent.cookies.get(name)!;
   expect(first).not.toBe(agent.cookies.get('JSESSIONOPENID'));
   const stored = async () =>

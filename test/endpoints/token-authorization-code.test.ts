@@ -42,8 +42,8 @@ describe('what a code buys', () => {
     expect(answer.headers.get('pragma')).toBe('no-cache');
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
     expect(answer.body).toEqual({
-      access_token: expect.stringMatching(/^ghat_[\w-]{49}$/),
-      refresh_token: expect.stringMatching(/^ghrt_[\w-]{49}$/),
+      access_token: expect.stringMatching(/^ghat_[\w-]{57}$/),
+      refresh_token: expect.stringMatching(/^ghrt_[\w-]{57}$/),
       id_token: expect.any(String),
       token_type: 'Bearer',
       expires_in: 600,

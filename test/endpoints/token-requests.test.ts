@@ -141,7 +141,7 @@ describe('client_credentials', () => {
     const answer = await post(own);
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
-      access_token: expect.stringMatching(/^ghat_[\w-]{49}$/),
+      access_token: expect.stringMatching(/^ghat_[\w-]{57}$/),
       token_type: 'Bearer',
       expires_in: 600,
     });

@@ -3,7 +3,7 @@ import { Secret } from 'otpauth';
 import type pg from 'pg';
 
 /** What is recognised wherever it stands: opaque tokens by their form, the others by the name before them. */
-const tokens = /gh(?:ac|at|ch|rt|ra|ia|rc|se|pr|kb|ml)_[A-Za-z0-9_-]{49}/g;
+const tokens = /gh(?:(?:ac|ra|ia|rc|pr|ml)_[A-Za-z0-9_-]{49}|(?:at|ch|rt|se|kb)_[A-Za-z0-9_-]{57})/g;
 const named =
   /"(client_secret|shared_secret|secret_key|verification_code)": ?"([^"]+)"|(GATEHOUSE_BROWSER|transaction)=([A-Za-z0-9_-]{43})|name="(csrf)"[^>]* value="([^"]+)"/g;
 /** The key of an authenticator in its link, and recovery codes. */
@@ -48,8 +48,8 @@ export const secretsSeen = (): number => seen.size;
 /** As text and as bytes, the random part alone too: each as it is, in hexadecimal, in both base64 alphabets and percent-encoded. */
 export function encodings(secret: string): Set<string> {
   const texts = [secret];
-  // prefix and checksum of an opaque token, the hyphen of a verification code
-  if (kinds[secret.slice(0, 5)]) texts.push(secret.slice(5, 48));
+  // prefix, time and checksum of an opaque token, the hyphen of a verification code
+  if (kinds[secret.slice(0, 5)]) texts.push(secret.slice(-49, -6));
   if (/^[A-Z]{4}-[A-Z]{4}$/.test(secret)) texts.push(secret.replace('-', ''));
   if (/^(?:[A-Z2-9]{4}-){3}[A-Z2-9]{4}$/.test(secret)) texts.push(secret.replaceAll('-', ''));
   const bytes = texts.map((text) => Buffer.from(text));

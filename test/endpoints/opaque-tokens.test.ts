@@ -1,0 +1,83 @@
+// Opaque tokens as they are stored: in the order of time, findable by the whole token alone, those from before there was a time, too.
+import { crc32 } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { digest, randomSecret } from '../../src/crypto/secrets.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { tokenRequest } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService();
+  client = await service.createClient({ grant_types: ['client_credentials'] });
+});
+afterAll(() => service?.stop());
+
+async function newToken(): Promise<string> {
+  const { body } = await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' });
+  return (body as { access_token: string }).access_token;
+}
+
+async function isActive(token: string): Promise<boolean> {
+  const response = await fetch(`${service.issuer}/introspect`, {
+    method: 'POST',
+    body: new URLSearchParams({ token }),
+    headers: { authorization: client.basic },
+  });
+  return ((await response.json()) as { active: boolean }).active;
+}
+
+/** With the checksum that belongs to it. */
+function whole(body: string): string {
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(body));
+  return body + sum.toString('base64url');
+}
+
+test('tokens stand in the index in the order in which they were made, to the millisecond (decisions section 3)', async () => {
+  const made: Buffer[] = [];
+  let last = 0;
+  for (let index = 0; index < 20; index++) {
+    // two of one millisecond have no order
+    while (Date.now() === last) await new Promise(setImmediate);
+    await newToken();
+    last = Date.now();
+    const rows = await service.database.sql<{ token_hash: Buffer }>(
+      'SELECT token_hash FROM access_tokens WHERE NOT token_hash = ANY ($1)',
+      [made],
+    );
+    expect(rows).toHaveLength(1);
+    made.push(rows[0]!.token_hash);
+  }
+  expect(made.toSorted(Buffer.compare)).toEqual(made);
+  expect(made.every(({ length }) => length === 32)).toBe(true);
+  const times = made.map((hash) => hash.readUIntBE(0, 6));
+  expect(times[0]).toBeGreaterThan(last - 60_000);
+  expect(times.at(-1)).toBeLessThanOrEqual(last);
+});
+
+test('a token with any other time, or any other random part, is unknown (security R27)', async () => {
+  const token = await newToken();
+  expect(await isActive(token)).toBe(true);
+  const [prefix, time, random] = [token.slice(0, 5), token.slice(5, 13), token.slice(13, 56)];
+  expect(whole(prefix + time + random)).toBe(token);
+  const others = [
+    ...Array.from(time, (_, at) => time.slice(0, at) + (time[at] === 'A' ? 'B' : 'A') + time.slice(at + 1) + random),
+    ...[0, 21, 42].map((at) => time + random.slice(0, at) + (random[at] === 'A' ? 'Q' : 'A') + random.slice(at + 1)),
+    random,
+    time + randomSecret(),
+  ];
+  for (const other of others) expect(await isActive(whole(prefix + other)), other).toBe(false);
+  expect(await isActive(token)).toBe(true);
+});
+
+test('a token that was made before tokens had a time is served until it ends (security R30)', async () => {
+  const token = whole(`ghat_${randomSecret()}`);
+  await newToken();
+  const changed = await service.database.sql(
+    'UPDATE access_tokens SET token_hash = $1 WHERE token_hash = (SELECT max(token_hash) FROM access_tokens) RETURNING 1',
+    [digest('access_token', token)],
+  );
+  expect(changed).toHaveLength(1);
+  expect(await isActive(token)).toBe(true);
+});
