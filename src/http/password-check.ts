@@ -13,7 +13,8 @@ import type { KnownBrowsers } from './known-browser.ts';
 import { clientAddress, networkOf } from './network.ts';
 
 export type PasswordAnswer =
-  | { outcome: 'right'; user: { sub: string; passwordHash: string } }
+  /** `forgives` where the failures of strangers are left to the sign-in to forget. */
+  | { outcome: 'right'; user: { sub: string; passwordHash: string }; forgives: boolean }
   /** Unknown, wrong, disabled, or tried too often: whoever asks cannot tell. */
   | { outcome: 'wrong'; sub: string | undefined }
   /** Too many from this network, or too many for the service; `wait` in seconds. */
@@ -32,8 +33,16 @@ export interface PasswordCheckOptions {
   freeFailures: number;
 }
 
-/** @throws DatabaseUnavailable: what cannot be counted is not tried (security R64) */
-export type CheckPassword = (request: FastifyRequest, username: string, password: string) => Promise<PasswordAnswer>;
+/**
+ * @param options.signingIn what counted until then is forgotten with the sign-in that follows, and not before
+ * @throws DatabaseUnavailable: what cannot be counted is not tried (security R64)
+ */
+export type CheckPassword = (
+  request: FastifyRequest,
+  username: string,
+  password: string,
+  options?: { signingIn?: boolean },
+) => Promise<PasswordAnswer>;
 
 /** Seconds; not the same for all, so that those who were refused at once do not come back at once. */
 const busyWait = () => randomInt(2, 6);
@@ -44,7 +53,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
   // one in each turn of the event loop: a crowd that is refused does not hold up whoever comes beside it (security R102)
   let refusals: Promise<void> = Promise.resolve();
 
-  return async (request, username, password) => {
+  return async (request, username, password, { signingIn = false } = {}) => {
     const known = await findKnown(request, username);
     // a known browser is a network of its own: what others do beside it does not count
     const network = known ? `browser of ${known.sub}` : networkOf(clientAddress(request));
@@ -63,16 +72,18 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
           // what is not looked at takes as long as it would
           const right = await place.verify(stored, password, await decoys.standIn(stored, user, account.name));
           if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
-          await forgive(account, known);
+          const forgives = signingIn && !known;
+          await forgive(account, known, forgives);
           const { sub } = user;
-          if (!passwords.needsRehash(stored)) return { outcome: 'right', user: { sub, passwordHash: stored } };
+          if (!passwords.needsRehash(stored))
+            return { outcome: 'right', user: { sub, passwordHash: stored }, forgives };
           const stronger = await place.hash(password);
           if (await store.users.rehash(sub, stored, stronger))
-            return { outcome: 'right', user: { sub, passwordHash: stronger } };
+            return { outcome: 'right', user: { sub, passwordHash: stronger }, forgives };
           // another sign-in was faster with that, or the password was changed
           const present = (await store.users.find(sub))?.passwordHash;
           if (present === undefined || !(await place.verify(present, password))) return { outcome: 'wrong', sub };
-          return { outcome: 'right', user: { sub, passwordHash: present } };
+          return { outcome: 'right', user: { sub, passwordHash: present }, forgives };
         },
         { first: known !== undefined },
       );
@@ -111,10 +122,15 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
       : store.signInFailures.reserve(account, freeFailures);
   }
 
-  /** The try was none. What a known browser counted goes as it is remembered anew. */
-  async function forgive(account: { sub: string | undefined; name: string }, known: Known | undefined): Promise<void> {
+  /** The try was none. What a known browser counted goes as it is remembered anew. @param later what the account counted goes with the sign-in */
+  async function forgive(
+    account: { sub: string | undefined; name: string },
+    known: Known | undefined,
+    later: boolean,
+  ): Promise<void> {
     if (known) return store.signInFailures.reopen(account, freeFailures);
-    await Promise.all([limits.giveBack('signInFailures', 'all'), store.signInFailures.forget(account)]);
+    const givenBack = limits.giveBack('signInFailures', 'all');
+    await (later ? givenBack : Promise.all([givenBack, store.signInFailures.forget(account)]));
   }
 
   function usable(request: FastifyRequest, { sub, passwordHash }: User): string | undefined {

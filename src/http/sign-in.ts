@@ -20,6 +20,8 @@ export interface VerifiedPerson {
   amr: string[];
   /** When the first factor was shown, if the sign-in is as old as that; else it is as new as it can be. */
   authTime?: Date | undefined;
+  /** Whether what strangers failed with the password of the account is forgotten now. */
+  forgives?: boolean;
 }
 
 /** What a sign-in is for. */
@@ -34,7 +36,7 @@ export interface SignInCourse {
 }
 
 export interface SignInOptions {
-  store: Pick<Repositories, 'secondFactors'>;
+  store: Pick<Repositories, 'secondFactors' | 'signInFailures'>;
   sessions: BrowserSessions;
   knownBrowsers: KnownBrowsers;
   audit: AuditTrail;
@@ -45,6 +47,9 @@ export interface SignInOptions {
 export type SignIn = ReturnType<typeof createSignIn>;
 
 export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep, policy }: SignInOptions) {
+  /** Whether the service itself demands a second factor of somebody. */
+  const mayDemand = policy.of !== 'off' || policy.groups.length > 0;
+
   /** Makes the session, remembers the browser and records the sign-in, all or nothing. Parameters and result as for proceed(). */
   async function complete(
     request: FastifyRequest,
@@ -52,7 +57,7 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
     person: VerifiedPerson,
     course: SignInCourse,
   ): Promise<string | undefined> {
-    const { sub, amr } = person;
+    const { sub, amr, forgives = false } = person;
     const { clientId } = course;
     secondStep.close(request, reply);
     const { stored: browser, tell } = knownBrowsers.rename(request);
@@ -61,6 +66,7 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
       browser,
       notice: accessNotice('new-sign-in', request, sub),
       event: { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, address, detail: { amr } },
+      forgives,
     });
     if (!made) return undefined;
     tell(reply);
@@ -84,8 +90,14 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
       person: VerifiedPerson,
       course: SignInCourse,
     ): Promise<string | undefined> {
+      // mostly nothing more is asked for: of whoever has a second factor the sign-in itself makes nothing
+      if (!mayDemand && !course.previous) {
+        const next = await complete(request, reply, person, course);
+        if (next !== undefined) return next;
+      }
       const shownAt = person.amr.includes('mfa') ? undefined : await needsSecondFactor(person.sub);
       if (!shownAt) return complete(request, reply, person, course);
+      if (person.forgives) await store.signInFailures.forget({ sub: person.sub, name: '' });
       // whoever stops here knows the password, which administrators see (security R101)
       const { sub, amr } = person;
       const event = { type: 'user.first_factor_shown', outcome: 'success', sub, clientId: course.clientId } as const;

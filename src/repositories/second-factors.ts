@@ -21,7 +21,8 @@ export interface Standing {
   now: Date;
 }
 
-// every kind is one more SELECT here and one more in `remaining`, which says of a user `u` whether there is one
+// every kind is one more SELECT here, one more in sign_in() of the migrations, and one more in `remaining`, which says of a user `u` whether
+// there is one
 const kinds = `SELECT id, 'authenticator' AS kind, name, created_at, used_at FROM authenticators WHERE sub = $1
   UNION ALL SELECT id, 'passkey', name, created_at, used_at FROM passkeys WHERE sub = $1`;
 export const remaining = `SELECT 1 FROM authenticators a WHERE a.sub = u.sub UNION ALL SELECT 1 FROM passkeys p WHERE p.sub = u.sub`;

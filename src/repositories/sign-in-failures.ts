@@ -42,7 +42,8 @@ export interface Account {
   secondFactor?: true;
 }
 
-const keyOf = ({ sub, name, secondFactor }: Account) => {
+/** By what they are counted. */
+export const failuresOf = ({ sub, name, secondFactor }: Account) => {
   if (sub === undefined) return digest('sign-in name', name);
   return digest(secondFactor ? 'second factor of account' : 'sign-in account', sub);
 };
@@ -54,16 +55,16 @@ export function signInFailuresRepository(sql: Sql) {
      * @param free failures in a row before the first pause
      */
     async reserve(account: Account, free: number): Promise<number> {
-      const values = [keyOf(account), account.sub, free, account.secondFactor ?? false];
+      const values = [failuresOf(account), account.sub, free, account.secondFactor ?? false];
       return (await sql.query<{ failures: number }>(reserve, values))[0]?.failures ?? 0;
     },
     /** The person has signed in. */
     async forget(account: Account): Promise<void> {
-      await sql.query(forget, [keyOf(account)]);
+      await sql.query(forget, [failuresOf(account)]);
     },
     /** The person has signed in, in a known browser: strangers go on waiting, but the account is not closed to them for good. */
     async reopen(account: Account, free: number): Promise<void> {
-      await sql.query(reopen, [keyOf(account), free + pauses - 1]);
+      await sql.query(reopen, [failuresOf(account), free + pauses - 1]);
     },
     /** Forgets all failures of a user, in known browsers too; false when there were none. */
     async forgetUser(sub: string): Promise<boolean> {

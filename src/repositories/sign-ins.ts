@@ -4,6 +4,7 @@ import { type AuditEvent, type AuditLog, eventValues, type EventListener } from 
 import { mostBrowsers } from './known-browsers.ts';
 import type { MailOrder } from './mails.ts';
 import { type NewSession, sessionValues } from './sessions.ts';
+import { failuresOf } from './sign-in-failures.ts';
 
 export interface NewSignIn {
   session: NewSession;
@@ -14,6 +15,8 @@ export interface NewSignIn {
   /** Sent to whoever was not known in this browser, at a verified address. */
   notice: MailOrder;
   event: AuditEvent;
+  /** Whether strangers' failures with the password are forgotten. */
+  forgives: boolean;
   /** How many sessions a user may have; 0 for no limit. */
   perUser: number;
 }
@@ -22,13 +25,19 @@ export interface NewSignIn {
 const signIn = statement(
   'sign_ins.insert',
   `SELECT sign_in($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ${mostBrowsers}, $16, $17, $18, $19, $20, $21, $22,
-     $23, $24, $25) AS ended`,
+     $23, $24, $25, $26) AS ended`,
 );
 
 export function signInsRepository(sql: Sql, onEvent: EventListener) {
   return {
-    /** Signs in; false when the user was disabled or the password changed meanwhile. @param log where the event's line is written */
-    async insert({ session, renews, browser, notice, event, perUser }: NewSignIn, log?: AuditLog): Promise<boolean> {
+    /**
+     * Signs in; false when the user was disabled or the password changed meanwhile, and for whoever has a second factor and has not shown it.
+     * @param log where the event's line is written
+     */
+    async insert(
+      { session, renews, browser, notice, event, forgives, perUser }: NewSignIn,
+      log?: AuditLog,
+    ): Promise<boolean> {
       const [row] = await sql.query<{ ended: string[] | null }>(signIn, [
         ...sessionValues(session),
         renews,
@@ -40,6 +49,7 @@ export function signInsRepository(sql: Sql, onEvent: EventListener) {
         notice.locale,
         notice.data ?? {},
         ...eventValues(event),
+        forgives ? failuresOf({ sub: session.sub, name: '' }) : undefined,
       ]);
       const ended = row!.ended;
       if (!ended) return false;

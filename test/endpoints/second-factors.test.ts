@@ -1,10 +1,12 @@
 // Second factors: setting one up, the second step of a sign-in, recovery codes, and what guessing meets.
+import { randomBytes } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { recoveryCodesOf, setUpAuthenticator } from '../helpers/authenticator.ts';
 import { secretsIn } from '../helpers/dump-search.ts';
 import { mailsIn } from '../helpers/mail-server.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { signInOf } from '../helpers/sign-in.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
@@ -175,6 +177,19 @@ describe('the second step', () => {
       });
       return (await answer.json()) as Record<string, unknown>;
     }
+  });
+
+  test('is missed by nobody: the password alone makes no session where there is a second factor since a moment ago (security R91)', async () => {
+    const { user, agent } = await enrolled();
+    const { passwordHash } = (await service.store.users.find(user.sub))!;
+    const signIn = signInOf(
+      { tokenHash: randomBytes(32), sid: 'late', sub: user.sub, passwordHash: passwordHash! },
+      60,
+    );
+    expect(await service.store.signIns.insert(signIn)).toBe(false);
+    const session = { ...signIn.session, amr: ['pwd', 'otp', 'mfa'] };
+    expect(await service.store.signIns.insert({ ...signIn, session })).toBe(true);
+    expect(await isSignedIn(agent)).toBe(true);
   });
 
   test('belongs to the browser that showed the password, for five minutes, and to that password (security R4)', async () => {

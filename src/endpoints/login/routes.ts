@@ -66,7 +66,7 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
         status: 400,
       });
     }
-    const answer = await checkPassword(request, username, password);
+    const answer = await checkPassword(request, username, password, { signingIn: true });
     if (answer.outcome === 'throttled' || answer.outcome === 'busy') {
       const { outcome: problem, wait } = answer;
       reply.header('retry-after', String(wait));
@@ -77,7 +77,7 @@ export async function loginEndpoint(app: FastifyInstance, options: ServerOptions
     const course = { previous: session, transaction, clientId, destination: destinationOf(request) };
     const next =
       answer.outcome === 'right'
-        ? await signIn.proceed(request, reply, { ...answer.user, amr: ['pwd'] }, course)
+        ? await signIn.proceed(request, reply, { ...answer.user, amr: ['pwd'], forgives: answer.forgives }, course)
         : undefined;
     if (next === undefined) {
       const sub = answer.outcome === 'wrong' ? answer.sub : answer.user.sub;

@@ -1,0 +1,66 @@
+-- A sign-in looks by itself whether what was shown is enough, and forgets the failures that counted until then: each was a statement of its
+-- own, before and beside it. It signs nobody in without a second factor who has one.
+--
+-- The session, the browser that is known from now on, the notice to whoever was not known in it, and the event. Beyond `most_sessions`,
+-- where that is not 0, the oldest live sessions end, of which the trail has the names by which clients know them; it returns those names,
+-- and NULL where nobody was signed in.
+CREATE FUNCTION sign_in(
+  new_token bytea, new_sid text, whose text, shown_password text, methods text[], idle_seconds double precision, seconds double precision,
+  agent text, place inet, shown_at timestamptz, renewed bigint, most_sessions integer,
+  browser bytea, browser_before bytea, browser_seconds double precision, most_browsers integer,
+  mail_name text, mail_locale text, mail_data jsonb,
+  event_type text, event_outcome text, event_actor text, event_client text, event_sub text, event_address inet, event_detail jsonb,
+  forgiven bytea
+) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+  made bigint;
+  gone text[];
+BEGIN
+  IF NOT 'mfa' = ANY (methods)
+     AND (EXISTS (SELECT FROM authenticators WHERE sub = whose) OR EXISTS (SELECT FROM passkeys WHERE sub = whose)) THEN
+    RETURN NULL;
+  END IF;
+  made := store_session(new_token, new_sid, whose, shown_password, methods, idle_seconds, seconds, agent, place, shown_at, renewed);
+  IF made IS NULL THEN
+    RETURN NULL;
+  END IF;
+  IF forgiven IS NOT NULL THEN
+    DELETE FROM sign_in_failures WHERE account = forgiven;
+  END IF;
+  IF NOT remember_browser(whose, browser, browser_before, browser_seconds, most_browsers) THEN
+    INSERT INTO mails (name, sub, locale, data)
+      SELECT mail_name, sub, mail_locale, mail_data FROM users WHERE sub = whose AND email_verified AND email IS NOT NULL;
+  END IF;
+  INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)
+    VALUES (event_type, event_outcome, event_actor, event_client, event_sub, event_address, event_detail);
+  IF renewed IS NULL AND most_sessions > 0 THEN
+    PERFORM FROM sessions WHERE sub = whose AND id <> made AND idle_expires_at > now() OFFSET most_sessions - 1 LIMIT 1;
+    IF FOUND THEN
+      WITH ended AS (
+        DELETE FROM sessions WHERE id IN (
+          SELECT id FROM sessions WHERE sub = whose AND id <> made AND idle_expires_at > now()
+           ORDER BY auth_time DESC, id DESC OFFSET most_sessions - 1)
+        RETURNING sid),
+      told AS (
+        INSERT INTO audit_events (type, outcome, actor, sub, address, detail)
+        SELECT 'session.ended', 'success', whose, whose, place, jsonb_build_object('session', sid, 'reason', 'limit') FROM ended)
+      SELECT array_agg(sid) INTO gone FROM ended;
+    END IF;
+  END IF;
+  RETURN coalesce(gone, '{}');
+END $$;
+
+-- As instances of before call it, until none is left.
+CREATE OR REPLACE FUNCTION sign_in(
+  new_token bytea, new_sid text, whose text, shown_password text, methods text[], idle_seconds double precision, seconds double precision,
+  agent text, place inet, shown_at timestamptz, renewed bigint, most_sessions integer,
+  browser bytea, browser_before bytea, browser_seconds double precision, most_browsers integer,
+  mail_name text, mail_locale text, mail_data jsonb,
+  event_type text, event_outcome text, event_actor text, event_client text, event_sub text, event_address inet, event_detail jsonb
+) RETURNS text[] LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN sign_in(
+    new_token, new_sid, whose, shown_password, methods, idle_seconds, seconds, agent, place, shown_at, renewed, most_sessions,
+    browser, browser_before, browser_seconds, most_browsers, mail_name, mail_locale, mail_data,
+    event_type, event_outcome, event_actor, event_client, event_sub, event_address, event_detail, NULL);
+END $$;
