@@ -63,6 +63,7 @@ import { createAuditTrail } from './http/audit.ts';
 import { createBrowserSessions } from './http/browser-session.ts';
 import { createClientAuthentication } from './http/client-authentication.ts';
 import { boundConnections } from './http/connections.ts';
+import { createConstantAnswers } from './http/constant-answers.ts';
 import { createConsole } from './http/console.ts';
 import { crossOrigin } from './http/cross-origin.ts';
 import { jsonErrors } from './http/errors.ts';
@@ -283,6 +284,7 @@ export async function buildApp({
     audit,
     limits,
     metrics,
+    constants: createConstantAnswers(metrics),
     activity,
     clientKeys,
     checkSector: createSectorCheck(fetchDocument),
@@ -329,6 +331,7 @@ export async function buildApp({
     forceCloseConnections: 'idle',
   });
   boundConnections(app.server, config.limits.connections, logger);
+  options.constants.answerBefore(app);
   rememberAnswers(app.server);
   app.server.on('checkExpectation', refuseExpectation(logger as FastifyBaseLogger, unroutedHeaders));
   let closing = false;
@@ -427,7 +430,7 @@ export async function buildApp({
   if (basePath !== '') {
     await app.register(async (origin) => {
       await crossOrigin(origin, [originMetadataPath(basePath)]);
-      await origin.register(originDiscoveryEndpoint, { config, capabilities });
+      await origin.register(originDiscoveryEndpoint, { ...options, capabilities });
     });
   }
 

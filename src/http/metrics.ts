@@ -18,6 +18,8 @@ export interface Siblings {
   ask(): Promise<MetricValues[]>;
 }
 
+type Observe = (method: string, status: number, seconds: number) => void;
+
 /** Labels hold names of ours only, never a value of a request: route patterns, event types, grant types (security R99). */
 export function createMetrics(parts: {
   database: Pick<Database, 'connections'>;
@@ -63,19 +65,31 @@ export function createMetrics(parts: {
   const { siblings } = parts;
   siblings?.answerWith(() => registry.getMetricsAsJSON());
 
+  const observers = new Map<string, Observe>();
+  /** Counts answers of a route, or of none. */
+  function ofRoute(route: string): Observe {
+    let observe = observers.get(route);
+    if (observe) return observe;
+    const byStatus = new Map<string, Map<number, Series>>();
+    observe = (method, status, seconds) => {
+      let known = byStatus.get(method);
+      if (!known) byStatus.set(method, (known = new Map()));
+      let series = known.get(status);
+      if (!series) known.set(status, (series = durations.newSeries({ method, route, status })));
+      durations.observe(series, seconds);
+    };
+    observers.set(route, observe);
+    return observe;
+  }
+
   return {
+    ofRoute,
     /** Measures every request of the routes that are registered on `app` afterwards. */
     measure(app: FastifyInstance): void {
-      /** Of one route, by what was asked and answered. */
       const measured = (route: string): onResponseHookHandler => {
-        const byStatus = new Map<string, Map<number, Series>>();
+        const observe = ofRoute(route);
         return ({ method }, reply, done) => {
-          let known = byStatus.get(method);
-          if (!known) byStatus.set(method, (known = new Map()));
-          const status = reply.statusCode;
-          let series = known.get(status);
-          if (!series) known.set(status, (series = durations.newSeries({ method, route, status })));
-          durations.observe(series, reply.elapsedTime / 1000);
+          observe(method, reply.statusCode, reply.elapsedTime / 1000);
           done();
         };
       };

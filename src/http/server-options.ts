@@ -14,6 +14,7 @@ import type { AuditTrail } from './audit.ts';
 import type { AuthorizationFlow } from './authorization/flow.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { AuthenticateClient, AuthenticateRegistrant } from './client-authentication.ts';
+import type { ConstantAnswers } from './constant-answers.ts';
 import type { Console } from './console.ts';
 import type { KnownBrowsers } from './known-browser.ts';
 import type { Metrics } from './metrics.ts';
@@ -52,6 +53,7 @@ export interface ServerOptions {
   audit: AuditTrail;
   limits: Limits;
   metrics: Metrics;
+  constants: ConstantAnswers;
   activity: Activity;
   flow: AuthorizationFlow;
   console: Console;

@@ -1,6 +1,7 @@
 // GET /.well-known/…: what the service can do, built from what was registered (OpenID Connect Discovery, RFC 8414).
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
+import type { ConstantAnswers } from '../../http/constant-answers.ts';
 import { jsonErrors } from '../../http/errors.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 
@@ -32,12 +33,12 @@ export interface Capabilities {
 
 const maxAge = 300;
 
-type DiscoveryOptions = Pick<ServerOptions, 'config'> & { capabilities: Capabilities };
+type DiscoveryOptions = Pick<ServerOptions, 'config' | 'constants'> & { capabilities: Capabilities };
 
 export async function discoveryEndpoint(app: FastifyInstance, options: DiscoveryOptions): Promise<void> {
-  const { config, capabilities } = options;
-  serve(app, '/.well-known/openid-configuration', openidConfiguration(config, capabilities));
-  serve(app, oauthMetadata, oauthConfiguration(options));
+  const { config, constants, capabilities } = options;
+  serve(app, constants, '/.well-known/openid-configuration', openidConfiguration(config, capabilities));
+  serve(app, constants, oauthMetadata, oauthConfiguration(options));
 }
 
 const oauthMetadata = '/.well-known/oauth-authorization-server';
@@ -47,13 +48,18 @@ export const originMetadataPath = (basePath: string): string => oauthMetadata + 
 
 /** The OAuth server metadata of an issuer with a path, at its origin. */
 export async function originDiscoveryEndpoint(app: FastifyInstance, options: DiscoveryOptions): Promise<void> {
-  serve(app, originMetadataPath(options.config.basePath), oauthConfiguration(options));
+  serve(app, options.constants, originMetadataPath(options.config.basePath), oauthConfiguration(options));
 }
 
-function serve(app: FastifyInstance, path: string, document: Record<string, unknown>): void {
+function serve(
+  app: FastifyInstance,
+  constants: ConstantAnswers,
+  path: string,
+  document: Record<string, unknown>,
+): void {
   const body = JSON.stringify(document);
   const cacheControl = `public, max-age=${maxAge}`;
-  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true }, (_request, reply) => {
+  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true, onSend: constants.keep() }, (_request, reply) => {
     reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(body);
   });
 }

@@ -7,13 +7,11 @@ import type { ServerOptions } from '../../http/server-options.ts';
 export const jwksMaxAge = 300;
 const cacheControl = `public, max-age=${jwksMaxAge}`;
 
-export async function jwksEndpoint(app: FastifyInstance, { tokens }: ServerOptions): Promise<void> {
+export async function jwksEndpoint(app: FastifyInstance, { tokens, constants }: ServerOptions): Promise<void> {
   app.setErrorHandler(jsonErrors);
   // the same object until the ring is read again
-  let written: { jwks: unknown; text: string } | undefined;
-  app.get('/jwks', { exposeHeadRoute: true }, (_request, reply) => {
-    const { jwks } = tokens;
-    if (written?.jwks !== jwks) written = { jwks, text: JSON.stringify(jwks) };
-    reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(written.text);
+  const onSend = constants.keep(() => tokens.jwks);
+  app.get('/jwks', { exposeHeadRoute: true, onSend }, (_request, reply) => {
+    reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(tokens.jwks);
   });
 }

@@ -1,0 +1,109 @@
+// Documents that are the same for everybody, which are answered again without their route.
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+let service: TestService;
+let below: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+  below = await startTestService({ basePath: '/idp' });
+});
+afterAll(async () => {
+  await service?.stop();
+  await below?.stop();
+});
+
+const host = 'Host: localhost\r\n';
+const last = `${host}Connection: close\r\n`;
+
+/** Sends bytes and reads until the service closes the connection; the clock of an answer is taken out. */
+function send(to: TestService, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(to.issuer);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname);
+    let answer = '';
+    socket.setEncoding('latin1').on('data', (chunk: string) => (answer += chunk));
+    socket.on('close', () => resolve(answer.replaceAll(/\r\nDate: [^\r]*/g, '')));
+    socket.on('error', reject);
+    socket.write(bytes);
+  });
+}
+
+const metadata = '/.well-known/oauth-authorization-server';
+const addresses: [string, () => TestService][] = [
+  ['/.well-known/openid-configuration', () => service],
+  [metadata, () => service],
+  ['/jwks', () => service],
+  ['/idp/.well-known/openid-configuration', () => below],
+  [`${metadata}/idp`, () => below],
+  ['/idp/jwks', () => below],
+];
+
+test.each(addresses)(
+  '%s is the same, byte for byte, by its route and without it (security R57, R97)',
+  async (path, of) => {
+    // what is no plain request goes to the route
+    const routed = await send(of(), `GET ${path} HTTP/1.1\r\nAuthorization: x\r\n${last}\r\n`);
+    expect(routed).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    for (const header of ['', 'Origin: https://rp.example\r\n', 'Expect: 100-continue\r\n']) {
+      const answer = await send(of(), `GET ${path} HTTP/1.1\r\n${header}${last}\r\n`);
+      expect(answer.replace('HTTP/1.1 100 Continue\r\n\r\n', '')).toBe(routed);
+    }
+    const head = await send(of(), `HEAD ${path} HTTP/1.1\r\n${last}\r\n`);
+    expect(head).toBe(routed.slice(0, routed.indexOf('\r\n\r\n') + 4));
+    expect(await send(of(), `GET ${path} HTTP/1.0\r\n\r\n`)).toBe(routed);
+    const queried = await send(of(), `GET ${path}?x=y HTTP/1.1\r\n${last}\r\n`);
+    expect(queried).toBe(routed);
+    // the connection stays open, and a body that nobody reads is no next request
+    const twice = await send(
+      of(),
+      `GET ${path} HTTP/1.1\r\n${host}Content-Length: 3\r\n\r\nxyzGET ${path} HTTP/1.1\r\n${host}\r\nGET ${path} HTTP/1.1\r\n${last}\r\n`,
+    );
+    const open = routed.replace('Connection: close', 'Connection: keep-alive\r\nKeep-Alive: timeout=72');
+    expect(twice).toBe(open + open + routed);
+  },
+);
+
+test('what is refused everywhere is refused where an answer is constant, too (RFC 9112 3.2, security R37, R98)', async () => {
+  for (const [headers, description] of [
+    ['Connection: close\r\n', 'the header Host is missing'],
+    [`${last}Host: other.example\r\n`, 'the header Host is there twice'],
+    [`${last}Authorization: x\r\nAuthorization: y\r\n`, 'the header Authorization is repeated'],
+    [`${last}Transfer-Encoding: identity\r\n`, 'of Transfer-Encoding only chunked is known'],
+  ] as const) {
+    await fetch(`${service.issuer}/jwks`);
+    const answer = await send(service, `GET /jwks HTTP/1.1\r\n${headers}\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain(description);
+  }
+  const other = await send(service, `POST /jwks HTTP/1.1\r\n${last}Content-Length: 0\r\n\r\n`);
+  expect(other).toMatch(/^HTTP\/1\.1 405 .*\r\nallow: GET, HEAD\r\n/s);
+});
+
+test('answers that their route did not give are counted as its own (decisions section 1)', async () => {
+  const client = await service.createClient({
+    redirect_uris: [],
+    grant_types: ['client_credentials'],
+    scope: 'metrics',
+  });
+  const form = new URLSearchParams({ grant_type: 'client_credentials' });
+  const granted = await fetch(`${service.issuer}/token`, {
+    method: 'POST',
+    headers: { authorization: client.basic },
+    body: form,
+  });
+  const { access_token } = (await granted.json()) as { access_token: string };
+  const series = 'gatehouse_http_request_duration_seconds_count{method="GET",route="/jwks",status="200"} ';
+  const count = async () => {
+    const answer = await fetch(`${service.issuer}/metrics`, { headers: { authorization: `Bearer ${access_token}` } });
+    const lines = (await answer.text()).split('\n').filter((line) => line.startsWith(series));
+    expect(lines).toHaveLength(1);
+    return Number(lines[0]!.slice(series.length));
+  };
+  await fetch(`${service.issuer}/jwks`);
+  const before = await count();
+  await send(service, `GET /jwks HTTP/1.1\r\n${host}\r\nGET /jwks HTTP/1.1\r\n${last}Authorization: x\r\n\r\n`);
+  await eventually(count, (counted) => counted === before + 2);
+});
