@@ -66,6 +66,7 @@ import { boundConnections } from './http/connections.ts';
 import { createConstantAnswers } from './http/constant-answers.ts';
 import { createConsole } from './http/console.ts';
 import { crossOrigin } from './http/cross-origin.ts';
+import { endEmptyBodies, spareEmptyBodies } from './http/empty-bodies.ts';
 import { jsonErrors } from './http/errors.ts';
 import { createKnownBrowsers } from './http/known-browser.ts';
 import { createMetrics, type Siblings } from './http/metrics.ts';
@@ -315,6 +316,7 @@ export async function buildApp({
       headersTimeout: 10_000,
       connectionsCheckingInterval: 1_000,
       requireHostHeader: false,
+      ...spareEmptyBodies,
     },
     routerOptions: { maxParamLength: 255 },
     exposeHeadRoutes: false,
@@ -346,6 +348,7 @@ export async function buildApp({
   // before any route: each takes what there is when it is made
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
   refuseTwoAuthorizations(app);
+  endEmptyBodies(app);
 
   const grantTypes = [authorizationCodeGrant(options), refreshTokenGrant(options), clientCredentialsGrant(options)];
   const capabilities: Capabilities = {

@@ -1,4 +1,4 @@
-// Documents that are the same for everybody, which are answered again without their route.
+// Documents that are the same for everybody, which are answered again without their route; and requests without a body, of which no stream is made.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../helpers/grants.ts';
@@ -107,3 +107,28 @@ test('answers that their route did not give are counted as its own (decisions se
   await send(service, `GET /jwks HTTP/1.1\r\n${host}\r\nGET /jwks HTTP/1.1\r\n${last}Authorization: x\r\n\r\n`);
   await eventually(count, (counted) => counted === before + 2);
 });
+
+test.each([
+  ['POST /token', 'application/x-www-form-urlencoded'],
+  ['POST /revoke', 'application/x-www-form-urlencoded'],
+  ['POST /register', 'application/json'],
+  ['POST /admin/api/users', 'application/json'],
+  ['DELETE /register/x', 'application/json'],
+  ['DELETE /admin/api/users/x', 'application/json'],
+  ['PUT /user/x/settings', 'application/json'],
+  ['POST /token', 'text/plain'],
+  ['GET /jwks', 'application/json'],
+  ['GET /user/info', 'text/plain'],
+  ['OPTIONS /token', 'application/json'],
+  ['OPTIONS /nowhere', 'application/json'],
+  ['POST /nowhere', 'application/json'],
+  ['POST /jwks', 'text/plain'],
+])(
+  '%s with the type %s of a body that is none is answered as one with an empty body (RFC 9112 6.3)',
+  async (line, type) => {
+    const head = `${line} HTTP/1.1\r\n${last}Content-Type: ${type}\r\n`;
+    const answer = await send(service, `${head}\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 [234]\d\d /);
+    expect(answer).toBe(await send(service, `${head}Content-Length: 0\r\n\r\n`));
+  },
+);
