@@ -157,11 +157,11 @@ function direction(locale: string): 'ltr' | 'rtl' {
 }
 
 /** The first letter of a name, for the tile that stands where there is no logo. */
-function initial(name: string, locale: string, graphemes: Intl.Segmenter): string {
+function initial(name: string, locale: string, graphemes: () => Intl.Segmenter): string {
   // what is no letter of ASCII, or may be joined by the next character, is left to those who know all scripts
   const plain = /^([A-Za-z0-9])(?:[\x20-\x7e]|$)/.exec(name)?.[1];
   if (plain !== undefined && !/^i$/i.test(plain)) return plain.toUpperCase();
-  const letters = [...graphemes.segment(name)].map((part) => part.segment);
+  const letters = [...graphemes().segment(name)].map((part) => part.segment);
   const letter = letters.find((segment) => /^[\p{L}\p{N}]/u.test(segment)) ?? letters[0] ?? '';
   return letter.toLocaleUpperCase(locale);
 }
@@ -229,6 +229,12 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
 
 type Params = Record<string, string | Html>;
 
+/** Made when it is first asked for: what writes dates and numbers takes memory, and most of it is never used in most languages. */
+function later<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
 /** What a template can call, besides the data of its page; templates see all of it under `it`. */
 function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
   const message = (key: string): string => {
@@ -254,22 +260,27 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
         typeof value === 'string' ? `<bdi>${escape(clean(value))}</bdi>` : value.text,
       ),
     );
-  const graphemes = new Intl.Segmenter(locale, { granularity: 'grapheme' });
-  const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
-  const times = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' });
-  const moments = new Intl.DateTimeFormat(locale, {
-    dateStyle: 'medium',
-    timeStyle: 'short',
-    timeZone: 'UTC',
-  });
-  const bytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'byte', unitDisplay: 'long' });
-  const kilobytes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 1 });
-  const numbers = new Intl.NumberFormat(locale);
-  const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
-  const lists = new Intl.ListFormat(locale, { type: 'conjunction' });
-  const minutes = new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' });
-  const hours = new Intl.NumberFormat(locale, { style: 'unit', unit: 'hour', unitDisplay: 'long' });
-  const days = new Intl.NumberFormat(locale, { style: 'unit', unit: 'day', unitDisplay: 'long' });
+  const graphemes = later(() => new Intl.Segmenter(locale, { granularity: 'grapheme' }));
+  const dates = later(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }));
+  const times = later(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }));
+  const moments = later(
+    () =>
+      new Intl.DateTimeFormat(locale, {
+        dateStyle: 'medium',
+        timeStyle: 'short',
+        timeZone: 'UTC',
+      }),
+  );
+  const bytes = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'byte', unitDisplay: 'long' }));
+  const kilobytes = later(
+    () => new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 1 }),
+  );
+  const numbers = later(() => new Intl.NumberFormat(locale));
+  const relative = later(() => new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }));
+  const lists = later(() => new Intl.ListFormat(locale, { type: 'conjunction' }));
+  const minutes = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' }));
+  const hours = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'hour', unitDisplay: 'long' }));
+  const days = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'day', unitDisplay: 'long' }));
   return {
     locale,
     dir: direction(locale),
@@ -282,36 +293,36 @@ function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
       return shown === '' ? cleanName(username) : t('account.label', { name: shown, username: cleanName(username) });
     },
     initial: (name: string): string => initial(name, locale, graphemes),
-    date: (value: Date): string => dates.format(value),
-    time: (value: Date): string => times.format(value),
+    date: (value: Date): string => dates().format(value),
+    time: (value: Date): string => times().format(value),
     /** A day and a time to the minute, which the text around it has to call UTC. */
-    moment: (value: Date): string => moments.format(value),
+    moment: (value: Date): string => moments().format(value),
     /** "2 hours ago", in the largest unit that fits. */
     ago: (value: Date): string => {
       const seconds = (value.getTime() - Date.now()) / 1000;
       const [unit, length] = units.find(([, least]) => Math.abs(seconds) >= least) ?? ['second', 1];
-      return relative.format(Math.round(seconds / length), unit);
+      return relative().format(Math.round(seconds / length), unit);
     },
     /** "12,345". */
-    number: (value: number): string => numbers.format(value),
+    number: (value: number): string => numbers().format(value),
     /** "12.5 kB". @param count in bytes */
-    size: (count: number): string => (count < 1000 ? bytes.format(count) : kilobytes.format(count / 1000)),
+    size: (count: number): string => (count < 1000 ? bytes().format(count) : kilobytes().format(count / 1000)),
     /** "Harbour, Lighthouse, and Pier": each keeps its own writing direction. */
     names: (values: string[]): Html =>
       new Html(
-        lists
+        lists()
           .formatToParts(values)
           .map(({ type, value }) => (type === 'element' ? `<bdi>${escape(cleanName(value))}</bdi>` : escape(value)))
           .join(''),
       ),
     /** "2 minutes", rounded up. @param seconds until then */
-    minutes: (seconds: number): string => minutes.format(Math.max(1, Math.ceil(seconds / 60))),
+    minutes: (seconds: number): string => minutes().format(Math.max(1, Math.ceil(seconds / 60))),
     /** How long something is good for: "30 minutes", "24 hours", "3 days". @param seconds */
     duration: (seconds: number): string => {
-      if (seconds < 7200) return minutes.format(Math.max(1, Math.floor(seconds / 60)));
+      if (seconds < 7200) return minutes().format(Math.max(1, Math.floor(seconds / 60)));
       return seconds < 2 * 86_400
-        ? hours.format(Math.floor(seconds / 3600))
-        : days.format(Math.floor(seconds / 86_400));
+        ? hours().format(Math.floor(seconds / 3600))
+        : days().format(Math.floor(seconds / 86_400));
     },
   };
 }
@@ -368,7 +379,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
   for (const [locale, catalogue] of Object.entries(catalogues))
     addCatalogue(locale, catalogue, `catalogue "${locale}"`);
   const availableLocales = [...messages.keys()].sort((a, b) =>
-    a === defaultLocale ? -1 : b === defaultLocale ? 1 : a.localeCompare(b, 'en'),
+    a === defaultLocale ? -1 : b === defaultLocale ? 1 : a < b ? -1 : 1,
   );
   const tools = new Map(
     availableLocales.map((locale) => {
