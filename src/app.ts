@@ -327,7 +327,8 @@ export async function buildApp({
       pages.errors(error, request, reply);
     },
     clientErrorHandler: refuseUnreadable(logger as FastifyBaseLogger, unroutedHeaders),
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    // Bodies are read by zod schemas and answers written by JSON.stringify: what the framework has for either is not even loaded.
+    schemaController: { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } },
     // what still arrives on open connections is answered, each with its last answer
     return503OnClosing: false,
     forceCloseConnections: 'idle',
@@ -494,4 +495,9 @@ export async function buildApp({
   const timer = setInterval(() => void tendKeys(), keyRingInterval);
   app.addHook('onClose', async () => clearInterval(timer));
   return app;
+}
+
+/** In the place of the framework's compilers of schemas. */
+function noSchema(): never {
+  throw new Error('a route has no schema: zod reads what it is sent');
 }
