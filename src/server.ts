@@ -1,8 +1,10 @@
 // The way in to the service: has Node keep what it compiled for the next start, before anything else is loaded.
-import { enableCompileCache } from 'node:module';
+import { enableCompileCache, flushCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 // Beside the packages, so that who may write there could change the code itself; where nobody may, each start compiles anew.
 // NODE_COMPILE_CACHE names another folder, and then spares the loader of this very file, too.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/gatehouse', import.meta.url)));
 await import('./process.ts');
+// Started: what was compiled is kept now, in case the process is killed, and what was read of it is let go (5 MB).
+flushCompileCache();
