@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { isKnown, newPart, type Part, submit } from './batch.ts';
 import type { Statement } from './database.ts';
+import { join, share, statementOf } from './joined.ts';
 import { currentPatience, now, type Patience } from './patience.ts';
 
 /** The server refused one of several statements, and took all of them back. */
@@ -44,14 +45,16 @@ interface Entry {
 
 /** Statements that one connection gets while another is idle: sent together they share the cost, apart they share the processors. */
 const together = 4;
-/** Statements that go together at most. */
+/** Statements that go together at most, and askers whom one of them serves. */
 const most = 32;
 const sweepInterval = 100; // milliseconds
 const pause = 500; // milliseconds before one more connection is tried, while there are others
 
 export function createQuickStatements(options: QuickOptions): QuickStatements {
   const lanes: Lane[] = [];
-  let queue: Entry[] = [];
+  /** Each of these goes as one statement: nobody joins it once it was sent, so that everybody sees what was acknowledged before. */
+  let queue: Entry[][] = [];
+  let waiting = 0;
   let flushing = false;
   let closed = false;
   /** When a connection could not be made last. */
@@ -78,16 +81,35 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
     }
   }
 
+  function enqueue(entry: Entry): void {
+    const { statement } = entry.part;
+    const group =
+      statement.many && queue.findLast((group) => group.length < most && group[0]!.part.statement === statement);
+    if (group) group.push(entry);
+    else queue.push([entry]);
+    waiting++;
+  }
+
+  function dequeue(count: number): Entry[][] {
+    const groups = queue.splice(0, count);
+    for (const { length } of groups) waiting -= length;
+    return groups;
+  }
+
   function send(lane: Lane, size: number): void {
     const client = lane.client!;
+    const isReady = (group: Entry[]) => isKnown(client, statementOf(group[0]!.part.statement, group.length));
     let count = 0;
-    while (count < Math.min(size, queue.length) && isKnown(client, queue[count]!.part.statement)) count++;
-    lane.entries = queue.splice(0, Math.max(1, count));
+    while (count < Math.min(size, queue.length) && isReady(queue[count]!)) count++;
+    const groups = dequeue(Math.max(1, count));
+    lane.entries = groups.flat();
     lane.deadline = Math.max(...lane.entries.map(({ begin, granted }) => begin + granted));
-    const parts = lane.entries.map(({ part }) => part);
+    const asked = groups.map((group) => group.map(({ part }) => part));
+    const parts = asked.map(join);
     submit(client, parts, (error) => {
       const { entries } = lane;
       lane.entries = [];
+      if (!error) parts.forEach((part, index) => share(part, asked[index]!));
       // its plan may be stale, or nobody can tell what it still does
       if (error) drop(lane);
       // of a connection that was lost nobody can tell what is in force; of what the server refused nothing is
@@ -117,7 +139,8 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
       failed = now();
       drop(lane);
       // who could be served by another connection still is
-      if (!lanes.some(({ client }) => client)) for (const entry of queue.splice(0)) entry.settle?.(error as Error);
+      if (!lanes.some(({ client }) => client))
+        for (const entry of dequeue(queue.length).flat()) entry.settle?.(error as Error);
     }
     flush();
   }
@@ -136,10 +159,11 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
   function tend(): void {
     const time = now();
     const isOver = ({ begin, granted }: Entry) => time > begin + granted;
-    for (const entry of [...queue, ...lanes.flatMap(({ entries }) => entries)]) {
+    for (const entry of [...queue.flat(), ...lanes.flatMap(({ entries }) => entries)]) {
       if (isOver(entry)) entry.settle?.(options.tooSlow());
     }
-    queue = queue.filter(({ settle }) => settle);
+    queue = queue.map((group) => group.filter(({ settle }) => settle)).filter(({ length }) => length > 0);
+    waiting = queue.flat().length;
     for (const lane of lanes.filter(({ entries, deadline }) => entries.length > 0 && time > deadline)) drop(lane);
     if (queue.length === 0 && lanes.every(({ entries }) => entries.length === 0)) {
       clearInterval(sweep);
@@ -149,7 +173,7 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
 
   return {
     query(statement, values) {
-      if (closed || queue.length >= options.maxWaiting) return Promise.reject(options.tooSlow());
+      if (closed || waiting >= options.maxWaiting) return Promise.reject(options.tooSlow());
       const patience = currentPatience();
       if (patience.left <= 0) return Promise.reject(options.tooSlow());
       return new Promise((resolve, reject) => {
@@ -167,7 +191,7 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
             else resolve(part.rows);
           },
         };
-        queue.push(entry);
+        enqueue(entry);
         sweep ??= setInterval(tend, sweepInterval).unref();
         flushSoon();
       });
@@ -175,12 +199,12 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
     connections: () => ({
       busy: lanes.filter(({ entries }) => entries.length > 0).length,
       idle: lanes.filter(({ entries }) => entries.length === 0).length,
-      waiting: queue.length,
+      waiting,
     }),
     async close() {
       closed = true;
       clearInterval(sweep);
-      for (const entry of queue.splice(0)) entry.settle?.(options.tooSlow());
+      for (const entry of dequeue(queue.length).flat()) entry.settle?.(options.tooSlow());
       await Promise.all(lanes.map(({ client }) => client?.end()));
     },
   };
