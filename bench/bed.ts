@@ -57,6 +57,8 @@ export async function withService<Result>(
       ADMIN_PASSWORD: randomUUID(),
       ...own,
     };
+    // The first start makes the schema, and Node compiles what is new since the last one: what both need stays in memory.
+    await (await startService(folder, settings)).stop();
     const service = await startService(folder, settings, options);
     stops.push(() => service.stop());
     return await work({ service, settings, connection, superuser, log, databasePid: postgres.pid, folder, stops });

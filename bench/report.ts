@@ -245,6 +245,6 @@ ${others.map((count) => `## Rates at ${count} connections\n\n${asTable(rates(all
 ## Start and memory
 
 A start on a migrated PostgreSQL until the first answer: ${facts.start.toFixed(0)} ms (target 1,000: ${verdict(facts.start < 1000)}). Resident memory after the
-load: ${facts.memory.toFixed(0)} MB (target ${targetMemory}: ${verdict(facts.memory <= targetMemory)}).
+load, of such a start: ${facts.memory.toFixed(0)} MB (target ${targetMemory}: ${verdict(facts.memory <= targetMemory)}).
 `;
 }
