@@ -58,8 +58,8 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
     noStore(reply);
     const found = await find(token);
     if (found === 'malformed') {
-      if (config.introspectionMalformed === 'inactive') return inactive;
-      throw malformed;
+      // returned to the same handler of errors: V8 looks for the place of each throw, which costs more than the look at the token
+      return config.introspectionMalformed === 'inactive' ? inactive : malformed;
     }
     return found && mayKnow(caller, found) ? describe(found, await subjectFor(caller, found)) : inactive;
   });
