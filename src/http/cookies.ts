@@ -9,14 +9,25 @@ export function carries(request: FastifyRequest, name: string): boolean {
 /** The cookie's value if it was sent exactly once. */
 export function single(request: FastifyRequest, name: string): string | undefined {
   const { cookie } = request.headers;
-  const start = `${name}=`;
-  if (!cookie?.includes(start)) return undefined;
-  let value: string | undefined;
+  if (cookie === undefined) return undefined;
+  // one request is asked for several, and for some again and again
+  let read = (request as Read)[readAs];
+  if (read?.of !== cookie) (request as Read)[readAs] = read = { of: cookie, values: valuesOf(cookie) };
+  return read.values.get(name);
+}
+
+const readAs = Symbol('read as');
+type Read = FastifyRequest & { [readAs]?: { of: string; values: Map<string, string | undefined> } };
+
+/** By name; undefined for one that was sent more often than once. */
+function valuesOf(cookie: string): Map<string, string | undefined> {
+  const values = new Map<string, string | undefined>();
   for (const part of cookie.split(';')) {
     const pair = part.trim();
-    if (!pair.startsWith(start)) continue;
-    if (value !== undefined) return undefined;
-    value = pair.slice(start.length);
+    const end = pair.indexOf('=');
+    if (end < 0) continue;
+    const name = pair.slice(0, end);
+    values.set(name, values.has(name) ? undefined : pair.slice(end + 1));
   }
-  return value;
+  return values;
 }

@@ -1,7 +1,7 @@
 // The table rate_limits: how often something was tried, counted across all instances before it is done (security R62).
 import { digest } from '../crypto/secrets.ts';
 import { DatabaseUnavailable, type Sql, statement } from '../database/database.ts';
-import { patiently, withNewPatience } from '../database/patience.ts';
+import { now, patiently, withNewPatience } from '../database/patience.ts';
 
 export type LimitName =
   | 'signInPerNetwork'
@@ -38,6 +38,7 @@ export const limitNames = Object.keys(windows) as LimitName[];
 const maxKnown = 10_000;
 /** Who may wait for the next statement: a database that stands still must not fill the memory (security R108). */
 const maxWaiting = 1_000;
+const sweepInterval = 100; // milliseconds
 
 // Many counters at once, whose rows are locked in the order of their keys, so that two instances cannot wait for each other. The disk is not
 // waited for: a crash of the database may forget the last moment's tries, and a lock that outlasts a flush would hold up all who come after.
@@ -64,8 +65,14 @@ interface Counted {
 /** What one statement counts, for all who asked while the one before was under way. */
 interface Turn {
   counters: Map<string, { taken: number; returned: number; milliseconds: number }>;
-  waiting: number;
-  answer: Promise<Map<string, Counted>>;
+  waiting: Waiting[];
+}
+
+interface Waiting {
+  /** Until when, by now(). */
+  until: number;
+  resolve(rows: Map<string, Counted>): void;
+  reject(error: unknown): void;
 }
 
 export interface Limits {
@@ -94,17 +101,38 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
   }
 
   // one statement at a time: of one instance nobody waits for a row that another of its requests has locked
-  let last: Promise<unknown> = Promise.resolve();
+  let last: Promise<void> = Promise.resolve();
+  let present: Turn | undefined;
   let next: Turn | undefined;
+  /** One for all who wait: a timer for each would cost more than to count. */
+  let clock: NodeJS.Timeout | undefined;
+
   function nextTurn(): Turn {
     if (next) return next;
-    const counters: Turn['counters'] = new Map();
-    const answer = last.then(() => {
+    const turn: Turn = (next = { counters: new Map(), waiting: [] });
+    clock ??= setInterval(tend, sweepInterval).unref();
+    last = last.then(async () => {
+      present = turn;
       next = undefined;
-      return withNewPatience(() => send(counters));
+      try {
+        const rows = await withNewPatience(() => send(turn.counters));
+        for (const each of turn.waiting) each.resolve(rows);
+      } catch (error) {
+        for (const each of turn.waiting) each.reject(error);
+      }
+      present = undefined;
     });
-    last = answer.catch(() => undefined);
-    return (next = { counters, waiting: 0, answer });
+    return turn;
+  }
+
+  /** Lets those go whose patience is over. */
+  function tend(): void {
+    const time = now();
+    for (const { until, reject } of [present, next].flatMap((turn) => turn?.waiting ?? []))
+      if (time > until) reject(new DatabaseUnavailable('the database was too slow'));
+    if (present ?? next) return;
+    clearInterval(clock);
+    clock = undefined;
   }
 
   async function send(counters: Turn['counters']): Promise<Map<string, Counted>> {
@@ -121,11 +149,17 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
   /** Where a try stands among those of its window, and how long that lasts yet. */
   async function add(name: LimitName, id: string, change: 'taken' | 'returned'): Promise<Omit<Counted, 'key'>> {
     const turn = nextTurn();
-    if (turn.waiting++ >= maxWaiting) throw new DatabaseUnavailable('too many wait for their limits');
+    if (turn.waiting.length >= maxWaiting) throw new DatabaseUnavailable('too many wait for their limits');
     let counter = turn.counters.get(id);
     if (!counter) turn.counters.set(id, (counter = { taken: 0, returned: 0, milliseconds: windows[name] * 1000 }));
     const place = ++counter[change];
-    const row = (await patiently((left) => within(turn.answer, left()))).get(id)!;
+    const rows = await patiently(
+      (left) =>
+        new Promise<Map<string, Counted>>((resolve, reject) => {
+          turn.waiting.push({ until: now() + left(), resolve, reject });
+        }),
+    );
+    const row = rows.get(id)!;
     return { points: row.points - counter.taken + place, left: row.left };
   }
 
@@ -146,21 +180,9 @@ export function createLimits(sql: Sql, points: LimitPoints): Limits {
       return lastUntil > performance.now();
     },
     blocked(name, key) {
+      if (!this.anyPassed) return 0;
       const until = known.get(idOf(name, key));
       return until === undefined ? 0 : Math.max(0, Math.ceil((until - performance.now()) / 1000));
     },
   };
-}
-
-/** Waits for an answer so many milliseconds at most. @throws DatabaseUnavailable */
-async function within<T>(answer: Promise<T>, milliseconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new DatabaseUnavailable('the database was too slow')), milliseconds);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
