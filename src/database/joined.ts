@@ -2,21 +2,26 @@
 import { newPart, type Part } from './batch.ts';
 import type { Statement } from './database.ts';
 
-/** What asks for as many of a statement. */
-export function statementOf(statement: Statement, count: number): Statement {
-  return count > 1 ? statement.many! : statement;
+interface Asker {
+  readonly part: Part;
 }
 
-/** A part that does what these do, which are of one statement. */
-export function join(parts: readonly Part[]): Part {
-  const [first] = parts;
-  if (parts.length === 1) return first!;
-  const columns = first!.parameters.map((_, index) => parts.map(({ parameters }) => parameters[index]));
-  return newPart(first!.statement.many!, columns);
+/** What asks for them, who are of one statement. */
+export function statementOf(askers: readonly Asker[]): Statement {
+  const { statement } = askers[0]!.part;
+  return askers.length === 1 ? statement : statement.many!;
 }
 
-/** Gives each the rows that its place says. */
-export function share(joined: Part, parts: readonly Part[]): void {
-  if (parts.length === 1) return;
-  for (const row of joined.rows as { place: number }[]) parts[row.place - 1]!.rows.push(row);
+/** A part that asks for them. */
+export function join(askers: readonly Asker[]): Part {
+  const { part } = askers[0]!;
+  if (askers.length === 1) return part;
+  const columns = part.parameters.map((_, index) => askers.map((asker) => asker.part.parameters[index]));
+  return newPart(part.statement.many!, columns);
+}
+
+/** Gives each of them the rows that its place says. */
+export function share({ rows }: Part, askers: readonly Asker[]): void {
+  if (askers.length === 1) return;
+  for (const row of rows as { place: number }[]) askers[row.place - 1]!.part.rows.push(row);
 }

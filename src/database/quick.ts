@@ -29,7 +29,8 @@ export interface QuickOptions {
 
 interface Lane {
   client: pg.Client | undefined;
-  entries: Entry[];
+  /** What is under way there, each as one statement. */
+  groups: Entry[][];
   /** When what is under way there has to be over, by now(). */
   deadline: number;
 }
@@ -71,12 +72,12 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
   function flush(): void {
     flushing = false;
     while (queue.length > 0) {
-      const lane = lanes.find(({ client, entries }) => client && entries.length === 0);
+      const lane = lanes.find(({ client, groups }) => client && groups.length === 0);
       if (!lane) {
         if (lanes.length < options.lanes && (lanes.length === 0 || now() > failed + pause)) void open();
         return;
       }
-      const free = lanes.length === options.lanes ? lanes.filter(({ entries }) => entries.length === 0).length : 1;
+      const free = lanes.length === options.lanes ? lanes.filter(({ groups }) => groups.length === 0).length : 1;
       send(lane, Math.min(most, Math.max(together, Math.ceil(queue.length / free))));
     }
   }
@@ -98,38 +99,37 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
 
   function send(lane: Lane, size: number): void {
     const client = lane.client!;
-    const isReady = (group: Entry[]) => isKnown(client, statementOf(group[0]!.part.statement, group.length));
     let count = 0;
-    while (count < Math.min(size, queue.length) && isReady(queue[count]!)) count++;
+    while (count < Math.min(size, queue.length) && isKnown(client, statementOf(queue[count]!))) count++;
     const groups = dequeue(Math.max(1, count));
-    lane.entries = groups.flat();
-    lane.deadline = Math.max(...lane.entries.map(({ begin, granted }) => begin + granted));
-    const asked = groups.map((group) => group.map(({ part }) => part));
-    const parts = asked.map(join);
+    lane.groups = groups;
+    lane.deadline = 0;
+    for (const group of groups)
+      for (const { begin, granted } of group) lane.deadline = Math.max(lane.deadline, begin + granted);
+    const parts = groups.map(join);
     submit(client, parts, (error) => {
-      const { entries } = lane;
-      lane.entries = [];
-      if (!error) parts.forEach((part, index) => share(part, asked[index]!));
+      lane.groups = [];
+      if (!error) groups.forEach((group, index) => share(parts[index]!, group));
       // its plan may be stale, or nobody can tell what it still does
       if (error) drop(lane);
       // of a connection that was lost nobody can tell what is in force; of what the server refused nothing is
       const told =
-        error instanceof pg.DatabaseError && entries.length > 1
+        error instanceof pg.DatabaseError && (groups.length > 1 || groups[0]!.length > 1)
           ? new FailedTogether('one of several statements failed', { cause: error })
           : error;
-      for (const entry of entries) entry.settle?.(told);
+      for (const group of groups) for (const entry of group) entry.settle?.(told);
       if (queue.length > 0) flush();
     });
   }
 
   async function open(): Promise<void> {
-    const lane: Lane = { client: undefined, entries: [], deadline: 0 };
+    const lane: Lane = { client: undefined, groups: [], deadline: 0 };
     lanes.push(lane);
     try {
       const client = await options.connect();
       client.on('error', (error: Error) => {
         // what is under way hears of it itself, and of what was dropped nobody wants to
-        if (lane.entries.length === 0 && lanes.includes(lane)) options.onError(error);
+        if (lane.groups.length === 0 && lanes.includes(lane)) options.onError(error);
         drop(lane);
       });
       client.on('end', () => drop(lane));
@@ -159,13 +159,13 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
   function tend(): void {
     const time = now();
     const isOver = ({ begin, granted }: Entry) => time > begin + granted;
-    for (const entry of [...queue.flat(), ...lanes.flatMap(({ entries }) => entries)]) {
+    for (const entry of [...queue.flat(), ...lanes.flatMap(({ groups }) => groups.flat())]) {
       if (isOver(entry)) entry.settle?.(options.tooSlow());
     }
     queue = queue.map((group) => group.filter(({ settle }) => settle)).filter(({ length }) => length > 0);
     waiting = queue.flat().length;
-    for (const lane of lanes.filter(({ entries, deadline }) => entries.length > 0 && time > deadline)) drop(lane);
-    if (queue.length === 0 && lanes.every(({ entries }) => entries.length === 0)) {
+    for (const lane of lanes.filter(({ groups, deadline }) => groups.length > 0 && time > deadline)) drop(lane);
+    if (queue.length === 0 && lanes.every(({ groups }) => groups.length === 0)) {
       clearInterval(sweep);
       sweep = undefined;
     }
@@ -197,8 +197,8 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
       });
     },
     connections: () => ({
-      busy: lanes.filter(({ entries }) => entries.length > 0).length,
-      idle: lanes.filter(({ entries }) => entries.length === 0).length,
+      busy: lanes.filter(({ groups }) => groups.length > 0).length,
+      idle: lanes.filter(({ groups }) => groups.length === 0).length,
       waiting,
     }),
     async close() {
