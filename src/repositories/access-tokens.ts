@@ -2,6 +2,7 @@
 import { quickStatement, type Sql } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
 import type { RequestedClaims } from '../oauth/claims-request.ts';
+import { lookUp } from './look-up.ts';
 
 /** What a token tells of its user, who is enabled: asked for by name, since each column more is written, sent and read each time. */
 export interface TokenUser extends Subject {
@@ -59,8 +60,11 @@ interface Row {
 }
 
 // dead when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
-const found = (tokenHash: string) =>
-  `SELECT c.client_id, coalesce(t.scope, cs.scope) AS scope,
+const find = lookUp(
+  'access_tokens.find',
+  ['bytea'],
+  (tokenHash) =>
+    `SELECT c.client_id, coalesce(t.scope, cs.scope) AS scope,
           date_part('epoch', t.issued_at) AS issued_at, date_part('epoch', t.expires_at) AS expires_at,
           u.sub, u.username, u.email, u.email_verified, u.admin, u.groups, u.claims,
           date_part('epoch', u.updated_at) AS updated_at,
@@ -76,14 +80,7 @@ const found = (tokenHash: string) =>
      JOIN clients c ON c.client_id = coalesce(cs.client_id, t.client_id) AND c.status = 'enabled'
                    AND c.epoch = coalesce(cs.client_epoch, t.client_epoch)
      LEFT JOIN users u ON u.sub = cs.sub
-    WHERE t.token_hash = ${tokenHash} AND t.expires_at > now() AND (cs.id IS NULL OR u.status = 'enabled')`;
-// LIMIT keeps the plan of one, by the indexes: joined with the keys, tables that are small when it is planned would be read whole
-const find = quickStatement(
-  'read',
-  'access_tokens.find',
-  found('$1'),
-  `SELECT asked.place::integer, one.*
-     FROM unnest($1::bytea[]) WITH ORDINALITY AS asked (token_hash, place), LATERAL (${found('asked.token_hash')} LIMIT 1) AS one`,
+    WHERE t.token_hash = ${tokenHash} AND t.expires_at > now() AND (cs.id IS NULL OR u.status = 'enabled')`,
 );
 const insertForClient = quickStatement(
   'write',

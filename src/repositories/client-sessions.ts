@@ -1,18 +1,21 @@
 // The table client_sessions: one authorization of one client by one user, the family of all that came of it.
-import { quickStatement, type Sql, statement } from '../database/database.ts';
+import { type Sql, statement } from '../database/database.ts';
+import { lookUp } from './look-up.ts';
 import { toUser, type User, type UserRow } from './users.ts';
 
-const findBySid = quickStatement(
-  'read',
+const findBySid = lookUp(
   'client_sessions.find_by_sid',
-  `SELECT u.*, cs.scope, cs.amr FROM sessions s
-     JOIN clients c ON c.client_id = $2 AND c.status = 'enabled'
-    CROSS JOIN LATERAL (
-      SELECT * FROM client_sessions cs
-       WHERE cs.session_id = s.id AND cs.client_id = $2 AND cs.client_epoch = c.epoch AND coalesce(cs.subject, cs.sub) = $3
-       ORDER BY cs.id DESC LIMIT 1) AS cs
-     JOIN users u ON u.sub = cs.sub AND u.status = 'enabled'
-    WHERE s.sid = $1 AND s.idle_expires_at > now()`,
+  ['text', 'text', 'text'],
+  (sid, clientId, subject) =>
+    `SELECT u.*, cs.scope, cs.amr FROM sessions s
+       JOIN clients c ON c.client_id = ${clientId} AND c.status = 'enabled'
+      CROSS JOIN LATERAL (
+        SELECT * FROM client_sessions cs
+         WHERE cs.session_id = s.id AND cs.client_id = ${clientId} AND cs.client_epoch = c.epoch
+               AND coalesce(cs.subject, cs.sub) = ${subject}
+         ORDER BY cs.id DESC LIMIT 1) AS cs
+       JOIN users u ON u.sub = cs.sub AND u.status = 'enabled'
+      WHERE s.sid = ${sid} AND s.idle_expires_at > now()`,
 );
 
 const findSubject = statement(

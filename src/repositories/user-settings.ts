@@ -1,5 +1,6 @@
 // The table user_settings: what a client keeps about a user, one row so that writers of different keys lose nothing.
-import { isCheckViolation, quickStatement, type Sql, statement } from '../database/database.ts';
+import { isCheckViolation, type Sql, statement } from '../database/database.ts';
+import { lookUp } from './look-up.ts';
 
 export interface UserSettings {
   settings: Record<string, unknown>;
@@ -27,10 +28,10 @@ export interface SettingOutline {
 
 export type WriteResult = 'written' | 'changed' | 'too-large';
 
-const find = quickStatement(
-  'read',
+const find = lookUp(
   'user_settings.find',
-  'SELECT settings, version FROM user_settings WHERE sub = $1 AND client_id = $2',
+  ['text', 'text'],
+  (sub, clientId) => `SELECT settings, version FROM user_settings WHERE sub = ${sub} AND client_id = ${clientId}`,
 );
 const list = statement(
   'user_settings.list',

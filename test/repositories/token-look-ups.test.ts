@@ -4,7 +4,7 @@ import { createStore } from '../../src/repositories/index.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { createTestDatabase } from '../helpers/database.ts';
-import { eventually, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
+import { call, eventually, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
 
@@ -44,7 +44,7 @@ interface Sample {
   expires: number;
 }
 
-type Family = Pick<Sample, 'client' | 'sub' | 'session'>;
+type Family = Pick<Sample, 'client' | 'sub' | 'session'> & { sid: string; accessToken: string; idToken: string };
 let families: Promise<Family[]> | undefined;
 /** Of four users at three clients. */
 async function makeFamilies(): Promise<Family[]> {
@@ -52,13 +52,15 @@ async function makeFamilies(): Promise<Family[]> {
   return Promise.all(
     users.flatMap((user) =>
       clients.map(async (client) => {
-        const { access_token: token } = await obtainTokens(service, client, user, { scope: 'openid profile' });
-        const { extended_claims: claims } = await introspect(service.issuer, client, token);
+        const issued = await obtainTokens(service, client, user, { scope: 'openid profile' });
+        const { extended_claims: claims } = await introspect(service.issuer, client, issued.access_token);
+        const { sid } = claims as { sid: string };
         const [row] = await service.database.sql<{ id: string }>(
           'SELECT id FROM client_sessions WHERE sid = $1 AND client_id = $2',
-          [(claims as { sid: string }).sid, client.clientId],
+          [sid, client.clientId],
         );
-        return { client, sub: user.sub, session: row!.id };
+        const { access_token: accessToken, id_token: idToken } = issued;
+        return { client, sub: user.sub, session: row!.id, sid, accessToken, idToken };
       }),
     ),
   );
@@ -141,6 +143,29 @@ test('a token that was revoked among a hundred look-ups is dead for each that be
     running = false;
     await Promise.all(noise);
   }
+});
+
+test('of ID Tokens and settings that are asked for at once each is that of its own user and client (RFC 7662 2.2, specification 4.7)', async () => {
+  const made = await (families ??= makeFamilies());
+  const address = (base: string, { sub }: Family) => `${base}/user/${sub}/settings`;
+  for (const [index, family] of made.entries()) {
+    const body = { settings: { own: index } };
+    await call(address(service.issuer, family), { method: 'PUT', token: family.accessToken, body });
+  }
+  await Promise.all(
+    range(240).map(async (index) => {
+      const place = index % made.length;
+      const { client, sub, sid, idToken, accessToken } = made[place]!;
+      const base = instance(index);
+      expect((await call(address(base, made[place]!), { token: accessToken })).body).toMatchObject({
+        settings: { own: place },
+      });
+      expect(await introspect(base, client, idToken)).toMatchObject({
+        ...{ active: true, sub, client_id: client.clientId },
+        extended_claims: { sid },
+      });
+    }),
+  );
 });
 
 test('of client credentials grants at once each gets a token of its own client (RFC 6749 4.4)', async () => {
