@@ -18,6 +18,15 @@ const prefixLength = 8;
 const seen = new Set<string>();
 /** By their first characters: what the search looks for, and what it is. */
 const needles = new Map<string, { needle: string; kind: string }[]>();
+/** A bit for each of their hashes: most places of a text begin like none of them, and are passed without a look into the map. */
+const beginnings = new Uint8Array(2 ** 21);
+
+/** 24 bits of what stands at `place`. */
+function hashAt(text: string, place: number): number {
+  let hash = 0;
+  for (let end = place + prefixLength; place < end; place++) hash = Math.imul(hash, 31) + text.charCodeAt(place);
+  return (hash ^ (hash >>> 24)) & 0xffffff;
+}
 
 /** Keeps a secret for the search; what is shorter than a verification code would be found by chance. */
 export function remember(kind: string, secret: string | undefined): void {
@@ -25,6 +34,8 @@ export function remember(kind: string, secret: string | undefined): void {
   seen.add(secret);
   for (const needle of encodings(secret)) {
     const prefix = needle.slice(0, prefixLength);
+    const hash = hashAt(prefix, 0);
+    beginnings[hash >> 3]! |= 1 << (hash & 7);
     const list = needles.get(prefix);
     if (list) list.push({ needle, kind });
     else needles.set(prefix, [{ needle, kind }]);
@@ -112,9 +123,12 @@ export function search(text: string): string[] {
   const inner = bytes(text);
   const haystack = `${text}\n${inner}`;
   const found = new Set<string>();
-  for (let place = 0; place + prefixLength <= haystack.length; place++)
+  for (let place = 0; place + prefixLength <= haystack.length; place++) {
+    const hash = hashAt(haystack, place);
+    if (!(beginnings[hash >> 3]! & (1 << (hash & 7)))) continue;
     for (const { needle, kind } of needles.get(haystack.slice(place, place + prefixLength)) ?? [])
       if (!found.has(kind) && haystack.startsWith(needle, place)) found.add(kind);
+  }
   return [...found];
 }
 
