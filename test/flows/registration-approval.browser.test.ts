@@ -1,10 +1,9 @@
 // An administrator decides about a registration in a real browser, without script: what only a browser knows of the page's two forms.
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { call } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
-
-const browserTest = test.skipIf(!process.env.CHROMIUM); // no Chromium is installed: test/run.ts says at its end that these were left out
 
 let service: TestService;
 let browser: Browser | undefined;
@@ -13,17 +12,7 @@ beforeAll(async () => {
   service = await startTestService();
   person = await service.createUser({ admin: true });
   if (process.env.CHROMIUM === undefined) return;
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM,
-    args: [
-      '--headless=new',
-      '--disable-gpu',
-      '--no-first-run',
-      '--disable-background-networking',
-      // the browser's own sandbox cannot be set up by root; it visits this test's own pages only
-      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-    ],
-  });
+  browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser?.close();

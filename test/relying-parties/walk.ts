@@ -1,6 +1,7 @@
 // The walk through one relying party in a browser: in, new tokens where the party asks for them, and out of both.
 import assert from 'node:assert/strict';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { browserArguments } from '../helpers/browser-arguments.ts';
 import { type Party, type PartyProcess, startParty } from './party.ts';
 import type { Provider } from './provider.ts';
 
@@ -26,20 +27,7 @@ export interface Visit {
 const patience = 20_000; // milliseconds for a page
 
 export function launchBrowser(executablePath: string): Promise<Browser> {
-  return chromium.launch({
-    executablePath,
-    args: [
-      '--headless=new',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      // the browser's own sandbox cannot be set up by root; it visits the walk's own pages only
-      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-    ],
-  });
+  return chromium.launch({ executablePath, args: browserArguments });
 }
 
 /**
