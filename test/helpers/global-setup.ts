@@ -44,6 +44,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     `CREATE DATABASE ${templateDatabase} ENCODING 'UTF8' TEMPLATE template0`,
   );
   await migrate({ ...server.address, database: templateDatabase });
+  // leaves a file with what each connection needs of the catalogues: the copies' first ones need not gather it
+  await execute({ ...server.address, database: templateDatabase }, 'SELECT 1');
   project.provide('postgres', server.address);
   project.provide('cluster', server.cluster);
   return async () => {
