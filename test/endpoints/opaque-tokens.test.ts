@@ -75,7 +75,8 @@ test('a token that was made before tokens had a time is served until it ends (se
   const token = whole(`ghat_${randomSecret()}`);
   await newToken();
   const changed = await service.database.sql(
-    'UPDATE access_tokens SET token_hash = $1 WHERE token_hash = (SELECT max(token_hash) FROM access_tokens) RETURNING 1',
+    `UPDATE access_tokens SET token_hash = $1
+      WHERE token_hash = (SELECT token_hash FROM access_tokens ORDER BY token_hash DESC LIMIT 1) RETURNING 1`,
     [digest('access_token', token)],
   );
   expect(changed).toHaveLength(1);
