@@ -8,6 +8,7 @@ export const spareEmptyBodies = { optimizeEmptyRequests: true };
 /** Whatever waits for the end of a body, since the request names a type of it, sees that of an empty one. */
 export function endEmptyBodies(app: FastifyInstance): void {
   app.addHook('preParsing', (request, _reply, payload, done) => {
-    done(null, request.raw.readableEnded ? Readable.from([]) : payload);
+    const isAwaited = request.raw.readableEnded && request.headers['content-type'] !== undefined;
+    done(null, isAwaited ? Readable.from([]) : payload);
   });
 }
