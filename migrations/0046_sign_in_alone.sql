@@ -16,9 +16,12 @@ DECLARE
   made bigint;
   gone text[];
 BEGIN
-  IF NOT 'mfa' = ANY (methods)
-     AND (EXISTS (SELECT FROM authenticators WHERE sub = whose) OR EXISTS (SELECT FROM passkeys WHERE sub = whose)) THEN
-    RETURN NULL;
+  IF ('mfa' = ANY (methods)) IS NOT TRUE THEN
+    -- one that is being set up holds this row, and is seen once it is there
+    PERFORM FROM users WHERE sub = whose FOR NO KEY UPDATE;
+    IF EXISTS (SELECT FROM authenticators WHERE sub = whose) OR EXISTS (SELECT FROM passkeys WHERE sub = whose) THEN
+      RETURN NULL;
+    END IF;
   END IF;
   made := store_session(new_token, new_sid, whose, shown_password, methods, idle_seconds, seconds, agent, place, shown_at, renewed);
   IF made IS NULL THEN

@@ -1,6 +1,7 @@
 // Second factors: setting one up, the second step of a sign-in, recovery codes, and what guessing meets.
 import { randomBytes } from 'node:crypto';
 import { decodeJwt } from 'jose';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { recoveryCodesOf, setUpAuthenticator } from '../helpers/authenticator.ts';
 import { secretsIn } from '../helpers/dump-search.ts';
@@ -190,6 +191,34 @@ describe('the second step', () => {
     const session = { ...signIn.session, amr: ['pwd', 'otp', 'mfa'] };
     expect(await service.store.signIns.insert({ ...signIn, session })).toBe(true);
     expect(await isSignedIn(agent)).toBe(true);
+  });
+
+  test('is missed by nobody who signs in while it is being set up, either (security R91)', async () => {
+    const { user } = await enrolled();
+    const { passwordHash } = (await service.store.users.find(user.sub))!;
+    const holder = new pg.Client(service.database.connection);
+    await holder.connect();
+    try {
+      await holder.query(`CREATE TEMP TABLE kept AS SELECT * FROM authenticators WHERE sub = '${user.sub}'`);
+      await holder.query(`DELETE FROM authenticators WHERE sub = '${user.sub}'`);
+      // as the page that sets one up: the user's row first
+      await holder.query(`BEGIN; SELECT FROM users WHERE sub = '${user.sub}' FOR NO KEY UPDATE`);
+      await holder.query('INSERT INTO authenticators SELECT * FROM kept');
+      const made = service.store.signIns.insert(
+        signInOf({ tokenHash: randomBytes(32), sid: 'meanwhile', sub: user.sub, passwordHash: passwordHash! }, 60),
+      );
+      await expect
+        .poll(() =>
+          service.database.sql(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+          ),
+        )
+        .toHaveLength(1);
+      await holder.query('COMMIT');
+      expect(await made).toBe(false);
+    } finally {
+      await holder.end();
+    }
   });
 
   test('belongs to the browser that showed the password, for five minutes, and to that password (security R4)', async () => {
