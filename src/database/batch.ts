@@ -15,7 +15,7 @@ interface Shape {
 
 /** What the driver's connection offers to a query: the messages of the protocol. */
 interface Wire {
-  stream: { cork(): void; uncork(): void };
+  stream: { cork(): void; uncork(): void; destroy(): void };
   parse(message: { name: string; text: string }): void;
   bind(message: { statement: string; values: unknown[] }): void;
   describe(message: { type: 'P'; name: string }): void;
@@ -154,6 +154,6 @@ function shapeOf(fields: Fields): Shape {
 }
 
 /** The driver's types leave the connection out, which it has had in every version. */
-function wireOf(client: pg.ClientBase): object {
-  return (client as unknown as { connection: object }).connection;
+export function wireOf(client: pg.ClientBase): Wire {
+  return (client as unknown as { connection: Wire }).connection;
 }

@@ -1,6 +1,6 @@
 // Quick statements, which wait for no lock: those of many requests go together over a few connections, as many at a time as there are.
 import pg from 'pg';
-import { isKnown, newPart, type Part, submit } from './batch.ts';
+import { isKnown, newPart, type Part, submit, wireOf } from './batch.ts';
 import type { Statement } from './database.ts';
 import { join, share, statementOf } from './joined.ts';
 import { currentPatience, now, type Patience } from './patience.ts';
@@ -151,8 +151,8 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
     lanes.splice(index, 1);
     const { client } = lane;
     lane.client = undefined;
-    // without waiting for what is under way there, as end() would; the driver's types leave the connection out
-    (client as unknown as { connection: { stream: { destroy(): void } } } | undefined)?.connection.stream.destroy();
+    // without waiting for what is under way there, as end() would
+    if (client) wireOf(client).stream.destroy();
   }
 
   /** Lets those go whose patience is over, and connections that do not answer. */
