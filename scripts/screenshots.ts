@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
 import { createPages } from '../src/http/pages.ts';
+import { browserArguments } from '../test/helpers/browser-arguments.ts';
 import { inspect, overflow } from '../test/helpers/page-inspection.ts';
 import { examples, type ClientView, type PageName, type Pages } from '../src/http/views/index.ts';
 
@@ -187,16 +188,7 @@ const logo =
 mkdirSync(folder, { recursive: true });
 const browser = await chromium.launch({
   executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-  args: [
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-    // The browser's own sandbox cannot be set up by root; what it loads comes from this file only.
-    ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-  ],
+  args: browserArguments,
 });
 
 let failures = 0;

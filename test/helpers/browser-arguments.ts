@@ -1,4 +1,4 @@
-// How Chromium is started for every test: without a window, without a word to anybody else, and with as few processes as it can do with.
+// How Chromium is started for every test and picture: without a window, without a word to anybody else, and with as few processes as it can do with.
 
 export const browserArguments = [
   '--headless=new',
@@ -11,6 +11,6 @@ export const browserArguments = [
   // a process for each site and one to spare take a fifth more work; what is one origin and what another stays as it is
   '--renderer-process-limit=1',
   '--disable-site-isolation-trials',
-  // the browser's own sandbox cannot be set up by root; it visits the tests' own pages only
+  // the browser's own sandbox cannot be set up by root; it visits our own pages only
   ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
 ];
