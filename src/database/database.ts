@@ -3,7 +3,7 @@ import pg from 'pg';
 import { newPart, type Part, submit } from './batch.ts';
 import { createListener } from './listener.ts';
 import { patience, patiently } from './patience.ts';
-import { createQuickStatements, FailedTogether } from './quick.ts';
+import { createSharedStatements, FailedTogether, type SharedStatements } from './shared.ts';
 import { refuseStandby } from './standby.ts';
 
 /** The database cannot be asked just now: callers answer 503 with Retry-After, never a verdict. */
@@ -13,14 +13,19 @@ export class DatabaseUnavailable extends Error {}
 export interface Statement {
   readonly name: string;
   readonly text: string;
-  /** Waits for no lock of another transaction, so that it may go with those of other requests. */
-  readonly quick?: 'read' | 'write';
+  /**
+   * Outside a transaction it goes with those of other requests: what waits for no lock of another transaction (`read`, `write`) with any of
+   * its kind, what may wait (an `act`) only with the same.
+   */
+  readonly shared?: Kind;
   /**
    * The same for several at once, which costs less than each by itself: it takes an array of each parameter (of arrays, their texts),
    * and gives each row with a `place`, the number from 1 of whom it is for.
    */
   readonly many?: Statement;
 }
+
+type Kind = 'read' | 'write' | 'act';
 
 export interface Sql {
   /** @throws DatabaseUnavailable when the database cannot be asked; any other error is the statement's own */
@@ -66,6 +71,8 @@ const unavailable = /^(08(?!P01)...|57014|57P0[1-5]|53...|25006|25P0[34]|40003|5
 /** Callers that wait for a connection at a time: a database that stands still must not fill the memory (security R108). */
 const maxWaiting = 1_000;
 const maxAttempts = 4;
+/** Milliseconds that an act waits for a lock before those who went with it are let go, each by itself: mostly it is held for one or two. */
+const mostLockWait = 100;
 
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
@@ -89,12 +96,12 @@ export function statement(name: string, text: string): Statement {
 }
 
 /**
- * A statement of the hot paths, which waits for nobody: it finds rows by a key, or writes rows that nobody else can know yet.
- * Outside a transaction it shares a connection, and its transaction, with the same of other requests; and with those that wait
- * for the same of other keys even the statement, if there is one for many.
+ * A statement of the hot paths: it finds rows by a key (`read`), writes rows that nobody else can know yet (`write`), or is all that an
+ * act does (`act`). Outside a transaction it shares a connection, and its transaction, with those of other requests; and with those that
+ * wait for the same of other keys even the statement, if there is one for many.
  */
-export function quickStatement(kind: 'read' | 'write', name: string, text: string, textOfMany?: string): Statement {
-  return { name, text, quick: kind, ...(textOfMany !== undefined && { many: statement(`${name}.many`, textOfMany) }) };
+export function sharedStatement(kind: Kind, name: string, text: string, textOfMany?: string): Statement {
+  return { name, text, shared: kind, ...(textOfMany !== undefined && { many: statement(`${name}.many`, textOfMany) }) };
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
@@ -109,37 +116,45 @@ export function openDatabase(options: DatabaseOptions): Database {
     ...(!direct && { statement_timeout: patience + 100, idle_in_transaction_session_timeout: 10_000 }),
     application_name: 'gatehouse',
   };
-  // reads apart from writes, which may have to wait for a disk or a standby
+  // reads apart from what writes, which may have to wait for a disk or a standby, and that apart from what may have to wait for a row
   const lanes = direct ? 0 : Math.min(4, Math.floor(options.poolSize / 5));
   const pool = new pg.Pool({
     ...settings,
-    max: options.poolSize - 2 * lanes,
+    max: options.poolSize - 3 * lanes,
     query_timeout: patience + 200,
     // a new connection plans every statement anew, five times: that costs the server more than an idle one
     idleTimeoutMillis: 600_000,
     onConnect: refuseStandby,
   });
-  const quickOptions = {
-    lanes,
-    maxWaiting,
-    connect: async () => {
-      const client = new pg.Client(settings);
-      // one that breaks before it is ready fails what waits for it; unheard, it would end the process
-      client.on('error', () => undefined);
-      try {
-        await client.connect();
-        await refuseStandby(client);
-        await client.query(settlePlans);
-        return client;
-      } catch (error) {
-        void client.end().catch(() => undefined);
-        throw error;
-      }
-    },
-    tooSlow: () => new DatabaseUnavailable('the database was too slow'),
-    onError: options.onError,
+  function share(apart: boolean, ...more: string[]): SharedStatements {
+    const setUp = { text: [settlePlans, ...more].join('; '), query_timeout: patience };
+    return createSharedStatements({
+      lanes,
+      apart,
+      maxWaiting,
+      connect: async () => {
+        const client = new pg.Client(settings);
+        // one that breaks before it is ready fails what waits for it; unheard, it would end the process
+        client.on('error', () => undefined);
+        try {
+          await client.connect();
+          await refuseStandby(client);
+          await client.query(setUp);
+          return client;
+        } catch (error) {
+          void client.end().catch(() => undefined);
+          throw error;
+        }
+      },
+      tooSlow: () => new DatabaseUnavailable('the database was too slow'),
+      onError: options.onError,
+    });
+  }
+  const shared: Record<Kind, SharedStatements> = {
+    read: share(false),
+    write: share(false),
+    act: share(true, `SET lock_timeout = ${mostLockWait}`),
   };
-  const quick = { read: createQuickStatements(quickOptions), write: createQuickStatements(quickOptions) };
   pool.on('error', options.onError);
   // a connection that breaks while a transaction holds it fails that transaction's statement; unheard, it would end the process
   pool.on('connect', (client) => client.on('error', () => undefined));
@@ -245,10 +260,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     }
   }
 
-  async function quickly<Row>(kind: 'read' | 'write', query: Statement, values: unknown[] = []): Promise<Row[]> {
+  async function together<Row>(kind: Kind, query: Statement, values: unknown[] = []): Promise<Row[]> {
     try {
-      return (await quick[kind].query(query, values)) as Row[];
+      return (await shared[kind].query(query, values)) as Row[];
     } catch (error) {
+      // by itself it may wait longer
+      if (isLockTimeout(error)) throw new FailedTogether('a lock was waited for', { cause: error });
       const trouble = asUnavailable(error instanceof FailedTogether ? error.cause : error);
       if (!(trouble instanceof DatabaseUnavailable)) throw error;
       // a read that was lost with the connection of many did nothing, and is asked once more (security R109)
@@ -261,21 +278,22 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     query: <Row>(query: Statement, values?: unknown[]) =>
       retried((again) =>
-        query.quick && lanes > 0 && !again ? quickly<Row>(query.quick, query, values) : once<Row>(query, values),
+        query.shared && lanes > 0 && !again ? together<Row>(query.shared, query, values) : once<Row>(query, values),
       ),
     transaction: (work) => retried(() => transactionOnce(work)),
     listen: (channel, handler) => listener.listen(channel, handler),
     introduce: (words) => listener.introduce(words),
     connections() {
-      const [read, write] = [quick.read.connections(), quick.write.connections()];
-      return {
-        busy: pool.totalCount - pool.idleCount + read.busy + write.busy,
-        idle: pool.idleCount + read.idle + write.idle,
-        waiting: pool.waitingCount + read.waiting + write.waiting,
-      };
+      const all = { busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount };
+      for (const { busy, idle, waiting } of Object.values(shared).map((each) => each.connections())) {
+        all.busy += busy;
+        all.idle += idle;
+        all.waiting += waiting;
+      }
+      return all;
     },
     async close() {
-      await Promise.all([listener.close(), quick.read.close(), quick.write.close()]);
+      await Promise.all([listener.close(), ...Object.values(shared).map((each) => each.close())]);
       await pool.end();
     },
   };
@@ -283,6 +301,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 function isSerializationFailure(error: unknown): boolean {
   return error instanceof pg.DatabaseError && serializationFailures.has(error.code ?? '');
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
 function isStalePlan(error: unknown): boolean {
@@ -293,10 +315,7 @@ function isStalePlan(error: unknown): boolean {
  * What finds rows by a key has one good plan, by the index, however many keys there are: to plan it anew costs more than to run it,
  * and a plan that was made while the table was small must do when it has grown.
  */
-const settlePlans = {
-  text: 'SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off',
-  query_timeout: patience,
-};
+const settlePlans = 'SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off';
 const begin = statement('begin', 'BEGIN');
 const commit = statement('commit', 'COMMIT');
 const rollback = statement('rollback', 'ROLLBACK');

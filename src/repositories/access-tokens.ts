@@ -1,5 +1,5 @@
 // The table access_tokens: small rows that are read on every request of a resource.
-import { quickStatement, type Sql } from '../database/database.ts';
+import { sharedStatement, type Sql } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
 import type { RequestedClaims } from '../oauth/claims-request.ts';
 import { lookUp } from './look-up.ts';
@@ -82,7 +82,7 @@ const find = lookUp(
      LEFT JOIN users u ON u.sub = cs.sub
     WHERE t.token_hash = ${tokenHash} AND t.expires_at > now() AND (cs.id IS NULL OR u.status = 'enabled')`,
 );
-const insertForClient = quickStatement(
+const insertForClient = sharedStatement(
   'write',
   'access_tokens.insert_for_client',
   `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience)

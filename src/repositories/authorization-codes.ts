@@ -2,7 +2,8 @@
 import { isForeignKeyViolation, type Sql, statement } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
 import type { RequestedClaims } from '../oauth/claims-request.ts';
-import { toUser, userColumns, type UserRow } from './users.ts';
+import { call } from './call.ts';
+import { toUser, type UserRow, withUser } from './users.ts';
 
 export interface NewCode {
   /** Undefined for response types without a code. */
@@ -100,16 +101,50 @@ const findWait = statement(
      FROM sessions s WHERE s.id = $1`,
 );
 // What they decide and do, and in which order they lock: migrations/0043_token_functions.sql
-const issue = statement(
-  'authorization_codes.issue',
-  'SELECT issue_code($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) AS issued_at',
-);
+const issue = call('authorization_codes.issue', {
+  function: 'issue_code',
+  types: [
+    ...[
+      'bytea',
+      'bigint',
+      'text',
+      'integer',
+      'text[]',
+      'boolean',
+      'text',
+      'text',
+      'text',
+      'double precision',
+      'integer',
+      'text[]',
+    ],
+    ...['bytea', 'double precision', 'double precision', 'jsonb', 'text[]', 'text', 'integer', 'bytea'],
+  ],
+  columns: 'r AS issued_at',
+  locks: 2,
+});
 
-const redeem = statement(
-  'authorization_codes.redeem',
-  `SELECT r.*, ${userColumns}
-     FROM redeem_code($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) r LEFT JOIN users u ON u.sub = r.sub`,
-);
+const redeem = call('authorization_codes.redeem', {
+  function: 'redeem_code',
+  types: [
+    ...[
+      'bytea',
+      'text',
+      'text',
+      'text',
+      'bytea',
+      'bytea',
+      'double precision',
+      'double precision',
+      'double precision',
+      'bytea',
+      'text',
+    ],
+  ],
+  columns: 'r.*, u.*',
+  join: withUser,
+  locks: 1,
+});
 
 export function authorizationCodesRepository(sql: Sql) {
   return {

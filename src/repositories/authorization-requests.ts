@@ -1,5 +1,5 @@
 // The table authorization_requests: requests that wait for their End-User, each bound to one browser (security R4), or pushed by a client.
-import { quickStatement, type Sql, statement } from '../database/database.ts';
+import { sharedStatement, type Sql, statement } from '../database/database.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 import { type AuditEvent, type AuditLog, eventValues, type EventListener } from './audit-events.ts';
 
@@ -34,7 +34,7 @@ export interface Decision {
   event: AuditEvent;
 }
 
-const insert = quickStatement(
+const insert = sharedStatement(
   'write',
   'authorization_requests.insert',
   'SELECT store_request($1, $2, $3, $4, $5, $6, $7, $8)',
@@ -64,7 +64,7 @@ const take = statement(
    RETURNING 1 AS done`,
 );
 /** The request of the name $1, if it is the browser's of $2. */
-export const findRequest = quickStatement(
+export const findRequest = sharedStatement(
   'read',
   'authorization_requests.find',
   `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests

@@ -1,5 +1,5 @@
 // The table grants: consent that is remembered until it is withdrawn.
-import { quickStatement, type Sql, statement } from '../database/database.ts';
+import { sharedStatement, type Sql, statement } from '../database/database.ts';
 import type { Page } from './clients.ts';
 
 export interface Grant {
@@ -12,7 +12,7 @@ export interface Grant {
   clientName: string;
 }
 
-const find = quickStatement(
+const find = sharedStatement(
   'read',
   'grants.find',
   'SELECT scope, claims, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2',

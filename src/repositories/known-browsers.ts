@@ -1,12 +1,12 @@
 // The table known_browsers: in which browsers a person has signed in with the present password (security R63).
-import { quickStatement, type Sql, statement } from '../database/database.ts';
+import { sharedStatement, type Sql, statement } from '../database/database.ts';
 import { pauses } from './sign-in-failures.ts';
 
 /** A person's longest unused ones are forgotten. */
 export const mostBrowsers = 10;
 
 // one that failed too often is a stranger again: a stolen cookie is good for that many tries
-const knows = quickStatement(
+const knows = sharedStatement(
   'read',
   'known_browsers.knows',
   `SELECT 1 AS known FROM known_browsers WHERE token_hash = $1 AND sub = $2 AND expires_at > now() AND failures < $3`,

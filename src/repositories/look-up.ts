@@ -1,5 +1,5 @@
 // A look-up of one row by its key, on the hot paths: alone it is a statement for one, and those that wait at the same time are one for all.
-import { quickStatement, type Statement } from '../database/database.ts';
+import { sharedStatement, type Statement } from '../database/database.ts';
 
 /**
  * @param types of the parts of the key
@@ -8,7 +8,7 @@ import { quickStatement, type Statement } from '../database/database.ts';
 export function lookUp(name: string, types: readonly string[], text: (...key: string[]) => string): Statement {
   const columns = types.map((_, index) => `key_${index + 1}`);
   const arrays = types.map((type, index) => `$${index + 1}::${type}[]`);
-  return quickStatement(
+  return sharedStatement(
     'read',
     name,
     text(...types.map((_, index) => `$${index + 1}`)),

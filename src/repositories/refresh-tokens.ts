@@ -1,7 +1,8 @@
 // The table refresh_tokens: rotation, its grace, and the end of a family whose spent token comes back.
-import { type Sql, statement } from '../database/database.ts';
+import { type Sql } from '../database/database.ts';
 import type { Authorization } from './authorization-codes.ts';
-import { toUser, userColumns, type UserRow } from './users.ts';
+import { call } from './call.ts';
+import { toUser, type UserRow, withUser } from './users.ts';
 
 export interface Refresh {
   tokenHash: Buffer;
@@ -38,11 +39,27 @@ const graceSeconds = 10;
 const graceUses = 5;
 
 // What it decides and does, and what it locks: migrations/0043_token_functions.sql
-const rotate = statement(
-  'refresh_tokens.rotate',
-  `SELECT r.*, ${userColumns}
-     FROM use_refresh_token($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, ${graceSeconds}, ${graceUses}) r LEFT JOIN users u ON u.sub = r.sub`,
-);
+const rotate = call('refresh_tokens.rotate', {
+  function: 'use_refresh_token',
+  types: [
+    ...[
+      'bytea',
+      'text',
+      'text[]',
+      'text',
+      'boolean',
+      'bytea',
+      'bytea',
+      'double precision',
+      'double precision',
+      'double precision',
+    ],
+    ...['double precision', 'integer'],
+  ],
+  columns: 'r.*, u.*',
+  join: withUser,
+  locks: 1,
+});
 
 export function refreshTokensRepository(sql: Sql) {
   return {
@@ -74,6 +91,8 @@ export function refreshTokensRepository(sql: Sql) {
         refresh.accessTokenLifetime,
         refresh.refreshTokenLifetime,
         refresh.refreshTokenAbsoluteLifetime,
+        graceSeconds,
+        graceUses,
       ]);
       if (!row || row.client_session_id === null) return { failure: 'unknown', sub: undefined, clientId: undefined };
       if (row.failure !== null) return { failure: row.failure, sub: row.sub, clientId: row.client_id };

@@ -1,5 +1,5 @@
 // All second factors of a person, whatever their kind, over the tables of each kind.
-import { quickStatement, type Sql, statement } from '../database/database.ts';
+import { sharedStatement, type Sql, statement } from '../database/database.ts';
 
 export const secondFactorKinds = ['authenticator', 'passkey'] as const;
 
@@ -28,7 +28,7 @@ const kinds = `SELECT id, 'authenticator' AS kind, name, created_at, used_at FRO
 export const remaining = `SELECT 1 FROM authenticators a WHERE a.sub = u.sub UNION ALL SELECT 1 FROM passkeys p WHERE p.sub = u.sub`;
 
 const list = statement('second_factors.list', `SELECT * FROM (${kinds}) AS factors ORDER BY created_at, id`);
-const standing = quickStatement(
+const standing = sharedStatement(
   'read',
   'second_factors.standing',
   `SELECT u.admin, u.groups, EXISTS (${remaining}) AS enrolled, clock_timestamp() AS now FROM users u WHERE u.sub = $1`,

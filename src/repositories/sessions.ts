@@ -1,5 +1,5 @@
 // The table sessions: the browser's single sign-on sessions.
-import { quickStatement, type Sql, statement } from '../database/database.ts';
+import { sharedStatement, type Sql, statement } from '../database/database.ts';
 import type { Page } from './clients.ts';
 import { remaining } from './second-factors.ts';
 import { toUser, type User, userColumns, type UserRow } from './users.ts';
@@ -69,7 +69,7 @@ export const foundSession = `
           EXISTS (${remaining}) AS enrolled
      FROM sessions s JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
     WHERE s.token_hash = $1 AND s.idle_expires_at > now()`;
-const find = quickStatement('read', 'sessions.find', foundSession);
+const find = sharedStatement('read', 'sessions.find', foundSession);
 const touch = statement(
   'sessions.touch',
   `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2))

@@ -1,5 +1,5 @@
 // The table users: End-Users, their password hash and their claims.
-import { quickStatement, type Sql, statement } from '../database/database.ts';
+import { sharedStatement, type Sql, statement } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
 import type { Page } from './clients.ts';
 
@@ -51,10 +51,13 @@ export interface UserRow {
 export const userColumns =
   'u.sub, u.username, u.email, u.email_verified, u.password_hash, u.status, u.admin, u.groups, u.claims, u.created_at, u.updated_at';
 
+/** Joins the user of an answer `r`, by its index however many answers there are. */
+export const withUser = `LEFT JOIN LATERAL (SELECT ${userColumns} FROM users u WHERE u.sub = r.sub LIMIT 1) AS u ON true`;
+
 const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
 const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
 // a user name wins over another account's address that reads the same
-const findByLogin = quickStatement(
+const findByLogin = sharedStatement(
   'read',
   'users.find_by_login',
   `SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC)) OR email_key = lower(normalize(btrim($1), NFKC))

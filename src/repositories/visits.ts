@@ -1,5 +1,5 @@
 // What a browser comes to a page of the sign-in with, in one statement: its session, its pending request, and what the one's user has granted.
-import { quickStatement, type Sql } from '../database/database.ts';
+import { sharedStatement, type Sql } from '../database/database.ts';
 import {
   type AuthorizationRequestRow,
   findRequest,
@@ -40,7 +40,7 @@ interface Row extends SessionRow {
   redirect_uris: string[];
 }
 
-const find = quickStatement(
+const find = sharedStatement(
   'read',
   'visits.find',
   `SELECT s.*, r.client_id AS requested_of, r.endpoint, r.parameters, r.problem, r.decision, r.decided_sub, r.created_at AS requested_at,

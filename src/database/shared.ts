@@ -1,4 +1,4 @@
-// Quick statements, which wait for no lock: those of many requests go together over a few connections, as many at a time as there are.
+// Statements of many requests over a few connections: those who ask the same go as one statement, and what waits for nobody goes several at a time.
 import pg from 'pg';
 import { isKnown, newPart, type Part, submit, wireOf } from './batch.ts';
 import type { Statement } from './database.ts';
@@ -8,18 +8,20 @@ import { currentPatience, now, type Patience } from './patience.ts';
 /** The server refused one of several statements, and took all of them back. */
 export class FailedTogether extends Error {}
 
-export interface QuickStatements {
+export interface SharedStatements {
   /** @throws FailedTogether when the refusal may be that of another one; else the trouble that it met, in the driver's words */
   query(statement: Statement, values: unknown[]): Promise<unknown[]>;
   connections(): { busy: number; idle: number; waiting: number };
   close(): Promise<void>;
 }
 
-export interface QuickOptions {
+export interface SharedOptions {
   /** Makes a connection that is ready. */
   connect: () => Promise<pg.Client>;
   /** How many connections. */
   lanes: number;
+  /** Whether a connection gets one statement at a time: whoever waits for a lock there holds up only those who ask the same. */
+  apart: boolean;
   /** How many statements may wait. */
   maxWaiting: number;
   /** What is told to those for whom nothing is left of their patience. */
@@ -51,7 +53,7 @@ const most = 32;
 const sweepInterval = 100; // milliseconds
 const pause = 500; // milliseconds before one more connection is tried, while there are others
 
-export function createQuickStatements(options: QuickOptions): QuickStatements {
+export function createSharedStatements(options: SharedOptions): SharedStatements {
   const lanes: Lane[] = [];
   /** Each of these goes as one statement: nobody joins it once it was sent, so that everybody sees what was acknowledged before. */
   let queue: Entry[][] = [];
@@ -78,7 +80,7 @@ export function createQuickStatements(options: QuickOptions): QuickStatements {
         return;
       }
       const free = lanes.length === options.lanes ? lanes.filter(({ groups }) => groups.length === 0).length : 1;
-      send(lane, Math.min(most, Math.max(together, Math.ceil(queue.length / free))));
+      send(lane, options.apart ? 1 : Math.min(most, Math.max(together, Math.ceil(queue.length / free))));
     }
   }
 

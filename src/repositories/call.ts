@@ -1,0 +1,34 @@
+// A call of a function that does all of an act, on the hot paths: alone a statement for one, and those that wait at the same time are one for all.
+import { sharedStatement, type Statement } from '../database/database.ts';
+
+export interface Call {
+  /** As in the database. */
+  function: string;
+  /** Of its parameters. */
+  types: readonly string[];
+  /** What is read of its result `r`, and of what is joined to that. */
+  columns: string;
+  join?: string;
+  /**
+   * The number of the parameter that names what is locked: in its order, so that two who lock the same do not wait for each other. Without,
+   * it waits for nobody.
+   */
+  locks?: number;
+}
+
+export function call(name: string, { function: called, types, columns, join = '', locks }: Call): Statement {
+  const given = types.map((_, index) => `value_${index + 1}`);
+  // an array of arrays would be one of two dimensions
+  const isArray = (type: string) => type.endsWith('[]');
+  const arrays = types.map((type, index) => `$${index + 1}::${isArray(type) ? 'text' : type}[]`);
+  const values = types.map((type, index) => `asked.${given[index]}${isArray(type) ? `::${type}` : ''}`);
+  return sharedStatement(
+    locks === undefined ? 'write' : 'act',
+    name,
+    `SELECT ${columns} FROM ${called}(${types.map((_, index) => `$${index + 1}`).join(', ')}) AS r ${join}`,
+    `SELECT asked.place::integer, ${columns}
+       FROM (SELECT * FROM unnest(${arrays.join(', ')}) WITH ORDINALITY AS given (${given.join(', ')}, place)
+              ORDER BY ${locks === undefined ? 'place' : given[locks - 1]}) AS asked
+      CROSS JOIN LATERAL ${called}(${values.join(', ')}) AS r ${join}`,
+  );
+}
