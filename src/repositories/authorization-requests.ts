@@ -1,7 +1,9 @@
 // The table authorization_requests: requests that wait for their End-User, each bound to one browser (security R4), or pushed by a client.
-import { sharedStatement, type Sql, statement } from '../database/database.ts';
+import { type Sql, statement } from '../database/database.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
-import { type AuditEvent, type AuditLog, eventValues, type EventListener } from './audit-events.ts';
+import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from './audit-events.ts';
+import { call } from './call.ts';
+import { lookUp } from './look-up.ts';
 
 export interface AuthorizationRequestRow {
   clientId: string;
@@ -34,11 +36,11 @@ export interface Decision {
   event: AuditEvent;
 }
 
-const insert = sharedStatement(
-  'write',
-  'authorization_requests.insert',
-  'SELECT store_request($1, $2, $3, $4, $5, $6, $7, $8)',
-);
+const insert = call('authorization_requests.insert', {
+  function: 'store_request',
+  types: ['bytea', 'bytea', 'text', 'text', 'jsonb', 'jsonb', 'double precision', 'integer'],
+  columns: 'r',
+});
 // the client's oldest go when too many of its requests wait for a browser
 const push = statement(
   'authorization_requests.push',
@@ -63,17 +65,20 @@ const take = statement(
     WHERE id_hash = $1 AND client_id = $2 AND coalesce(browser_hash, $3) = $3 AND expires_at > now()
    RETURNING 1 AS done`,
 );
-/** The request of the name $1, if it is the browser's of $2. */
-export const findRequest = sharedStatement(
-  'read',
+/** The request of a name, if it is the browser's. */
+export const findRequest = lookUp(
   'authorization_requests.find',
-  `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
-    WHERE id_hash = $1 AND browser_hash = $2 AND expires_at > now()`,
+  ['bytea', 'bytea'],
+  (idHash, browserHash) =>
+    `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
+      WHERE id_hash = ${idHash} AND browser_hash = ${browserHash} AND expires_at > now()`,
 );
-const decide = statement(
-  'authorization_requests.decide',
-  'SELECT decide_request($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS done',
-);
+const decide = call('authorization_requests.decide', {
+  function: 'decide_request',
+  types: ['bytea', 'text', 'text', 'text', 'text[]', 'text', 'text[]', ...eventTypes],
+  columns: 'r AS done',
+  locks: 1,
+});
 const remove = statement(
   'authorization_requests.delete',
   'DELETE FROM authorization_requests WHERE id_hash = $1 RETURNING 1 AS done',

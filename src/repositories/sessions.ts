@@ -1,6 +1,7 @@
 // The table sessions: the browser's single sign-on sessions.
-import { sharedStatement, type Sql, statement } from '../database/database.ts';
+import { type Sql, statement } from '../database/database.ts';
 import type { Page } from './clients.ts';
+import { lookUp } from './look-up.ts';
 import { remaining } from './second-factors.ts';
 import { toUser, type User, userColumns, type UserRow } from './users.ts';
 
@@ -62,14 +63,14 @@ export interface SessionRow extends UserRow {
   enrolled: boolean;
 }
 
-/** The live session of the token $1, whose idle lifetime is $2 seconds, with its user. */
-export const foundSession = `
+/** The live session of a token, with its user. @param idleLifetime in seconds */
+export const foundSession = (tokenHash: string, idleLifetime: string) => `
    SELECT ${userColumns}, s.id AS session_id, s.sid, s.auth_time, s.amr, clock_timestamp() AS now,
-          s.used_at < now() - make_interval(secs => $2::float8 / 20) AS stale,
+          s.used_at < now() - make_interval(secs => ${idleLifetime}::float8 / 20) AS stale,
           EXISTS (${remaining}) AS enrolled
      FROM sessions s JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
-    WHERE s.token_hash = $1 AND s.idle_expires_at > now()`;
-const find = sharedStatement('read', 'sessions.find', foundSession);
+    WHERE s.token_hash = ${tokenHash} AND s.idle_expires_at > now()`;
+const find = lookUp('sessions.find', ['bytea', 'double precision'], foundSession);
 const touch = statement(
   'sessions.touch',
   `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2))

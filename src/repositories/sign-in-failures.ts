@@ -1,24 +1,20 @@
 // The table sign_in_failures: sign-ins of an account that failed in a row, counted before the password is looked at.
 import { digest } from '../crypto/secrets.ts';
 import { type Sql, statement } from '../database/database.ts';
+import { call } from './call.ts';
 
 /** After so many failures in a row an account takes no more tries from strange browsers (NIST SP 800-63B-4 3.2.2, security R63). */
 export const mostFailures = 100;
 /** So many pauses lead from the first one, a minute, to the longest, a quarter of an hour. */
 export const pauses = 5;
 
-// The row's lock makes parallel tries come one after another, on all instances. The disk is not waited for: a crash of the database may forget
-// the last moment's tries, which were few.
-const reserve = statement(
-  'sign_in_failures.reserve',
-  `INSERT INTO sign_in_failures AS f (account, sub, failures, held_until, expires_at, second_factor)
-   SELECT $1, $2, 1, sign_in_held_until(1, $3), CASE WHEN $2::text IS NULL THEN now() + interval '1 hour' ELSE 'infinity' END, $4
-     FROM set_config('synchronous_commit', 'off', true)
-   ON CONFLICT (account) DO UPDATE SET
-     failures = f.failures + 1, held_until = sign_in_held_until(f.failures + 1, $3), expires_at = EXCLUDED.expires_at
-     WHERE f.held_until <= now() AND f.failures < ${mostFailures}
-   RETURNING failures`,
-);
+// What it counts and does not wait for: migrations/0047_failures_counted_in_a_call.sql
+const reserve = call('sign_in_failures.reserve', {
+  function: 'count_sign_in_failure',
+  types: ['bytea', 'text', 'integer', 'boolean', 'integer'],
+  columns: 'r AS failures',
+  locks: 1,
+});
 const forget = statement(
   'sign_in_failures.forget',
   `DELETE FROM sign_in_failures USING set_config('synchronous_commit', 'off', true) WHERE account = $1`,
@@ -55,8 +51,8 @@ export function signInFailuresRepository(sql: Sql) {
      * @param free failures in a row before the first pause
      */
     async reserve(account: Account, free: number): Promise<number> {
-      const values = [failuresOf(account), account.sub, free, account.secondFactor ?? false];
-      return (await sql.query<{ failures: number }>(reserve, values))[0]?.failures ?? 0;
+      const values = [failuresOf(account), account.sub, free, account.secondFactor ?? false, mostFailures];
+      return (await sql.query<{ failures: number | null }>(reserve, values))[0]?.failures ?? 0;
     },
     /** The person has signed in. */
     async forget(account: Account): Promise<void> {

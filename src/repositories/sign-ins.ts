@@ -1,6 +1,7 @@
 // The one statement that signs somebody in: the session, the browser that is known from now on, the notice by mail and the event, all or nothing.
-import { type Sql, statement } from '../database/database.ts';
-import { type AuditEvent, type AuditLog, eventValues, type EventListener } from './audit-events.ts';
+import type { Sql } from '../database/database.ts';
+import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from './audit-events.ts';
+import { call } from './call.ts';
 import { mostBrowsers } from './known-browsers.ts';
 import type { MailOrder } from './mails.ts';
 import { type NewSession, sessionValues } from './sessions.ts';
@@ -22,11 +23,28 @@ export interface NewSignIn {
 }
 
 // all that has to happen with it, in a function: a statement with a WITH for each step costs more
-const signIn = statement(
-  'sign_ins.insert',
-  `SELECT sign_in($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ${mostBrowsers}, $16, $17, $18, $19, $20, $21, $22,
-     $23, $24, $25, $26) AS ended`,
-);
+const signIn = call('sign_ins.insert', {
+  function: 'sign_in',
+  types: [
+    ...[
+      'bytea',
+      'text',
+      'text',
+      'text',
+      'text[]',
+      'double precision',
+      'double precision',
+      'text',
+      'inet',
+      'timestamptz',
+      'bigint',
+      'integer',
+    ],
+    ...['bytea', 'bytea', 'double precision', 'integer', 'text', 'text', 'jsonb', ...eventTypes, 'bytea'],
+  ],
+  columns: 'r AS ended',
+  locks: 3,
+});
 
 export function signInsRepository(sql: Sql, onEvent: EventListener) {
   return {
@@ -45,6 +63,7 @@ export function signInsRepository(sql: Sql, onEvent: EventListener) {
         browser.hash,
         browser.previousHash,
         browser.lifetime,
+        mostBrowsers,
         notice.name,
         notice.locale,
         notice.data ?? {},

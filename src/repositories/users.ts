@@ -1,7 +1,8 @@
 // The table users: End-Users, their password hash and their claims.
-import { sharedStatement, type Sql, statement } from '../database/database.ts';
+import { type Sql, statement } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
 import type { Page } from './clients.ts';
+import { lookUp } from './look-up.ts';
 
 export interface User extends Subject {
   passwordHash: string | undefined;
@@ -57,12 +58,10 @@ export const withUser = `LEFT JOIN LATERAL (SELECT ${userColumns} FROM users u W
 const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
 const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
 // a user name wins over another account's address that reads the same
-const findByLogin = sharedStatement(
-  'read',
-  'users.find_by_login',
-  `SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC)) OR email_key = lower(normalize(btrim($1), NFKC))
-    ORDER BY (username_key = lower(normalize(btrim($1), NFKC))) DESC LIMIT 1`,
-);
+const findByLogin = lookUp('users.find_by_login', ['text'], (login) => {
+  const key = `lower(normalize(btrim(${login}), NFKC))`;
+  return `SELECT ${userColumns} FROM users u WHERE username_key = ${key} OR email_key = ${key} ORDER BY (username_key = ${key}) DESC`;
+});
 const findByEmail = statement(
   'users.find_by_email',
   'SELECT * FROM users WHERE email_key = lower(normalize(btrim($1), NFKC))',

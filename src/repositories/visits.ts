@@ -1,5 +1,5 @@
 // What a browser comes to a page of the sign-in with, in one statement: its session, its pending request, and what the one's user has granted.
-import { sharedStatement, type Sql } from '../database/database.ts';
+import type { Sql } from '../database/database.ts';
 import {
   type AuthorizationRequestRow,
   findRequest,
@@ -7,6 +7,7 @@ import {
   toAuthorizationRequest,
 } from './authorization-requests.ts';
 import type { Grant } from './grants.ts';
+import { lookUp } from './look-up.ts';
 import { foundSession, type Session, type SessionRow, toSession } from './sessions.ts';
 
 export interface Visit {
@@ -40,15 +41,21 @@ interface Row extends SessionRow {
   redirect_uris: string[];
 }
 
-const find = sharedStatement(
-  'read',
+const find = lookUp(
   'visits.find',
-  `SELECT s.*, r.client_id AS requested_of, r.endpoint, r.parameters, r.problem, r.decision, r.decided_sub, r.created_at AS requested_at,
+  ['bytea', 'double precision', 'bytea', 'bytea', 'text'],
+  (
+    tokenHash,
+    idleLifetime,
+    requestHash,
+    browserHash,
+    clientId,
+  ) => `SELECT s.*, r.client_id AS requested_of, r.endpoint, r.parameters, r.problem, r.decision, r.decided_sub, r.created_at AS requested_at,
           g.scope AS granted_scope, g.claims AS granted_claims, g.redirect_uris
      FROM (VALUES (true)) AS visit (here)
-     LEFT JOIN authorization_requests r ON r.id_hash = $3 AND r.browser_hash = $4 AND r.expires_at > now()
-     LEFT JOIN (${foundSession}) s ON true
-     LEFT JOIN grants g ON g.sub = s.sub AND g.client_id = coalesce(r.client_id, $5)`,
+     LEFT JOIN authorization_requests r ON r.id_hash = ${requestHash} AND r.browser_hash = ${browserHash} AND r.expires_at > now()
+     LEFT JOIN (${foundSession(tokenHash, idleLifetime)}) s ON true
+     LEFT JOIN grants g ON g.sub = s.sub AND g.client_id = coalesce(r.client_id, ${clientId})`,
 );
 
 export function visitsRepository(sql: Sql) {
