@@ -1,4 +1,5 @@
 // Codes and refresh tokens used many times at once, on two instances over one database: what only a race can show.
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -30,6 +31,36 @@ describe('an authorization code', () => {
     const { good, refused } = sort(await atOnce(200, (base) => redeem(base, client, code)));
     expect(good).toHaveLength(1);
     expect(refused).toHaveLength(199);
+  });
+
+  test('of 40 people who redeem and refresh at once each gets tokens of the own session, whoever is refused among them (security R14)', async () => {
+    const client = await service.createClient();
+    const people = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const user = await service.createUser();
+        return { user, code: await obtainCode(service, client, user) };
+      }),
+    );
+    const wrong = { redirect_uri: 'https://rp.example.com/other' };
+    const isRefused = (index: number) => index % 7 === 3;
+    const redeemed = await atOnce(40, (base, index) =>
+      redeem(base, client, people[index]!.code, isRefused(index) ? wrong : {}),
+    );
+    expect(redeemed.map(({ status }) => status)).toEqual(people.map((_, index) => (isRefused(index) ? 400 : 200)));
+    const refreshed = await atOnce(40, (base, index) =>
+      refresh(base, client, (redeemed[index]!.body['refresh_token'] as string | undefined) ?? 'none'),
+    );
+    for (const [index, { user }] of people.entries()) {
+      if (isRefused(index)) {
+        expect(refreshed[index]).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+        continue;
+      }
+      for (const { body } of [redeemed[index]!, refreshed[index]!]) {
+        expect(decodeJwt(body['id_token'] as string)).toMatchObject({ sub: user.sub });
+        const told = await userinfo(instance(index), body['access_token'] as string);
+        expect(told).toMatchObject({ status: 200, body: { sub: user.sub } });
+      }
+    }
   });
 
   test('20 rounds of 50 redemptions each give exactly one success (security R15)', async () => {
