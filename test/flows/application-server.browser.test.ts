@@ -288,5 +288,8 @@ async function heading(page: Page, name: string): Promise<void> {
 }
 
 /** The colour that the page lies on. */
-const ground = (page: Page): Promise<string> =>
-  page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+const ground = async (page: Page): Promise<string> => {
+  // what is there to read may not have its style sheet yet
+  await page.waitForLoadState('load');
+  return page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+};
