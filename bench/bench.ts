@@ -53,8 +53,9 @@ const connections = values.connections.split(',').map(Number);
 const sideNames = values.sides.split(',') as SideName[];
 const chosen = operations.filter(({ key }) => values.only === undefined || key.includes(values.only));
 const poolSize = 20;
-// until code is compiled and statements are prepared on all connections: seconds
-const warmUp = 2;
+// Until code is compiled and statements are prepared on all connections: in seconds, and in operations, since code is compiled by how often it
+// ran. What is slow gets a longer time, but not any: all sides alike.
+const warmUp = { seconds: 2, operations: 2_500, most: 8 };
 const comparing = values.profile === undefined && !values.statements;
 const people = Math.max(...connections, 32);
 // before this process is held on some of them
@@ -138,8 +139,11 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   const all: Measured[] = chosen.map((operation) => ({ operation, rounds: {}, statements: {} }));
   const meter = async (side: Side, operation: Operation, load: Load, count: number, time: number): Promise<Costs> => {
     const pid = side.pidOf(operation.key);
-    const begin = [processorTimes(pid), processorTimes(databasePid!), await walBytes(sql)] as const;
-    const round = await load(count, time);
+    const look = async () => [processorTimes(pid), processorTimes(databasePid!), await walBytes(sql)] as const;
+    let begin = await look();
+    const round = await load(count, time, async () => {
+      begin = await look();
+    });
     return {
       ...round,
       serverCpu: between(begin[0], processorTimes(pid)) / round.count,
@@ -153,7 +157,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
     for (const [name, side] of entries(sides)) {
       const load = side.loads[operation.key];
       if (!load) continue;
-      await load(Math.min(32, operation.most ?? 32), warmUp);
+      await warmedUp(load, Math.min(32, operation.most ?? 32));
       statements[name] = await statementsOf(sql, async () => (await load(1, 0.2)).count);
     }
   }
@@ -189,12 +193,20 @@ function entries(sides: Partial<Record<SideName, Side>>): [SideName, Side][] {
   return Object.entries(sides) as [SideName, Side][];
 }
 
+async function warmedUp(load: Load, count: number): Promise<void> {
+  let [time, operations] = [0, 0];
+  do {
+    operations += (await load(count, warmUp.seconds)).count;
+    time += warmUp.seconds;
+  } while (operations < warmUp.operations && time < warmUp.most);
+}
+
 async function profiles(side: Side, processes: Child[], folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   for (const { key, name } of chosen) {
     const load = side.loads[key];
     if (!load) continue;
-    await load(32, warmUp);
+    await warmedUp(load, 32);
     const { inspector } = processes.find(({ pid }) => pid === side.pidOf(key))!;
     const top = await profiled(inspector!, join(folder, `${key}.cpuprofile`), () => load(32, Math.max(seconds, 2)));
     say(`${name}\n${top}\n`);
@@ -205,7 +217,7 @@ async function statementCosts(side: Side, sql: pg.Client): Promise<void> {
   for (const { key, name } of chosen) {
     const load = side.loads[key];
     if (!load) continue;
-    await load(32, warmUp);
+    await warmedUp(load, 32);
     say(`${name}\n${await costsOf(sql, async () => (await load(32, seconds)).count)}\n`);
   }
 }

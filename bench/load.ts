@@ -27,8 +27,8 @@ export interface Round {
   p99: number;
 }
 
-/** Puts an operation under load. */
-export type Load = (connections: number, seconds: number) => Promise<Round>;
+/** Puts an operation under load. @param begins called when its clock starts: connections are taken in by then */
+export type Load = (connections: number, seconds: number, begins?: () => Promise<void>) => Promise<Round>;
 
 /**
  * Sends the requests over all connections, on each those in turn that are its own.
@@ -59,8 +59,8 @@ export function loadWith(base: string, requests: Request[], status = 200): Load 
       };
       next();
     });
-  return (connections, seconds) =>
-    onWires(base, connections, seconds, ask.bind(undefined, connections), (wire, connection) =>
+  return (connections, seconds, begins) =>
+    onWires(base, connections, seconds, begins, ask.bind(undefined, connections), (wire, connection) =>
       ask(connections, wire, connection, 0, []),
     );
 }
@@ -70,8 +70,8 @@ export type Ask = (request: Request) => Promise<Answer>;
 
 /** Runs a flow again and again, one at a time on each connection. @param flow throws when a step is not answered as it should */
 export function loadFlow(base: string, flow: (ask: Ask, connection: number) => Promise<void>): Load {
-  return (connections, seconds) =>
-    onWires(base, connections, seconds, async (wire, connection, end, times) => {
+  return (connections, seconds, begins) =>
+    onWires(base, connections, seconds, begins, async (wire, connection, end, times) => {
       const ask: Ask = (request) => askOver(wire, base, request);
       for (let now = performance.now(); now < end;) {
         await flow(ask, connection);
@@ -86,6 +86,7 @@ async function onWires(
   base: string,
   connections: number,
   seconds: number,
+  begins: (() => Promise<void>) | undefined,
   work: (wire: Wire, connection: number, end: number, times: number[]) => Promise<void>,
   prepare?: (wire: Wire, connection: number) => Promise<void>,
 ): Promise<Round> {
@@ -93,6 +94,7 @@ async function onWires(
   try {
     // to take the connections in is no part of an operation, and would be most of the slowest hundredth of a short round
     if (prepare) await Promise.all(wires.map(prepare));
+    await begins?.();
     const times: number[] = [];
     const begin = performance.now();
     const end = begin + seconds * 1000;
