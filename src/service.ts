@@ -11,6 +11,7 @@ import { randomSecret } from './crypto/secrets.ts';
 import { letPoolThreadsGiveWay } from './crypto/thread-priority.ts';
 import { isUniqueViolation } from './database/database.ts';
 import { migrateOnceReachable, openConnection } from './connection.ts';
+import { listenAt } from './http/listening.ts';
 import type { Siblings } from './http/metrics.ts';
 import { logEvent } from './repositories/audit-events.ts';
 import { createStore, type Store } from './repositories/index.ts';
@@ -55,7 +56,7 @@ export async function startService(config: Config, stopped?: AbortSignal, siblin
     const store = createStore(database, (event) => logEvent(logger, event));
     const app = await buildApp({ config, database, secretKey: connection.secretKey, logger, siblings });
     closeApp = () => app.close();
-    await app.listen({ port: config.port, host: config.host }).catch((error: unknown) => {
+    const close = await listenAt(app, config, logger).catch((error: unknown) => {
       throw listenError(config, error);
     });
     letPoolThreadsGiveWay();
@@ -74,7 +75,7 @@ export async function startService(config: Config, stopped?: AbortSignal, siblin
       greeting: greeting(config, firstPassword, connection.kind),
       firstPassword,
       async stop() {
-        const closed = app.close();
+        const closed = close();
         // a connection that was busy is idle after its answer, and its client would keep it open
         const idle = setInterval(() => app.server.closeIdleConnections(), idleInterval);
         await Promise.race([closed, delay(drainLimit, undefined, { ref: false })]).finally(() => clearInterval(idle));

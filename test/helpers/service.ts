@@ -11,6 +11,7 @@ import { type Config, loadConfig } from '../../src/config.ts';
 import { createPasswordHashing, type PasswordWork } from '../../src/crypto/password-hashing.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
 import { openDatabase, type Statement } from '../../src/database/database.ts';
+import { listenAt } from '../../src/http/listening.ts';
 import { createPages, type PageRenderer } from '../../src/http/pages.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 import { createAdministration } from '../../src/repositories/administration.ts';
@@ -147,10 +148,10 @@ export async function startTestService(
       ...{ config, database: observed, secretKey, logger, passwordWork, newKeyPair },
       renderer: rendererOf(config),
     });
-    await app.listen({ port, host: 'localhost' });
+    const close = await listenAt(app, { port, host: 'localhost' }, logger);
     apps.push(app);
     closers.push(async () => {
-      await app.close();
+      await close();
       await opened.close();
     });
   }

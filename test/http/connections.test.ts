@@ -7,6 +7,7 @@ import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { handlerLimits } from '../../src/app.ts';
 import { jsonErrors } from '../../src/http/errors.ts';
+import { openDoor } from '../../src/http/listening.ts';
 import { limitHandlers } from '../../src/http/time-limit.ts';
 import { adminToken, call, eventually } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -25,7 +26,7 @@ interface Line {
   closed: boolean;
 }
 
-function open(to: TestService, bytes: string): Line {
+function open(to: Pick<TestService, 'issuer'>, bytes: string): Line {
   const { hostname, port } = new URL(to.issuer);
   const line: Line = { socket: connect(Number(port), hostname), answer: '', closed: false };
   line.socket.on('data', (chunk) => (line.answer += chunk.toString()));
@@ -144,6 +145,36 @@ test('past LIMIT_CONNECTIONS a connection is turned away, and those that do noth
     for (const { socket } of idle) socket.destroy();
     await bounded.stop();
   }
+});
+
+test('behind one more address of localhost there is the same server, with its bounds and its refusals (security R104)', async () => {
+  const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
+  const [app] = bounded.apps;
+  const close = await openDoor(app!, '127.0.0.2');
+  const there = { issuer: bounded.issuer.replace('localhost', '127.0.0.2') };
+  const unreadable = open(there, 'no request\r\n\r\n');
+  await once(unreadable.socket, 'close');
+  expect(unreadable.answer).toContain('"error":"invalid_request"');
+  expect(unreadable.answer).toContain('content-security-policy');
+  const idle = Array.from({ length: 6 }, () => open(there, `${health}\r\n`));
+  try {
+    await eventually(
+      async () => idle,
+      (lines) => lines.every((line) => line.answer !== ''),
+    );
+    const turnedAway = open(there, `${health}\r\n`);
+    await once(turnedAway.socket, 'close');
+    expect(turnedAway.answer).toBe('');
+    await eventually(
+      async () => idle,
+      (lines) => lines.every((line) => line.closed),
+    );
+    expect(await fetch(`${there.issuer}/health/live`)).toMatchObject({ status: 200 });
+  } finally {
+    for (const { socket } of idle) socket.destroy();
+    await Promise.all([bounded.stop(), close()]);
+  }
+  await expect(fetch(`${there.issuer}/health/live`)).rejects.toThrow();
 });
 
 test('a request that arrives while the service stops is answered as any other, and its connection closed (security R57)', async () => {
