@@ -146,6 +146,7 @@ export function openDatabase(options: DatabaseOptions): Database {
           throw error;
         }
       },
+      isDoubtful,
       tooSlow: () => new DatabaseUnavailable('the database was too slow'),
       onError: options.onError,
     });
@@ -211,8 +212,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       try {
         return await work(client, left);
       } catch (error) {
-        // nobody can tell what it still does, or it leads to a server that is no longer the right one
-        doubtful = error instanceof DatabaseUnavailable || isStalePlan(error);
+        doubtful = isDoubtful(error);
         throw error;
       } finally {
         client.release(doubtful);
@@ -305,6 +305,11 @@ function isSerializationFailure(error: unknown): boolean {
 
 function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
+}
+
+/** Whether a connection is to go after this: nobody can tell what it still does, it leads to a server that is no longer the right one, or its plan is stale. */
+function isDoubtful(error: unknown): boolean {
+  return asUnavailable(error) instanceof DatabaseUnavailable || isStalePlan(error);
 }
 
 function isStalePlan(error: unknown): boolean {

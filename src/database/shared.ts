@@ -24,6 +24,8 @@ export interface SharedOptions {
   apart: boolean;
   /** How many statements may wait. */
   maxWaiting: number;
+  /** Whether a connection is of no use after an error: it may be lost, or hold a plan that is stale. */
+  isDoubtful: (error: Error) => boolean;
   /** What is told to those for whom nothing is left of their patience. */
   tooSlow: () => Error;
   onError: (error: Error) => void;
@@ -112,8 +114,7 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
     submit(client, parts, (error) => {
       lane.groups = [];
       if (!error) groups.forEach((group, index) => share(parts[index]!, group));
-      // its plan may be stale, or nobody can tell what it still does
-      if (error) drop(lane);
+      if (error && options.isDoubtful(error)) drop(lane);
       // of a connection that was lost nobody can tell what is in force; of what the server refused nothing is
       const told =
         error instanceof pg.DatabaseError && (groups.length > 1 || groups[0]!.length > 1)

@@ -121,7 +121,8 @@ const issue = call('authorization_codes.issue', {
     ...['bytea', 'double precision', 'double precision', 'jsonb', 'text[]', 'text', 'integer', 'bytea'],
   ],
   columns: 'r AS issued_at',
-  locks: 2,
+  // the session: a request is one session's
+  locks: 'value_2',
 });
 
 const redeem = call('authorization_codes.redeem', {
@@ -143,7 +144,8 @@ const redeem = call('authorization_codes.redeem', {
   ],
   columns: 'r.*, u.*',
   join: withUser,
-  locks: 1,
+  // as refreshing does
+  locks: '(SELECT client_session_id FROM authorization_codes WHERE code_hash = value_1)',
 });
 
 export function authorizationCodesRepository(sql: Sql) {

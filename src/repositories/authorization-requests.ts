@@ -77,7 +77,8 @@ const decide = call('authorization_requests.decide', {
   function: 'decide_request',
   types: ['bytea', 'text', 'text', 'text', 'text[]', 'text', 'text[]', ...eventTypes],
   columns: 'r AS done',
-  locks: 1,
+  // the grant, and the request
+  locks: 'value_2, value_4, value_1',
 });
 const remove = statement(
   'authorization_requests.delete',

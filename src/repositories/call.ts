@@ -10,10 +10,10 @@ export interface Call {
   columns: string;
   join?: string;
   /**
-   * The number of the parameter that names what is locked: in its order, so that two who lock the same do not wait for each other. Without,
-   * it waits for nobody.
+   * What is locked, of the parameters `value_1` and so on: in its order, the same for all who lock it, so that they do not wait for each
+   * other in a circle. Without, it waits for nobody.
    */
-  locks?: number;
+  locks?: string;
 }
 
 export function call(name: string, { function: called, types, columns, join = '', locks }: Call): Statement {
@@ -28,7 +28,7 @@ export function call(name: string, { function: called, types, columns, join = ''
     `SELECT ${columns} FROM ${called}(${types.map((_, index) => `$${index + 1}`).join(', ')}) AS r ${join}`,
     `SELECT asked.place::integer, ${columns}
        FROM (SELECT * FROM unnest(${arrays.join(', ')}) WITH ORDINALITY AS given (${given.join(', ')}, place)
-              ORDER BY ${locks === undefined ? 'place' : given[locks - 1]}) AS asked
+              ORDER BY ${locks ?? 'place'}) AS asked
       CROSS JOIN LATERAL ${called}(${values.join(', ')}) AS r ${join}`,
   );
 }

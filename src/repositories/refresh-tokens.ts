@@ -58,7 +58,8 @@ const rotate = call('refresh_tokens.rotate', {
   ],
   columns: 'r.*, u.*',
   join: withUser,
-  locks: 1,
+  // the family, of which somebody may have many tokens
+  locks: '(SELECT client_session_id FROM refresh_tokens WHERE token_hash = value_1)',
 });
 
 export function refreshTokensRepository(sql: Sql) {

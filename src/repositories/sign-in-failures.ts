@@ -8,12 +8,12 @@ export const mostFailures = 100;
 /** So many pauses lead from the first one, a minute, to the longest, a quarter of an hour. */
 export const pauses = 5;
 
-// What it counts and does not wait for: migrations/0047_failures_counted_in_a_call.sql
+// What it counts and does not wait for: migrations/0047_many_sign_ins_at_once.sql
 const reserve = call('sign_in_failures.reserve', {
   function: 'count_sign_in_failure',
   types: ['bytea', 'text', 'integer', 'boolean', 'integer'],
   columns: 'r AS failures',
-  locks: 1,
+  locks: 'value_1',
 });
 const forget = statement(
   'sign_in_failures.forget',

@@ -1,5 +1,5 @@
 // The one statement that signs somebody in: the session, the browser that is known from now on, the notice by mail and the event, all or nothing.
-import type { Sql } from '../database/database.ts';
+import { type Sql, statement } from '../database/database.ts';
 import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from './audit-events.ts';
 import { call } from './call.ts';
 import { mostBrowsers } from './known-browsers.ts';
@@ -43,8 +43,10 @@ const signIn = call('sign_ins.insert', {
     ...['bytea', 'bytea', 'double precision', 'integer', 'text', 'text', 'jsonb', ...eventTypes, 'bytea'],
   ],
   columns: 'r AS ended',
-  locks: 3,
+  locks: 'value_3',
 });
+// of two of these one may hold the session that the other wants: each by itself
+const renewingSignIn = statement('sign_ins.renew', signIn.text);
 
 export function signInsRepository(sql: Sql, onEvent: EventListener) {
   return {
@@ -56,7 +58,7 @@ export function signInsRepository(sql: Sql, onEvent: EventListener) {
       { session, renews, browser, notice, event, forgives, perUser }: NewSignIn,
       log?: AuditLog,
     ): Promise<boolean> {
-      const [row] = await sql.query<{ ended: string[] | null }>(signIn, [
+      const [row] = await sql.query<{ ended: string[] | null }>(renews === undefined ? signIn : renewingSignIn, [
         ...sessionValues(session),
         renews,
         perUser,

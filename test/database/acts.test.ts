@@ -33,7 +33,7 @@ const add = call('things.add', {
   function: 'add_to_thing',
   types: ['integer', 'integer', 'text[]'],
   columns: 'r.*',
-  locks: 1,
+  locks: 'value_1',
 });
 interface Added {
   value: number;
@@ -69,6 +69,16 @@ test('one that is refused leaves nothing behind, and those that went with it are
   expect(results[8]).toMatchObject({ reason: { code: '23514' } });
   const stored = await database.sql<{ key: number; value: number }>('SELECT * FROM things ORDER BY key');
   expect(stored).toEqual(keys.map((key) => ({ key, value: key === 9 ? 0 : key })));
+});
+
+test('one that is refused does not cost its connection', async () => {
+  const connections = () =>
+    database.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'gatehouse' ORDER BY pid");
+  const refused = () => Promise.allSettled(keys.map((key) => addTo(key, key % 10 === 9 ? 1000 : key)));
+  await refused();
+  const before = await connections();
+  for (let round = 0; round < 5; round++) await refused();
+  expect(await connections()).toEqual(before);
 });
 
 test('one that waits for a lock holds up those that went with it for a moment only (security R102)', async () => {

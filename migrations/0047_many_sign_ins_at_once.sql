@@ -18,3 +18,6 @@ BEGIN
     RETURNING failures INTO counted;
   RETURN counted;
 END $$;
+
+-- Of those who sign in in one transaction each comes later than the one before: by this the browsers used last are told from the others.
+ALTER TABLE known_browsers ALTER used_at SET DEFAULT clock_timestamp();

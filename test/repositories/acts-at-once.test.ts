@@ -1,0 +1,88 @@
+// Acts of one person that go as one statement: what is locked and what is counted is as if each had gone by itself.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { createStore, type Store } from '../../src/repositories/index.ts';
+import { mostBrowsers } from '../../src/repositories/known-browsers.ts';
+import { obtainTokens } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+let service: TestService;
+let opened: Database[];
+let stores: Store[];
+beforeAll(async () => {
+  service = await startTestService();
+  const { connection } = service.database;
+  opened = [1, 2].map(() => openDatabase({ connection, poolSize: 10, onError: () => undefined }));
+  stores = opened.map((database) => createStore(database));
+});
+afterAll(async () => {
+  await Promise.all(opened?.map((database) => database.close()) ?? []);
+  await service?.stop();
+});
+
+test('tokens of two families that are refreshed on two instances, in orders that cross, do not wait for each other in a circle (security R110)', async () => {
+  const client = await service.createClient();
+  for (let index = 0; index < 2; index++) await obtainTokens(service, client, await service.createUser());
+  const families = await service.database.sql<{ id: string }>('SELECT id FROM client_sessions ORDER BY id');
+  const make = async (family: number, first: number) => {
+    const hash = Buffer.concat([Buffer.from([first]), randomBytes(31)]);
+    await service.database.sql(
+      `INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at)
+       VALUES ($1, $2, 9, now() + interval '1 hour')`,
+      [hash, families[family]!.id],
+    );
+    return hash;
+  };
+  const use = (store: Store, tokenHash: Buffer) =>
+    store.refreshTokens.rotate({
+      ...{ tokenHash, clientId: client.clientId, scope: undefined, resource: undefined, rotate: true },
+      ...{ accessTokenHash: randomBytes(32), refreshTokenHash: randomBytes(32) },
+      ...{ accessTokenLifetime: 60, refreshTokenLifetime: 60, refreshTokenAbsoluteLifetime: 60 },
+    });
+  const transactionsOf = async (hashes: Buffer[]) => {
+    const rows = await service.database.sql<{ xmin: string }>(
+      'SELECT DISTINCT xmin::text FROM refresh_tokens WHERE token_hash = ANY ($1)',
+      [hashes],
+    );
+    return rows.length;
+  };
+  for (let round = 0; round < 60; round++) {
+    const pairs = [
+      [await make(0, 1), await make(1, 2)],
+      [await make(1, 3), await make(0, 4)],
+    ];
+    const used = pairs.map((pair, index) => Promise.all(pair.map((hash) => use(stores[index]!, hash))));
+    for (const result of (await Promise.all(used)).flat()) expect(result).toMatchObject({ rotated: true });
+    // those who had waited in a circle would have gone on one by one
+    for (const pair of pairs) expect(await transactionsOf(pair)).toBe(1);
+  }
+});
+
+test('of a person who signs in in forty browsers at once those used last are known, and no more (security R63)', async () => {
+  const { sub } = await service.createUser();
+  const signedIn = await Promise.all(
+    Array.from({ length: 40 }, () =>
+      stores[0]!.signIns.insert({
+        session: {
+          ...{ tokenHash: randomBytes(32), sid: randomBytes(16).toString('hex'), sub, passwordHash: undefined },
+          ...{ amr: ['pwd'], idleLifetime: 60, lifetime: 60, userAgent: undefined, address: undefined },
+        },
+        renews: undefined,
+        browser: { hash: randomBytes(32), previousHash: undefined, lifetime: 60 },
+        notice: { name: 'new-sign-in', sub },
+        event: { type: 'user.signed_in', outcome: 'success', actor: sub, sub },
+        forgives: false,
+        perUser: 0,
+      }),
+    ),
+  );
+  expect(signedIn).toEqual(Array(40).fill(true));
+  const sessions = await service.database.sql<{ xmin: string }>('SELECT xmin::text FROM sessions WHERE sub = $1', [
+    sub,
+  ]);
+  expect(sessions).toHaveLength(40);
+  expect(new Set(sessions.map(({ xmin }) => xmin)).size).toBeLessThan(20);
+  const known = await service.database.sql('SELECT FROM known_browsers WHERE sub = $1', [sub]);
+  expect(known).toHaveLength(mostBrowsers);
+});
