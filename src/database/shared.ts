@@ -52,6 +52,8 @@ interface Entry {
 const together = 4;
 /** Statements that go together at most, and askers whom one of them serves. */
 const most = 32;
+/** Askers whom one statement serves where few wait: some are answered while others are asked for, and both sides have work. */
+const few = 8;
 const sweepInterval = 100; // milliseconds
 const pause = 500; // milliseconds before one more connection is tried, while there are others
 
@@ -88,8 +90,9 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
 
   function enqueue(entry: Entry): void {
     const { statement } = entry.part;
+    const size = options.apart ? most : Math.min(most, Math.max(few, Math.ceil(waiting / options.lanes)));
     const group =
-      statement.many && queue.findLast((group) => group.length < most && group[0]!.part.statement === statement);
+      statement.many && queue.findLast((group) => group.length < size && group[0]!.part.statement === statement);
     if (group) group.push(entry);
     else queue.push([entry]);
     waiting++;
