@@ -60,17 +60,18 @@ export function noStore(reply: FastifyReply): FastifyReply {
 
 /** The error dialect of RFC 6749 5.2: `error` and `error_description`. */
 export function jsonErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = toOAuthError(error);
+  return reply.send(jsonRefusal(toOAuthError(error), request, reply));
+}
+
+/** The same for a handler to return: an error that is thrown, or returned, takes the framework's longer way here. */
+export function jsonRefusal(refusal: OAuthError, request: FastifyRequest, reply: FastifyReply): object {
   const reference = logRefusal(refusal, request);
-  return noStore(reply)
-    .code(refusal.status)
-    .headers(refusal.headers)
-    .send({
-      error: refusal.code,
-      error_description:
-        refusal.status >= 500 ? `${refusal.description} (reference ${reference})` : refusal.description,
-      ...refusal.parameters,
-    });
+  noStore(reply).code(refusal.status).headers(refusal.headers);
+  return {
+    error: refusal.code,
+    error_description: refusal.status >= 500 ? `${refusal.description} (reference ${reference})` : refusal.description,
+    ...refusal.parameters,
+  };
 }
 
 const challenged: readonly ErrorCode[] = [

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createCallLimit } from '../../http/call-limit.ts';
-import { jsonErrors, noStore } from '../../http/errors.ts';
+import { jsonErrors, jsonRefusal, noStore } from '../../http/errors.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -55,12 +55,11 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
     if (hint !== undefined && hint !== 'access_token' && hint !== 'pct') {
       throw new OAuthError('unsupported_token_type', 'token_type_hint must be access_token or pct');
     }
-    noStore(reply);
     const found = await find(token);
-    if (found === 'malformed') {
-      // returned to the same handler of errors: V8 looks for the place of each throw, which costs more than the look at the token
-      return config.introspectionMalformed === 'inactive' ? inactive : malformed;
-    }
+    if (found === 'malformed' && config.introspectionMalformed !== 'inactive')
+      return jsonRefusal(malformed, request, reply);
+    noStore(reply);
+    if (found === 'malformed') return inactive;
     return found && mayKnow(caller, found) ? describe(found, await subjectFor(caller, found)) : inactive;
   });
 
