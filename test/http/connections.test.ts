@@ -124,54 +124,48 @@ test('a client that goes before its answer is no error of ours (security R65, R1
   expect(service.logs.filter((line) => Number(line['level']) >= 50)).toEqual([]);
 });
 
-test('past LIMIT_CONNECTIONS a connection is turned away, and those that do nothing make room for the next (security R104)', async () => {
-  const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
-  const idle = Array.from({ length: 6 }, () => open(bounded, `${health}\r\n`));
+/** Takes all connections that there may be and does nothing with them: one more is turned away, and makes room for the next. */
+async function takeAll(to: Pick<TestService, 'issuer'>, most: number): Promise<void> {
+  const idle = Array.from({ length: most }, () => open(to, `${health}\r\n`));
   try {
     await eventually(
       async () => idle,
       (lines) => lines.every((line) => line.answer !== ''),
     );
-    const turnedAway = open(bounded, `${health}\r\n`);
+    const turnedAway = open(to, `${health}\r\n`);
     await once(turnedAway.socket, 'close');
     expect(turnedAway.answer).toBe('');
     await eventually(
       async () => idle,
       (lines) => lines.every((line) => line.closed),
     );
-    expect(await fetch(`${bounded.issuer}/health/live`)).toMatchObject({ status: 200 });
-    expect(bounded.logs.filter((line) => String(line['msg']).includes('LIMIT_CONNECTIONS'))).toHaveLength(1);
+    expect(await fetch(`${to.issuer}/health/live`)).toMatchObject({ status: 200 });
   } finally {
     for (const { socket } of idle) socket.destroy();
+  }
+}
+
+test('past LIMIT_CONNECTIONS a connection is turned away, and those that do nothing make room for the next (security R104)', async () => {
+  const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
+  try {
+    await takeAll(bounded, 6);
+    expect(bounded.logs.filter((line) => String(line['msg']).includes('LIMIT_CONNECTIONS'))).toHaveLength(1);
+  } finally {
     await bounded.stop();
   }
 });
 
 test('behind one more address of localhost there is the same server, with its bounds and its refusals (security R104)', async () => {
   const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
-  const [app] = bounded.apps;
-  const close = await openDoor(app!, '127.0.0.2');
+  const close = await openDoor(bounded.apps[0]!, '127.0.0.2');
   const there = { issuer: bounded.issuer.replace('localhost', '127.0.0.2') };
-  const unreadable = open(there, 'no request\r\n\r\n');
-  await once(unreadable.socket, 'close');
-  expect(unreadable.answer).toContain('"error":"invalid_request"');
-  expect(unreadable.answer).toContain('content-security-policy');
-  const idle = Array.from({ length: 6 }, () => open(there, `${health}\r\n`));
   try {
-    await eventually(
-      async () => idle,
-      (lines) => lines.every((line) => line.answer !== ''),
-    );
-    const turnedAway = open(there, `${health}\r\n`);
-    await once(turnedAway.socket, 'close');
-    expect(turnedAway.answer).toBe('');
-    await eventually(
-      async () => idle,
-      (lines) => lines.every((line) => line.closed),
-    );
-    expect(await fetch(`${there.issuer}/health/live`)).toMatchObject({ status: 200 });
+    const unreadable = open(there, 'no request\r\n\r\n');
+    await once(unreadable.socket, 'close');
+    expect(unreadable.answer).toContain('"error":"invalid_request"');
+    expect(unreadable.answer).toContain('content-security-policy');
+    await takeAll(there, 6);
   } finally {
-    for (const { socket } of idle) socket.destroy();
     await Promise.all([bounded.stop(), close()]);
   }
   await expect(fetch(`${there.issuer}/health/live`)).rejects.toThrow();
