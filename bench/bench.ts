@@ -69,6 +69,7 @@ await withService(
     ID_TOKEN_LIFETIME: '3600',
     // a few browsers stand for all, and one address; what is counted is counted as ever
     LIMIT_CODES_PER_SESSION: '0',
+    LIMIT_SESSIONS_PER_USER: '0',
     LIMIT_INTROSPECTIONS: '1000000000',
     LIMIT_SIGN_IN_PER_NETWORK: '1000000',
     LIMIT_SIGN_IN_FAILURES: '1000000',
