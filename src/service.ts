@@ -59,6 +59,7 @@ export async function startService(config: Config, stopped?: AbortSignal, siblin
     const close = await listenAt(app, config, logger).catch((error: unknown) => {
       throw listenError(config, error);
     });
+    closeApp = close;
     letPoolThreadsGiveWay();
     // last, since its password is shown once: a start that fails before has made none
     const firstPassword = await makeFirstAdministrator(config, store);
