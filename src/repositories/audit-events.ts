@@ -133,7 +133,8 @@ export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
   };
 }
 
-export const eventTypes = ['text', 'text', 'text', 'text', 'text', 'inet', 'jsonb'];
+/** Of the columns that eventValues() gives. */
+export const eventTypes = 'text, text, text, text, text, inet, jsonb';
 
 /** The columns type, outcome, actor, client_id, sub, address and detail. */
 export function eventValues({ type, outcome, actor, clientId, sub, address, detail = {} }: AuditEvent): unknown[] {

@@ -103,23 +103,8 @@ const findWait = statement(
 // What they decide and do, and in which order they lock: migrations/0043_token_functions.sql
 const issue = call('authorization_codes.issue', {
   function: 'issue_code',
-  types: [
-    ...[
-      'bytea',
-      'bigint',
-      'text',
-      'integer',
-      'text[]',
-      'boolean',
-      'text',
-      'text',
-      'text',
-      'double precision',
-      'integer',
-      'text[]',
-    ],
-    ...['bytea', 'double precision', 'double precision', 'jsonb', 'text[]', 'text', 'integer', 'bytea'],
-  ],
+  types: `bytea, bigint, text, integer, text[], boolean, text, text, text, double precision, integer, text[], bytea,
+    double precision, double precision, jsonb, text[], text, integer, bytea`,
   columns: 'r AS issued_at',
   // the session: a request is one session's
   locks: 'value_2',
@@ -127,21 +112,7 @@ const issue = call('authorization_codes.issue', {
 
 const redeem = call('authorization_codes.redeem', {
   function: 'redeem_code',
-  types: [
-    ...[
-      'bytea',
-      'text',
-      'text',
-      'text',
-      'bytea',
-      'bytea',
-      'double precision',
-      'double precision',
-      'double precision',
-      'bytea',
-      'text',
-    ],
-  ],
+  types: 'bytea, text, text, text, bytea, bytea, double precision, double precision, double precision, bytea, text',
   columns: 'r.*, u.*',
   join: withUser,
   // as refreshing does

@@ -38,7 +38,7 @@ export interface Decision {
 
 const insert = call('authorization_requests.insert', {
   function: 'store_request',
-  types: ['bytea', 'bytea', 'text', 'text', 'jsonb', 'jsonb', 'double precision', 'integer'],
+  types: 'bytea, bytea, text, text, jsonb, jsonb, double precision, integer',
   columns: 'r',
 });
 // the client's oldest go when too many of its requests wait for a browser
@@ -75,7 +75,7 @@ export const findRequest = lookUp(
 );
 const decide = call('authorization_requests.decide', {
   function: 'decide_request',
-  types: ['bytea', 'text', 'text', 'text', 'text[]', 'text', 'text[]', ...eventTypes],
+  types: `bytea, text, text, text, text[], text, text[], ${eventTypes}`,
   columns: 'r AS done',
   // the grant, and the request
   locks: 'value_2, value_4, value_1',

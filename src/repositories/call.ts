@@ -4,8 +4,8 @@ import { sharedStatement, type Statement } from '../database/database.ts';
 export interface Call {
   /** As in the database. */
   function: string;
-  /** Of its parameters. */
-  types: readonly string[];
+  /** Of its parameters, in order, with commas between them. */
+  types: string;
   /** What is read of its result `r`, and of what is joined to that. */
   columns: string;
   join?: string;
@@ -17,15 +17,16 @@ export interface Call {
 }
 
 export function call(name: string, { function: called, types, columns, join = '', locks }: Call): Statement {
-  const given = types.map((_, index) => `value_${index + 1}`);
+  const each = types.split(/,\s*/);
+  const given = each.map((_, index) => `value_${index + 1}`);
   // an array of arrays would be one of two dimensions
   const isArray = (type: string) => type.endsWith('[]');
-  const arrays = types.map((type, index) => `$${index + 1}::${isArray(type) ? 'text' : type}[]`);
-  const values = types.map((type, index) => `asked.${given[index]}${isArray(type) ? `::${type}` : ''}`);
+  const arrays = each.map((type, index) => `$${index + 1}::${isArray(type) ? 'text' : type}[]`);
+  const values = each.map((type, index) => `asked.${given[index]}${isArray(type) ? `::${type}` : ''}`);
   return sharedStatement(
     locks === undefined ? 'write' : 'act',
     name,
-    `SELECT ${columns} FROM ${called}(${types.map((_, index) => `$${index + 1}`).join(', ')}) AS r ${join}`,
+    `SELECT ${columns} FROM ${called}(${each.map((_, index) => `$${index + 1}`).join(', ')}) AS r ${join}`,
     `SELECT asked.place::integer, ${columns}
        FROM (SELECT * FROM unnest(${arrays.join(', ')}) WITH ORDINALITY AS given (${given.join(', ')}, place)
               ORDER BY ${locks ?? 'place'}) AS asked

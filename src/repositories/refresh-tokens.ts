@@ -41,21 +41,8 @@ const graceUses = 5;
 // What it decides and does, and what it locks: migrations/0043_token_functions.sql
 const rotate = call('refresh_tokens.rotate', {
   function: 'use_refresh_token',
-  types: [
-    ...[
-      'bytea',
-      'text',
-      'text[]',
-      'text',
-      'boolean',
-      'bytea',
-      'bytea',
-      'double precision',
-      'double precision',
-      'double precision',
-    ],
-    ...['double precision', 'integer'],
-  ],
+  types: `bytea, text, text[], text, boolean, bytea, bytea, double precision, double precision, double precision,
+    double precision, integer`,
   columns: 'r.*, u.*',
   join: withUser,
   // the family, of which somebody may have many tokens

@@ -11,7 +11,7 @@ export const pauses = 5;
 // What it counts and does not wait for: migrations/0047_many_sign_ins_at_once.sql
 const reserve = call('sign_in_failures.reserve', {
   function: 'count_sign_in_failure',
-  types: ['bytea', 'text', 'integer', 'boolean', 'integer'],
+  types: 'bytea, text, integer, boolean, integer',
   columns: 'r AS failures',
   locks: 'value_1',
 });

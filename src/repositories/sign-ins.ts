@@ -25,23 +25,8 @@ export interface NewSignIn {
 // all that has to happen with it, in a function: a statement with a WITH for each step costs more
 const signIn = call('sign_ins.insert', {
   function: 'sign_in',
-  types: [
-    ...[
-      'bytea',
-      'text',
-      'text',
-      'text',
-      'text[]',
-      'double precision',
-      'double precision',
-      'text',
-      'inet',
-      'timestamptz',
-      'bigint',
-      'integer',
-    ],
-    ...['bytea', 'bytea', 'double precision', 'integer', 'text', 'text', 'jsonb', ...eventTypes, 'bytea'],
-  ],
+  types: `bytea, text, text, text, text[], double precision, double precision, text, inet, timestamptz, bigint,
+    integer, bytea, bytea, double precision, integer, text, text, jsonb, ${eventTypes}, bytea`,
   columns: 'r AS ended',
   locks: 'value_3',
 });
