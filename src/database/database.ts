@@ -73,6 +73,8 @@ const maxWaiting = 1_000;
 const maxAttempts = 4;
 /** Milliseconds that an act waits for a lock before those who went with it are let go, each by itself: mostly it is held for one or two. */
 const mostLockWait = 100;
+/** Milliseconds for which acts wait for those that are under way: mostly they take one or two, with the disk. */
+const mostGathering = 10;
 
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
@@ -126,11 +128,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     idleTimeoutMillis: 600_000,
     onConnect: refuseStandby,
   });
-  function share(apart: boolean, ...more: string[]): SharedStatements {
+  function share(gathering: number, ...more: string[]): SharedStatements {
     const setUp = { text: [settlePlans, ...more].join('; '), query_timeout: patience };
     return createSharedStatements({
       lanes,
-      apart,
+      apart: gathering > 0,
+      gathering,
       maxWaiting,
       connect: async () => {
         const client = new pg.Client(settings);
@@ -152,9 +155,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     });
   }
   const shared: Record<Kind, SharedStatements> = {
-    read: share(false),
-    write: share(false),
-    act: share(true, `SET lock_timeout = ${mostLockWait}`),
+    read: share(0),
+    write: share(0),
+    act: share(mostGathering, `SET lock_timeout = ${mostLockWait}`),
   };
   pool.on('error', options.onError);
   // a connection that breaks while a transaction holds it fails that transaction's statement; unheard, it would end the process

@@ -22,6 +22,11 @@ export interface SharedOptions {
   lanes: number;
   /** Whether a connection gets one statement at a time: whoever waits for a lock there holds up only those who ask the same. */
   apart: boolean;
+  /**
+   * Milliseconds for which those who come while others are served wait for these at most, to go together then: few large statements cost
+   * less than many small ones. Mostly one connection serves all; the others are there for when one takes longer, or many wait.
+   */
+  gathering: number;
   /** How many statements may wait. */
   maxWaiting: number;
   /** Whether a connection is of no use after an error: it may be lost, or hold a plan that is stale. */
@@ -35,6 +40,8 @@ interface Lane {
   client: pg.Client | undefined;
   /** What is under way there, each as one statement. */
   groups: Entry[][];
+  /** Since when, by now(). */
+  since: number;
   /** When what is under way there has to be over, by now(). */
   deadline: number;
 }
@@ -67,6 +74,7 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
   /** When a connection could not be made last. */
   let failed = -Infinity;
   let sweep: NodeJS.Timeout | undefined;
+  let gathered: NodeJS.Timeout | undefined;
 
   /** After all that the event loop has read at once, so that what came together goes together. */
   function flushSoon(): void {
@@ -78,6 +86,7 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
   function flush(): void {
     flushing = false;
     while (queue.length > 0) {
+      if (waiting < most && gathers()) return;
       const lane = lanes.find(({ client, groups }) => client && groups.length === 0);
       if (!lane) {
         if (lanes.length < options.lanes && (lanes.length === 0 || now() > failed + pause)) void open();
@@ -86,6 +95,19 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
       const free = lanes.length === options.lanes ? lanes.filter(({ groups }) => groups.length === 0).length : 1;
       send(lane, options.apart ? 1 : Math.min(most, Math.max(together, Math.ceil(queue.length / free))));
     }
+  }
+
+  /** Whether those who wait go on gathering; if nothing else happens until it is over, they go by a timer. */
+  function gathers(): boolean {
+    let since = -Infinity;
+    for (const lane of lanes) if (lane.groups.length > 0) since = Math.max(since, lane.since);
+    const left = since + options.gathering - now();
+    if (left <= 0) return false;
+    gathered ??= setTimeout(() => {
+      gathered = undefined;
+      flush();
+    }, left);
+    return true;
   }
 
   function enqueue(entry: Entry): void {
@@ -110,6 +132,7 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
     while (count < Math.min(size, queue.length) && isKnown(client, statementOf(queue[count]!))) count++;
     const groups = dequeue(Math.max(1, count));
     lane.groups = groups;
+    lane.since = now();
     lane.deadline = 0;
     for (const group of groups)
       for (const { begin, granted } of group) lane.deadline = Math.max(lane.deadline, begin + granted);
@@ -129,7 +152,7 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
   }
 
   async function open(): Promise<void> {
-    const lane: Lane = { client: undefined, groups: [], deadline: 0 };
+    const lane: Lane = { client: undefined, groups: [], since: 0, deadline: 0 };
     lanes.push(lane);
     try {
       const client = await options.connect();
@@ -210,6 +233,7 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
     async close() {
       closed = true;
       clearInterval(sweep);
+      clearTimeout(gathered);
       for (const entry of dequeue(queue.length).flat()) entry.settle?.(options.tooSlow());
       await Promise.all(lanes.map(({ client }) => client?.end()));
     },
