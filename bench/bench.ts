@@ -55,7 +55,7 @@ const chosen = operations.filter(({ key }) => values.only === undefined || key.i
 const poolSize = 20;
 // Until code is compiled and statements are prepared on all connections: in seconds, and in operations, since code is compiled by how often it
 // ran. What is slow gets a longer time, but not any: all sides alike.
-const warmUp = { seconds: 2, operations: 2_500, most: 8 };
+const warmUp = { seconds: 2, operations: 12_000, most: 30 };
 const comparing = values.profile === undefined && !values.statements;
 const people = Math.max(...connections, 32);
 // before this process is held on some of them
@@ -248,6 +248,7 @@ async function circumstances(sql: pg.Client): Promise<Omit<Circumstances, 'start
       : 'load, servers and PostgreSQL share all processors',
     connections,
     poolSize,
+    warmUp,
     rounds,
     seconds,
   };

@@ -27,6 +27,8 @@ export interface Circumstances {
   placement: string;
   connections: number[];
   poolSize: number;
+  /** What came before each row's first round: seconds, or operations if they come later, but no more than the most seconds. */
+  warmUp: { seconds: number; operations: number; most: number };
   rounds: number;
   seconds: number;
   /** Milliseconds of a start on a migrated database, and MB after the load. */
@@ -209,6 +211,7 @@ greatest. A wide one means that the machine had other work meanwhile.
   a checkpoint each 30 minutes (so that none falls on one of them), pg_stat_statements loaded, which counts only where statements are counted
 - ${facts.placement}
 - one process each; pools of ${facts.poolSize} connections to PostgreSQL by its Unix socket; ${facts.rounds} rounds of ${facts.seconds} s for each row, side and number of connections
+- before the first round each row ran on each side for ${facts.warmUp.seconds} s at least, until it was done ${facts.warmUp.operations} times or for ${facts.warmUp.most} s, so that code is compiled
 - the service: log level info to a file, limits beyond reach, tokens that last an hour so that none ends during the run, otherwise as it comes
 - the peer: its clients in the database; opaque tokens; RS256 with 2048 bits, as the service's default; PKCE; introspection, client credentials, revocation
   and UserInfo on; signed cookies; each refresh rotates; no developer's pages but two small forms of its own, and no log. It deletes nothing that has
