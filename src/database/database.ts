@@ -73,8 +73,11 @@ const maxWaiting = 1_000;
 const maxAttempts = 4;
 /** Milliseconds that an act waits for a lock before those who went with it are let go, each by itself: mostly it is held for one or two. */
 const mostLockWait = 100;
-/** Milliseconds for which acts wait for those that are under way: mostly they take one or two, with the disk. */
-const mostGathering = 10;
+/**
+ * Milliseconds for which acts wait for those that are under way, of any kind: mostly they take one or two, with the disk. Where a commit takes
+ * longer, as with a standby that is waited for, this is what each kind waits for the one before it, and more would cost more than it saves.
+ */
+const mostGathering = 4;
 
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';

@@ -42,9 +42,12 @@ async function whileOneWaits(gathering: number, work: (actOn: (key: number) => P
   await holder.connect();
   try {
     // so many that all connections are made
-    await Promise.all(Array.from({ length: 200 }, () => transactionOf(shared, 1)));
-    await holder.query('BEGIN');
-    await holder.query('SELECT FROM things WHERE key = 9 FOR UPDATE');
+    await hold(holder);
+    const many = Array.from({ length: 200 }, () => transactionOf(shared, 9));
+    await vi.waitUntil(() => shared.connections().busy === 4);
+    await holder.query('COMMIT');
+    await Promise.all(many);
+    await hold(holder);
     const first = transactionOf(shared, 9);
     await vi.waitUntil(
       async () =>
@@ -62,6 +65,11 @@ async function whileOneWaits(gathering: number, work: (actOn: (key: number) => P
     await holder.end();
     await shared.close();
   }
+}
+
+async function hold(holder: pg.Client): Promise<void> {
+  await holder.query('BEGIN');
+  await holder.query('SELECT FROM things WHERE key = 9 FOR UPDATE');
 }
 
 async function transactionOf(shared: SharedStatements, key: number): Promise<string> {
