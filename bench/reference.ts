@@ -16,14 +16,14 @@ const body = { name: 'Alice Adams', email: 'alice@example.com', email_verified: 
 const select = { name: 'select', text: 'SELECT owner, body, expires_at FROM bench_rows WHERE id = $1' };
 const insert = {
   name: 'insert',
-  text: `INSERT INTO bench_rows (id, owner, body, expires_at) VALUES ($1, $2, $3, now() + interval '10 minutes')`,
+  text: `INSERT INTO bench_rows (id, owner, body, expires_at) VALUES ($1, $2, $3, now() + interval '1 hour')`,
 };
 const update = { name: 'update', text: 'UPDATE bench_rows SET body = $2 WHERE id = $1' };
 // a code or a refresh token is spent, and what it buys is stored: one statement, one commit
 const redeem = {
   name: 'redeem',
   text: `WITH spent AS (UPDATE bench_rows SET expires_at = now() WHERE id = $1 AND expires_at > now() RETURNING owner)
-         INSERT INTO bench_rows (id, owner, body, expires_at) SELECT $2, owner, $3, now() + interval '10 minutes' FROM spent`,
+         INSERT INTO bench_rows (id, owner, body, expires_at) SELECT $2, owner, $3, now() + interval '1 hour' FROM spent`,
 };
 
 interface Row {
@@ -56,7 +56,7 @@ async function spend(token: string): Promise<object> {
   const next = randomBytes(32).toString('base64url');
   const { rowCount } = await pool.query({ ...redeem, values: [hash(token), hash(next), body] });
   if (rowCount !== 1) throw new Error('it was spent before');
-  return { access_token: next, refresh_token: next, token_type: 'Bearer', expires_in: 600, id_token: idToken() };
+  return { access_token: next, refresh_token: next, token_type: 'Bearer', expires_in: 3600, id_token: idToken() };
 }
 
 const app = Fastify({ logger: false });
@@ -76,7 +76,7 @@ app.post<Form>('/introspect-jwt', async (request) => {
   return { active: isOwn(jwt!) && (await find(token!)) !== undefined };
 });
 app.get('/user', async (request) => (await find(bearer(request)))?.body);
-app.post('/token', async () => ({ access_token: await store(), token_type: 'Bearer', expires_in: 600 }));
+app.post('/token', async () => ({ access_token: await store(), token_type: 'Bearer', expires_in: 3600 }));
 app.post<Form>('/redeem', (request) => spend(request.body['token']!));
 app.get<{ Querystring: { session: string; state: string } }>('/authorize', async (request, reply) => {
   await find(request.query.session);
