@@ -135,7 +135,6 @@ export function openDatabase(options: DatabaseOptions): Database {
     const setUp = { text: [settlePlans, ...more].join('; '), query_timeout: patience };
     return createSharedStatements({
       lanes,
-      apart: gathering > 0,
       gathering,
       maxWaiting,
       connect: async () => {

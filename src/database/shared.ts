@@ -20,11 +20,11 @@ export interface SharedOptions {
   connect: () => Promise<pg.Client>;
   /** How many connections. */
   lanes: number;
-  /** Whether a connection gets one statement at a time: whoever waits for a lock there holds up only those who ask the same. */
-  apart: boolean;
   /**
-   * Milliseconds for which those who come while others are served wait for these at most, to go together then: few large statements cost
-   * less than many small ones. Mostly one connection serves all; the others are there for when one takes longer, or many wait.
+   * Where 0, several statements go over a connection at a time, and at once. Else each goes apart, so that whoever waits for a lock holds up
+   * only those who ask the same; and for so many milliseconds at most those who come while others are served wait for these, to go together
+   * then: few large statements cost less than many small ones. Mostly one connection serves all; the others are there for when one takes
+   * longer, or many wait.
    */
   gathering: number;
   /** How many statements may wait. */
@@ -65,6 +65,7 @@ const sweepInterval = 100; // milliseconds
 const pause = 500; // milliseconds before one more connection is tried, while there are others
 
 export function createSharedStatements(options: SharedOptions): SharedStatements {
+  const apart = options.gathering > 0;
   const lanes: Lane[] = [];
   /** Each of these goes as one statement: nobody joins it once it was sent, so that everybody sees what was acknowledged before. */
   let queue: Entry[][] = [];
@@ -93,7 +94,7 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
         return;
       }
       const free = lanes.length === options.lanes ? lanes.filter(({ groups }) => groups.length === 0).length : 1;
-      send(lane, options.apart ? 1 : Math.min(most, Math.max(together, Math.ceil(queue.length / free))));
+      send(lane, apart ? 1 : Math.min(most, Math.max(together, Math.ceil(queue.length / free))));
     }
   }
 
@@ -112,7 +113,7 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
 
   function enqueue(entry: Entry): void {
     const { statement } = entry.part;
-    const size = options.apart ? most : Math.min(most, Math.max(few, Math.ceil(waiting / options.lanes)));
+    const size = apart ? most : Math.min(most, Math.max(few, Math.ceil(waiting / options.lanes)));
     const group =
       statement.many && queue.findLast((group) => group.length < size && group[0]!.part.statement === statement);
     if (group) group.push(entry);

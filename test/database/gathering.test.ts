@@ -26,7 +26,6 @@ const act = call('things.act', { function: 'act_on', types: 'integer', columns: 
 async function whileOneWaits(gathering: number, work: (actOn: (key: number) => Promise<string>) => Promise<void>) {
   const shared = createSharedStatements({
     lanes: 4,
-    apart: true,
     gathering,
     maxWaiting: 1000,
     connect: async () => {
