@@ -3,7 +3,12 @@ import { randomInt } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import type { SecretBox } from '../crypto/secret-box.ts';
-import { isUsableHash, PasswordHashingBusy, type PasswordHashing } from '../crypto/password-hashing.ts';
+import {
+  isUsableHash,
+  PasswordHashingBusy,
+  type PasswordHashing,
+  type PasswordPlace,
+} from '../crypto/password-hashing.ts';
 import type { Limits } from '../repositories/limits.ts';
 import type { Store } from '../repositories/index.ts';
 import type { User } from '../repositories/users.ts';
@@ -11,6 +16,7 @@ import type { AuditTrail } from './audit.ts';
 import { createDecoys } from './decoys.ts';
 import type { KnownBrowsers } from './known-browser.ts';
 import { clientAddress, networkOf } from './network.ts';
+import { createTurns } from './turns.ts';
 
 export type PasswordAnswer =
   /** `forgives` where the failures of strangers are left to the sign-in to forget. */
@@ -50,6 +56,9 @@ const busyWait = () => randomInt(2, 6);
 export function createPasswordCheck(options: PasswordCheckOptions): CheckPassword {
   const { store, passwords, limits, knownBrowsers, audit, freeFailures } = options;
   const decoys = createDecoys(options);
+  // Strangers' tries at one name: each counts as a failure until its password was looked at, so of many at once that are right those beyond
+  // the limit would be told that they are wrong. By the name as it was typed: a wait must not tell that two names are one account's.
+  const turns = createTurns();
   // one in each turn of the event loop: a crowd that is refused does not hold up whoever comes beside it (security R102)
   let refusals: Promise<void> = Promise.resolve();
 
@@ -60,31 +69,12 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     const wait = limits.blocked('signInPerNetwork', network) || (await limits.consume('signInPerNetwork', network));
     if (wait > 0) return { outcome: 'throttled', wait };
     try {
+      const tried = { username, password, name: username.normalize('NFKC').trim().toLowerCase(), signingIn };
       return await passwords.admit(
-        async (place): Promise<PasswordAnswer> => {
-          const full = known ? 0 : await countStranger();
-          if (full > 0) return { outcome: 'busy', wait: full };
-          const user = await store.users.findByLogin(username);
-          const account = { sub: user?.sub, name: username.normalize('NFKC').trim().toLowerCase() };
-          const reserved = (await reserve(account, known)) > 0;
-          if (!reserved) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
-          const stored = reserved && user?.status === 'enabled' ? usable(request, user) : undefined;
-          // what is not looked at takes as long as it would
-          const right = await place.verify(stored, password, await decoys.standIn(stored, user, account.name));
-          if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
-          const forgives = signingIn && !known;
-          await forgive(account, known, forgives);
-          const { sub } = user;
-          if (!passwords.needsRehash(stored))
-            return { outcome: 'right', user: { sub, passwordHash: stored }, forgives };
-          const stronger = await place.hash(password);
-          if (await store.users.rehash(sub, stored, stronger))
-            return { outcome: 'right', user: { sub, passwordHash: stronger }, forgives };
-          // another sign-in was faster with that, or the password was changed
-          const present = (await store.users.find(sub))?.passwordHash;
-          if (present === undefined || !(await place.verify(present, password))) return { outcome: 'wrong', sub };
-          return { outcome: 'right', user: { sub, passwordHash: present }, forgives };
-        },
+        (place) =>
+          known
+            ? look(request, tried, place, known)
+            : turns.take(tried.name, (isAwaited) => look(request, tried, place, undefined, isAwaited)),
         { first: known !== undefined },
       );
     } catch (error) {
@@ -97,6 +87,38 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
   interface Known {
     hash: Buffer;
     sub: string;
+  }
+
+  /** @param isAwaited whether others wait for this try to be over */
+  async function look(
+    request: FastifyRequest,
+    { username, name, password, signingIn }: { username: string; name: string; password: string; signingIn: boolean },
+    place: PasswordPlace,
+    known: Known | undefined,
+    isAwaited = () => false,
+  ): Promise<PasswordAnswer> {
+    const full = known ? 0 : await countStranger();
+    if (full > 0) return { outcome: 'busy', wait: full };
+    const user = await store.users.findByLogin(username);
+    const account = { sub: user?.sub, name };
+    const reserved = (await reserve(account, known)) > 0;
+    if (!reserved) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
+    const stored = reserved && user?.status === 'enabled' ? usable(request, user) : undefined;
+    // what is not looked at takes as long as it would
+    const right = await place.verify(stored, password, await decoys.standIn(stored, user, name));
+    if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
+    // before the next one is counted, where there is one
+    const forgives = signingIn && !known && !isAwaited();
+    await forgive(account, known, forgives);
+    const { sub } = user;
+    if (!passwords.needsRehash(stored)) return { outcome: 'right', user: { sub, passwordHash: stored }, forgives };
+    const stronger = await place.hash(password);
+    if (await store.users.rehash(sub, stored, stronger))
+      return { outcome: 'right', user: { sub, passwordHash: stronger }, forgives };
+    // another sign-in was faster with that, or the password was changed
+    const present = (await store.users.find(sub))?.passwordHash;
+    if (present === undefined || !(await place.verify(present, password))) return { outcome: 'wrong', sub };
+    return { outcome: 'right', user: { sub, passwordHash: present }, forgives };
   }
 
   /** The account that is meant, if this browser is known for it. */

@@ -33,6 +33,41 @@ test('of 50 parallel guesses on two instances no more than the limit reach the p
   expect((await guess(user.password, { agent: home, network: 401 })).status).toBe(303);
 });
 
+test('forty strange browsers that sign in at once with the right password are all let in, and nothing is left of their tries (security R62)', async () => {
+  const user = await service.createUser();
+  const guess = await guesser(service, user.username);
+  const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => guess(user.password, { network: 600 + n })));
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 303));
+  expect(await looks(service, user.sub)).toEqual({ looked: 0, refused: 0 });
+  expect(await service.database.sql('SELECT 1 FROM sign_in_failures WHERE sub = $1', [user.sub])).toEqual([]);
+});
+
+test('sign-ins that take long are no failures to those that come meanwhile (security R62)', async () => {
+  const user = await service.createUser();
+  const guess = await guesser(service, user.username);
+  const count = limit + 2;
+  const answers: number[] = [];
+  const waiting = async () => {
+    const [row] = await service.database.sql<{ count: number }>(
+      `SELECT count(*)::int AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%sign_in(%'`,
+    );
+    return row!.count;
+  };
+  const tries = await service.store.transaction(async ({ users }) => {
+    await users.lock(user.sub);
+    const all = Array.from({ length: count }, async (_, n) => {
+      answers.push((await guess(user.password, { network: 700 + n })).status);
+    });
+    await expect.poll(async () => (await waiting()) + answers.length, { timeout: 8_000 }).toBeGreaterThanOrEqual(count);
+    return all;
+  });
+  await Promise.all(tries);
+  // for whoever waited too long the database was too slow, which is no verdict
+  expect(answers).toContain(303);
+  expect(answers).not.toContain(400);
+});
+
 test('a stolen cookie of a known browser signs nobody in, helps with no other account, and is good for few guesses (security R63)', async () => {
   const [alice, bob] = [await service.createUser(), await service.createUser()];
   const home = new UserAgent(service);
