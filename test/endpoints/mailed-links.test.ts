@@ -1,0 +1,296 @@
+// Links that are mailed, for a forgotten password and for an address: each works once, and tells nobody who has an account.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../helpers/command-line.ts';
+import { call } from '../helpers/grants.ts';
+import { createMailBed } from '../helpers/mail-bed.ts';
+import { type TestService } from '../helpers/service.ts';
+import { hiddenFields, UserAgent } from '../helpers/user-agent.ts';
+
+const fresh = 'three umbrellas under a lighthouse';
+const bed = createMailBed();
+const { server, newUser, order, forgotten, linkTo, follow, takes, eventsOf, quiet, mailsTo } = bed;
+let service: TestService;
+let admin: string;
+beforeAll(async () => {
+  ({ service, admin } = await bed.start());
+});
+afterAll(() => bed.stop());
+
+describe('a forgotten password', () => {
+  test.each([
+    ['en', 'Choose a new password', 'works once, and for 30 minutes', 'ltr'],
+    ['de', 'Wählen Sie ein neues Passwort', 'gilt ein einziges Mal und 30 Minuten lang', 'ltr'],
+    ['ar', 'اختر كلمة مرور جديدة', 'يعمل الرابط مرة واحدة فقط', 'rtl'],
+  ])('is replaced by a mailed link that works once, in %s (issue 6)', async (locale, subject, sentence, dir) => {
+    const user = await newUser({ claims: { locale } });
+    const elsewhere = new UserAgent(service);
+    await elsewhere.signIn(user);
+    await forgotten(locale === 'en' ? user.username.toUpperCase() : user.email);
+    const mail = await server.find(user.email, new RegExp(subject));
+    expect(mail.parsed.to).toMatchObject({ text: user.email });
+    expect(mail.parsed.from).toMatchObject({ text: '"Gatehouse" <no-reply@localhost>' });
+    expect(mail.parsed.messageId).toMatch(/^<[0-9a-f-]{36}@localhost>$/);
+    expect(mail.parsed.headers.get('auto-submitted')).toBe('auto-generated');
+    for (const part of [mail.text, mail.html])
+      for (const text of [sentence, user.username]) expect(part).toContain(text);
+    expect(mail.html).toContain(`<html lang="${locale}" dir="${dir}">`);
+    // nothing is loaded, so that nobody sees who reads it
+    expect(mail.html).not.toMatch(/<img|<link|<script|url\(|@import/i);
+    expect(mail.html).not.toMatch(/undefined|\[object|[{}]\w+\}/);
+    expect(mail.html.split(`href="${mail.link}"`)).toHaveLength(3);
+    const link = mail.link!.replace(service.issuer, '');
+    // mail programs look before people do
+    for (let look = 0; look < 2; look++) expect((await new UserAgent(service).get(link)).status).toBe(200);
+    const page = await follow(link, { new_password: fresh });
+    expect([page.status, page.body]).toEqual([200, expect.stringContaining('Your password is changed')]);
+    expect((await elsewhere.get('/account')).status).toBe(303);
+    expect([await takes(user, user.password), await takes(user, fresh)]).toEqual([false, true]);
+    expect(await follow(link, { new_password: `${fresh} again` })).toMatchObject({ status: 410 });
+    expect(await eventsOf(user.sub, 'link.used')).toEqual([{ detail: { purpose: 'reset_password' } }]);
+    expect(await eventsOf(user.sub, 'link.sent')).toEqual([{ detail: { purpose: 'reset_password' } }]);
+    const notice = await server.find(user.email, /password was changed|Passwort wurde geändert|تغيّرت كلمة مرورك/);
+    expect(notice.text).toMatch(/127\.0\.0\.1|::1/);
+  });
+
+  test('gets the same answer for a name that nobody has, an unproven address and a disabled account, and no mail (security R60)', async () => {
+    const known = await newUser();
+    const unproven = await newUser({ emailVerified: false });
+    const disabled = await newUser();
+    await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [disabled.sub]);
+    service.statements.length = 0;
+    const answers = [];
+    const sent: string[][] = [];
+    for (const login of [known.username, 'nobody at all', unproven.email, disabled.username]) {
+      const page = await forgotten(login);
+      answers.push([page.status, page.body.replace(/value="[^"]*"/g, ''), [...page.headers.keys()]]);
+      sent.push(service.statements.splice(0).filter((name) => name.startsWith('users.')));
+    }
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    // nobody is even looked up before the answer
+    expect(sent.flat().filter((name) => name === 'users.find_by_login')).toEqual([]);
+    await server.to(known.email);
+    await quiet();
+    expect([known, unproven, disabled].map(({ email }) => mailsTo(email).length)).toEqual([1, 0, 0]);
+  });
+
+  test('of several who use a link at the same moment one does, on whatever instance (security R62)', async () => {
+    const user = await newUser();
+    await forgotten(user.username);
+    const link = await linkTo(user.email, /new password/);
+    const agents = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const agent = new UserAgent(service);
+        return { agent, fields: hiddenFields((await agent.get(link)).body) };
+      }),
+    );
+    const pages = await Promise.all(
+      agents.map(({ agent, fields }, index) =>
+        agent.post(`${service.instances[index % 2]!}/password/reset`, { ...fields, new_password: `${fresh} ${index}` }),
+      ),
+    );
+    expect(pages.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410]);
+    expect(await eventsOf(user.sub, 'user.password_changed')).toHaveLength(1);
+  });
+
+  test('a link is dead once it expired, a newer password was set or the address changed, and in another form or purpose (security R55)', async () => {
+    const user = await newUser();
+    const links: string[] = [];
+    const another = async () => {
+      server.mails.length = 0;
+      await forgotten(user.username);
+      links.push(await linkTo(user.email, /new password/));
+    };
+    await another();
+    await service.database.sql(`UPDATE mailed_links SET expires_at = now() - interval '1 second'`);
+    await another();
+    await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [user.sub]);
+    await another();
+    await service.database.sql('UPDATE users SET email = $2 WHERE sub = $1', [user.sub, user.email.toUpperCase()]);
+    for (const link of links) expect((await follow(link, { new_password: fresh })).status).toBe(410);
+    await service.database.sql('UPDATE users SET email = $2 WHERE sub = $1', [user.sub, user.email]);
+    await another();
+    const link = links.at(-1)!;
+    const elsewhere = link.replace('/password/reset', '/account/email/confirm');
+    expect((await new UserAgent(service).get(elsewhere)).status).toBe(410);
+    const agent = new UserAgent(service);
+    const fields = hiddenFields((await agent.get(link)).body);
+    const other = hiddenFields((await agent.get('/password/forgotten')).body);
+    const refused = [
+      await agent.post('/password/reset', { ...fields, ...other, new_password: fresh }),
+      await agent.post('/password/reset', { ...fields, new_password: 'short' }),
+      await agent.post('/password/reset', { ...fields, new_password: `${user.username} 2026` }),
+      await new UserAgent(service).post('/password/reset', { ...fields, new_password: fresh }),
+    ];
+    for (const page of refused)
+      expect([page.status, page.body]).toEqual([400, expect.stringContaining('has not been changed')]);
+    const foreign = { 'sec-fetch-site': 'cross-site' };
+    expect((await agent.post('/password/reset', { ...fields, new_password: fresh }, foreign)).status).toBe(403);
+    expect((await agent.get(link, { 'sec-purpose': 'prefetch' })).status).toBe(403);
+    expect((await agent.post('/password/reset', { ...fields, new_password: fresh })).status).toBe(200);
+  });
+
+  test.each([
+    ['is no longer confirmed', 'UPDATE users SET email_verified = false WHERE sub = $1'],
+    ['had it taken away while nobody looked', 'UPDATE users SET email_verified = false WHERE sub = $1', true],
+    ['is disabled, and enabled again', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
+  ])('a link is dead once its address or account %s (security R55)', async (_how, change, revived = false) => {
+    const user = await newUser();
+    await forgotten(user.username);
+    const link = await linkTo(user.email, /new password/);
+    const agent = new UserAgent(service);
+    const fields = hiddenFields((await agent.get(link)).body);
+    await service.database.sql(change, [user.sub]);
+    if (revived) await service.database.sql('UPDATE mailed_links SET used_at = NULL WHERE sub = $1', [user.sub]);
+    else
+      await service.database.sql(`UPDATE users SET status = 'enabled', email_verified = true WHERE sub = $1`, [
+        user.sub,
+      ]);
+    expect((await agent.post('/password/reset', { ...fields, new_password: fresh })).status).toBe(410);
+    expect(await takes(user, user.password)).toBe(true);
+  });
+
+  test('an administrator hands over a recovery link, by route and by command line (issue 6)', async () => {
+    const user = await service.createUser();
+    const made = await call(`${service.issuer}/admin/api/users/${user.sub}/recovery-link`, { token: admin, body: {} });
+    expect(made.status).toBe(201);
+    const link = (made.body['recovery_uri'] as string).replace(service.issuer, '');
+    expect((await follow(link, { new_password: fresh })).status).toBe(200);
+    expect([await takes(user, fresh), (await follow(link, { new_password: fresh })).status]).toEqual([true, 410]);
+    const printed = await runCommand(service, ['user', 'recovery-link', user.username, '--lifetime', '60']);
+    const second = /http\S+/.exec(printed.stdout)![0].replace(service.issuer, '');
+    expect((await follow(second, { new_password: `${fresh}!` })).status).toBe(200);
+    expect(await eventsOf(user.sub, 'link.created')).toHaveLength(2);
+  });
+});
+
+describe('an address', () => {
+  test.each([
+    ['en', /Confirm your address/, '/account'],
+    ['de', /Bestätigen Sie Ihre Adresse/, '/account/email'],
+    ['ar', /أكّد عنوان بريدك/, '/account'],
+  ])(
+    'is proven by a link that works once, in %s, the language of the browser (issue 6)',
+    async (language, subject, from) => {
+      const user = await newUser({ emailVerified: false });
+      const agent = new UserAgent(service);
+      await agent.signIn(user);
+      const page = await agent.get(from);
+      const csrf = /action="\/account\/email\/verification"[^]*?name="csrf" value="([^"]*)"/.exec(page.body)![1]!;
+      const sent = await agent.post(
+        '/account/email/verification',
+        { csrf },
+        { 'accept-language': `${language},en;q=0.1` },
+      );
+      expect([sent.status, sent.body]).toEqual([200, expect.stringContaining(user.email)]);
+      const link = await linkTo(user.email, subject);
+      expect((await follow(link)).body).toContain('Your address is confirmed');
+      expect((await follow(link)).status).toBe(410);
+      expect(await service.store.users.find(user.sub)).toMatchObject({ email: user.email, emailVerified: true });
+      expect(await eventsOf(user.sub, 'user.email_verified')).toHaveLength(1);
+    },
+  );
+
+  test('another one takes effect once its link was used, and the old one is told; one of another account never does (issue 6)', async () => {
+    const user = await newUser();
+    const other = await newUser();
+    const agent = new UserAgent(service);
+    await agent.signIn(user);
+    for (const [email, fault] of [
+      ['not an address', 'name@example.com'],
+      ['a@b\r\nBcc: eve@example.com', 'name@example.com'],
+      [user.email.toUpperCase(), 'already'],
+    ] as const)
+      expect((await order('/account/email', { email }, agent)).body).toMatch(new RegExp(`email-fault">[^<]*${fault}`));
+    const wanted = `new-${user.email}`;
+    expect((await order('/account/email', { email: wanted }, agent)).body).toContain(wanted);
+    expect((await order('/account/email', { email: other.email }, agent)).body).toContain(other.email);
+    const theirs = await linkTo(other.email, /Confirm/);
+    const link = await linkTo(wanted, /Confirm/);
+    expect((await service.store.users.find(user.sub))?.email).toBe(user.email);
+    const taken = await follow(theirs);
+    expect([taken.status, taken.body]).toEqual([409, expect.stringContaining('belongs to another account')]);
+    const pages = await Promise.all([follow(link), follow(link), follow(link)]);
+    expect(pages.map(({ status }) => status).sort()).toEqual([200, 410, 410]);
+    expect(await service.store.users.find(user.sub)).toMatchObject({ email: wanted, emailVerified: true });
+    await server.find(user.email, /address of your account was changed/);
+    expect(await eventsOf(user.sub, 'user.email_changed')).toHaveLength(1);
+    // one that was ordered before the change is dead
+    expect((await follow(theirs)).status).toBe(410);
+  });
+
+  test('is confirmed in another browser, which is told of whom, and by a button alone (security R55)', async () => {
+    const user = await newUser();
+    const agent = new UserAgent(service);
+    await agent.signIn(user);
+    const wanted = `new-${user.email}`;
+    await order('/account/email', { email: wanted }, agent);
+    const link = await linkTo(wanted, /Confirm/);
+    const telephone = new UserAgent(service);
+    for (let look = 0; look < 2; look++) {
+      const page = await telephone.get(link);
+      for (const text of [user.username, wanted]) expect(page.body).toContain(text);
+    }
+    expect((await service.store.users.find(user.sub))?.email).toBe(user.email);
+    expect(
+      (await new UserAgent(service).post('/account/email/confirm', { token: link.split('token=')[1]! })).status,
+    ).toBe(400);
+    expect((await follow(link, {}, telephone)).body).toContain(user.username);
+    expect((await service.store.users.find(user.sub))?.email).toBe(wanted);
+    // nobody is signed in by it
+    expect((await telephone.get('/account')).status).toBe(303);
+  });
+
+  test('is changed after a fresh sign-in only (security R91)', async () => {
+    const user = await newUser();
+    const agent = new UserAgent(service);
+    await agent.signIn(user);
+    const fields = hiddenFields((await agent.get('/account/email')).body);
+    await service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [
+      user.sub,
+    ]);
+    const pages = [
+      await agent.get('/account/email'),
+      await agent.post('/account/email', { ...fields, email: 'x@example.com' }),
+    ];
+    for (const page of pages) expect(page.location).toBe(`${service.issuer}/login?destination=email`);
+    const back = await agent.signIn(user, await agent.follow(pages[0]!));
+    expect(back.url).toBe(`${service.issuer}/account/email`);
+  });
+});
+
+test.each(['recovery', 'confirm', 'sign-up'])(
+  'a link of the kind %s is good for one of several at the same moment, on whatever instance (security R62)',
+  async (kind) => {
+    const user = await newUser();
+    let link: string;
+    if (kind === 'recovery') {
+      const path = `${service.issuer}/admin/api/users/${user.sub}/recovery-link`;
+      link = (await call(path, { token: admin, body: {} })).body['recovery_uri'] as string;
+    } else if (kind === 'confirm') {
+      const agent = new UserAgent(service);
+      await agent.signIn(user);
+      await order('/account/email', { email: `raced-${user.email}` }, agent);
+      link = await linkTo(`raced-${user.email}`, /Confirm/);
+    } else {
+      await order('/sign-up', { email: `raced-up-${user.email}` });
+      link = await linkTo(`raced-up-${user.email}`, /Finish/);
+    }
+    link = link.replace(service.issuer, '');
+    const agents = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const agent = new UserAgent(service);
+        return { agent, fields: hiddenFields((await agent.get(link)).body) };
+      }),
+    );
+    const pages = await Promise.all(
+      agents.map(({ agent, fields }, index) =>
+        agent.post(service.instances[index % 2]! + link.split('?')[0]!, {
+          ...fields,
+          username: `raced ${kind} ${index}`,
+          new_password: `${fresh} ${index}`,
+        }),
+      ),
+    );
+    expect(pages.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410]);
+  },
+);

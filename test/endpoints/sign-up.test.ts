@@ -1,0 +1,111 @@
+// Signing up: an account that its owner makes, by a link that was mailed.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { call } from '../helpers/grants.ts';
+import { createMailBed } from '../helpers/mail-bed.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, responseParameters, UserAgent } from '../helpers/user-agent.ts';
+
+const fresh = 'three umbrellas under a lighthouse';
+const bed = createMailBed();
+const { server, newUser, order, linkTo, follow, takes, eventsOf } = bed;
+let service: TestService;
+beforeAll(async () => {
+  ({ service } = await bed.start());
+});
+afterAll(() => bed.stop());
+
+describe('sign-up', () => {
+  test('makes an account by a mailed link, once, and tells nobody but the reader of the mail which addresses have one (security R60)', async () => {
+    const user = await newUser();
+    const email = 'newcomer@example.com';
+    expect((await new UserAgent(service).get('/login')).body).toContain('href="/sign-up"');
+    const answers = [];
+    for (const address of [email, user.email])
+      answers.push((await order('/sign-up', { email: address })).body.replace(/value="[^"]*"/g, ''));
+    expect(answers[0]).toBe(answers[1]);
+    const known = await server.find(user.email, /have an account already/);
+    expect([known.link, known.text]).toEqual([undefined, expect.stringContaining(user.username)]);
+    const link = await linkTo(email, /Finish your new account/);
+    expect(await service.store.users.findByEmail(email)).toBeUndefined();
+    for (const [username, sentence] of [
+      [user.username, 'already'],
+      ['eve@example.com', 'Use up to 64 letters'],
+      ['https://evil.example', 'Use up to 64 letters'],
+      ['www.evil.example', 'Use up to 64 letters'],
+      ['You won! Look at evil', 'Use up to 64 letters'],
+      ['Go to evil.example now', 'Use up to 64 letters'],
+      ['Ada\nLovelace', 'Use up to 64 letters'],
+      ['a'.repeat(65), 'Use up to 64 letters'],
+      ['', 'Enter a user name'],
+    ] as const)
+      expect((await follow(link, { username, new_password: fresh })).body).toContain(sentence);
+    const pages = await Promise.all(
+      ["J. R. d'Été-1", 'newcomer.2'].map((username) => follow(link, { username, new_password: fresh })),
+    );
+    expect(pages.map(({ status }) => status).sort()).toEqual([200, 410]);
+    const account = await service.store.users.findByEmail(email);
+    expect(account).toMatchObject({ emailVerified: true, admin: false, groups: [] });
+    expect(await takes({ username: email }, fresh)).toBe(true);
+    expect(await eventsOf(account!.sub, 'user.signed_up')).toHaveLength(1);
+  });
+
+  test('goes back to the application that asked for a new account, in the browser that it was asked in (Initiating User Registration 1.0, 4.1)', async () => {
+    const { body } = await call(`${service.issuer}/.well-known/openid-configuration`);
+    expect(body['prompt_values_supported']).toEqual(['none', 'login', 'consent', 'select_account', 'create']);
+    const client = await service.createClient({ client_name: 'Harbour' });
+    const ask = (agent: UserAgent, prompt = 'create') =>
+      agent.get(authorizationUrl(service.issuer, client, { prompt })).then((page) => agent.follow(page));
+    // who is signed in is not signed in by it either
+    const agent = new UserAgent(service);
+    await agent.authorize(client, await newUser());
+    const page = await ask(agent);
+    expect(page.url).toContain('/sign-up?transaction=');
+    expect(page.body).toContain('Harbour');
+    const [email, username] = ['harbour@example.com', 'harbourer'];
+    await agent.submit(page, { email });
+    const link = await linkTo(email, /Finish your new account/);
+    // elsewhere it is a sign-up like any other
+    expect((await new UserAgent(service).get(page.url)).body).not.toContain('Harbour');
+    const done = await follow(link, { username, new_password: fresh }, agent);
+    expect(done.body).toContain('Harbour');
+    expect(agent.cookies.has('GATEHOUSE_SIGN_UP')).toBe(false);
+    const onward = /href="(\/login\?transaction=[^"]*)" *>|id="sign-in" href="([^"]*)"/.exec(done.body);
+    const signedIn = await agent.signIn({ username, password: fresh }, await agent.get(onward![1] ?? onward![2]!));
+    const answer = signedIn.body.includes('id="allow"')
+      ? await agent.submit(signedIn, { decision: 'allow' })
+      : signedIn;
+    expect(responseParameters(answer)).toMatchObject({ code: expect.any(String) as string });
+    // together with another value it is an error for the client
+    for (const prompt of ['create login', 'create consent', 'create none', 'none create'])
+      expect(responseParameters(await ask(agent, prompt))['error'], prompt).toBe('invalid_request');
+  });
+
+  test('is off unless the operator wants it, and for the domains that the operator names (issue 6)', async () => {
+    const off = await startTestService();
+    const some = await startTestService({
+      environment: { SIGN_UP: 'on', SIGN_UP_DOMAINS: 'example.org, Example.NET' },
+    });
+    try {
+      const agent = new UserAgent(off);
+      expect((await agent.get('/sign-up')).status).toBe(404);
+      expect((await agent.get('/login')).body).not.toContain('/sign-up');
+      const { body } = await call(`${off.issuer}/.well-known/openid-configuration`);
+      expect(body['prompt_values_supported']).not.toContain('create');
+      const [user, client] = [await off.createUser(), await off.createClient()];
+      await agent.authorize(client, user);
+      const answer = await agent.follow(await agent.get(authorizationUrl(off.issuer, client, { prompt: 'create' })));
+      expect(responseParameters(answer)['error']).toBe('invalid_request');
+      const visitor = new UserAgent(some);
+      for (const [email, status] of [
+        ['a@example.org', 200],
+        ['b@EXAMPLE.net', 200],
+        ['c@example.com', 400],
+        ['d@evil.example.org', 400],
+      ] as const)
+        expect((await order('/sign-up', { email }, visitor)).status, email).toBe(status);
+    } finally {
+      await off.stop();
+      await some.stop();
+    }
+  });
+});
