@@ -9,6 +9,7 @@ import {
   type PasswordHashing,
   type PasswordPlace,
 } from '../crypto/password-hashing.ts';
+import { DatabaseUnavailable } from '../database/database.ts';
 import type { Limits } from '../repositories/limits.ts';
 import type { Store } from '../repositories/index.ts';
 import type { User } from '../repositories/users.ts';
@@ -58,7 +59,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
   const decoys = createDecoys(options);
   // Strangers' tries at one name: each counts as a failure until its password was looked at, so of many at once that are right those beyond
   // the limit would be told that they are wrong. By the name as it was typed: a wait must not tell that two names are one account's.
-  const turns = createTurns();
+  const turns = createTurns((error) => error instanceof DatabaseUnavailable);
   // one in each turn of the event loop: a crowd that is refused does not hold up whoever comes beside it (security R102)
   let refusals: Promise<void> = Promise.resolve();
 
@@ -74,7 +75,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
         (place) =>
           known
             ? look(request, tried, place, known)
-            : turns.take(tried.name, (isAwaited) => look(request, tried, place, undefined, isAwaited)),
+            : turns.take(username, () => look(request, tried, place, undefined)),
         { first: known !== undefined },
       );
     } catch (error) {
@@ -89,26 +90,25 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     sub: string;
   }
 
-  /** @param isAwaited whether others wait for this try to be over */
   async function look(
     request: FastifyRequest,
     { username, name, password, signingIn }: { username: string; name: string; password: string; signingIn: boolean },
     place: PasswordPlace,
     known: Known | undefined,
-    isAwaited = () => false,
   ): Promise<PasswordAnswer> {
     const full = known ? 0 : await countStranger();
     if (full > 0) return { outcome: 'busy', wait: full };
     const user = await store.users.findByLogin(username);
     const account = { sub: user?.sub, name };
-    const reserved = (await reserve(account, known)) > 0;
+    const failures = await reserve(account, known);
+    const reserved = failures > 0;
     if (!reserved) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
     const stored = reserved && user?.status === 'enabled' ? usable(request, user) : undefined;
     // what is not looked at takes as long as it would
     const right = await place.verify(stored, password, await decoys.standIn(stored, user, name));
     if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
-    // before the next one is counted, where there is one
-    const forgives = signingIn && !known && !isAwaited();
+    // at once where another one's sign-in is still under way: those that come in the meantime must not add up
+    const forgives = signingIn && !known && failures === 1;
     await forgive(account, known, forgives);
     const { sub } = user;
     if (!passwords.needsRehash(stored)) return { outcome: 'right', user: { sub, passwordHash: stored }, forgives };

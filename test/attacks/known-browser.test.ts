@@ -1,7 +1,8 @@
 // Keeping somebody out by guessing: the person still gets in where they have been before, and the attacker does not.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
-import { UserAgent } from '../helpers/user-agent.ts';
+import { type Page, UserAgent } from '../helpers/user-agent.ts';
 import { attack } from './attack.ts';
 import { guesser, looks } from './guesses.ts';
 
@@ -43,29 +44,44 @@ test('forty strange browsers that sign in at once with the right password are al
 });
 
 test('sign-ins that take long are no failures to those that come meanwhile (security R62)', async () => {
+  const slow = await startTestService({ environment: { LIMIT_SIGN_IN_PER_ACCOUNT: '2' } });
+  try {
+    const user = await slow.createUser();
+    const guess = await guesser(slow, user.username);
+    const underWay = () => slow.statements.filter((name) => name === 'sign_ins.insert').length;
+    const tries: Promise<Page>[] = [];
+    await slow.store.transaction(async ({ users }) => {
+      await users.lock(user.sub);
+      for (let count = 1; count <= 4; count++) {
+        const answer = guess(user.password);
+        tries.push(answer);
+        await Promise.race([answer, vi.waitUntil(() => underWay() === count, { timeout: 10_000 })]);
+      }
+    });
+    expect((await Promise.all(tries)).map(({ status }) => status)).toEqual([303, 303, 303, 303]);
+  } finally {
+    await slow.stop();
+  }
+});
+
+test('that the database stands still is told at once to all whose tries wait for one another (security R108)', async () => {
   const user = await service.createUser();
   const guess = await guesser(service, user.username);
-  const count = limit + 2;
-  const answers: number[] = [];
-  const waiting = async () => {
-    const [row] = await service.database.sql<{ count: number }>(
-      `SELECT count(*)::int AS count FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%sign_in(%'`,
-    );
-    return row!.count;
-  };
-  const tries = await service.store.transaction(async ({ users }) => {
-    await users.lock(user.sub);
-    const all = Array.from({ length: count }, async (_, n) => {
-      answers.push((await guess(user.password, { network: 700 + n })).status);
-    });
-    await expect.poll(async () => (await waiting()) + answers.length, { timeout: 8_000 }).toBeGreaterThanOrEqual(count);
-    return all;
-  });
-  await Promise.all(tries);
-  // for whoever waited too long the database was too slow, which is no verdict
-  expect(answers).toContain(303);
-  expect(answers).not.toContain(400);
+  await guess('a wrong password', { network: 700 });
+  const other = new pg.Client(service.database.connection);
+  await other.connect();
+  try {
+    await other.query('BEGIN');
+    await other.query('SELECT FROM sign_in_failures WHERE sub = $1 FOR UPDATE', [user.sub]);
+    const before = service.statements.length;
+    const tries = Array.from({ length: 4 }, (_, n) => guess(user.password, { network: 701 + n }));
+    expect((await Promise.all(tries)).map(({ status }) => status)).toEqual([503, 503, 503, 503]);
+    // one waited for the database, and the others did not do it again
+    const asked = service.statements.slice(before).filter((name) => name === 'sign_in_failures.reserve');
+    expect(asked).toHaveLength(1);
+  } finally {
+    await other.end();
+  }
 });
 
 test('a stolen cookie of a known browser signs nobody in, helps with no other account, and is good for few guesses (security R63)', async () => {
