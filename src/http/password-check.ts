@@ -70,7 +70,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     const wait = limits.blocked('signInPerNetwork', network) || (await limits.consume('signInPerNetwork', network));
     if (wait > 0) return { outcome: 'throttled', wait };
     try {
-      const tried = { username, password, name: username.normalize('NFKC').trim().toLowerCase(), signingIn };
+      const tried = { username, password, signingIn };
       return await passwords.admit(
         (place) =>
           known
@@ -90,22 +90,23 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     sub: string;
   }
 
+  /** Counts the try, looks at the password, and takes the count back where it is right. */
   async function look(
     request: FastifyRequest,
-    { username, name, password, signingIn }: { username: string; name: string; password: string; signingIn: boolean },
+    { username, password, signingIn }: { username: string; password: string; signingIn: boolean },
     place: PasswordPlace,
     known: Known | undefined,
   ): Promise<PasswordAnswer> {
     const full = known ? 0 : await countStranger();
     if (full > 0) return { outcome: 'busy', wait: full };
     const user = await store.users.findByLogin(username);
-    const account = { sub: user?.sub, name };
+    const account = { sub: user?.sub, name: username.normalize('NFKC').trim().toLowerCase() };
     const failures = await reserve(account, known);
     const reserved = failures > 0;
     if (!reserved) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
     const stored = reserved && user?.status === 'enabled' ? usable(request, user) : undefined;
     // what is not looked at takes as long as it would
-    const right = await place.verify(stored, password, await decoys.standIn(stored, user, name));
+    const right = await place.verify(stored, password, await decoys.standIn(stored, user, account.name));
     if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
     // at once where another one's sign-in is still under way: those that come in the meantime must not add up
     const forgives = signingIn && !known && failures === 1;

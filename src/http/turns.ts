@@ -5,8 +5,6 @@ interface Waiting {
   fail: (error: unknown) => void;
 }
 
-export type Turns = ReturnType<typeof createTurns>;
-
 /** @param failsAll whether an error is also that of those who wait: they would meet the same, one after another */
 export function createTurns(failsAll: (error: unknown) => boolean) {
   /** Those who wait for each turn, while somebody has it. */
