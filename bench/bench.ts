@@ -1,6 +1,6 @@
 // The load benchmark: the service beside a bare reference and a peer on one PostgreSQL, in turn, as ratios; writes docs/benchmark.md.
 //
-//   npm run bench                                  everything, about eleven minutes
+//   npm run bench                                  everything, about seventeen minutes
 //   npm run bench -- --only introspect --rounds 3  some operations, by a part of their key; writes nothing
 //   npm run bench -- --profile FOLDER              instead of rates: where the service's time goes, operation by operation
 //   npm run bench -- --statements                  instead of rates: where PostgreSQL's time goes, statement by statement

@@ -117,8 +117,8 @@ not what the machine gave in that minute.
   a quarter of the memory
 - ${facts.connections} connections, pools of ${facts.poolSize}, ${facts.rounds} rounds of ${facts.seconds} s each; medians, and the least and the greatest ratio
 - ${stages.map(({ size, bytes, filled }) => `${number(size)} rows: ${(bytes / 1e9).toFixed(2)} GB with indexes, made in ${filled.toFixed(0)} s`).join('; ')}
-- introspections ask for ${number(last.asked)} different tokens from all over the table, in no order (${number(first.asked)} at the first size), whose pages
-  are in memory by then; the other tables have what ${facts.connections} people leave behind, so they do not grow
+- introspections of live tokens ask for tokens from all over the table, in no order: as many of ${number(last.asked)} as a round comes to (${number(first.asked)} at the first
+  size), whose pages some of PostgreSQL's processes meet there for the first time; bare asks for few again and again. The other tables have what ${facts.connections} people leave behind, so they do not grow
 
 ## By the number of rows
 
