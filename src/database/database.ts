@@ -185,6 +185,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     });
   }
 
+  const send = (client: pg.PoolClient, query: Statement, values: unknown[] = []) =>
+    patiently((left) => run(client, query, values, left()));
+
   async function run(
     client: pg.PoolClient,
     query: Statement,
@@ -210,38 +213,35 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 
   /** Lends a connection; it is gone afterwards when what happened makes it doubtful. */
-  const withConnection = <T>(work: (client: pg.PoolClient, left: () => number) => Promise<T>): Promise<T> =>
-    patiently(async (left) => {
-      const client = await acquire(left());
-      let doubtful = false;
-      try {
-        return await work(client, left);
-      } catch (error) {
-        doubtful = isDoubtful(error);
-        throw error;
-      } finally {
-        client.release(doubtful);
-      }
-    });
+  async function withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await patiently((left) => acquire(left()));
+    let doubtful = false;
+    try {
+      return await work(client);
+    } catch (error) {
+      doubtful = isDoubtful(error);
+      throw error;
+    } finally {
+      client.release(doubtful);
+    }
+  }
 
   const once = <Row>(query: Statement, values: unknown[] = []): Promise<Row[]> =>
-    withConnection(async (client, left) => (await run(client, query, values, left())).rows as Row[]);
+    withConnection(async (client) => (await send(client, query, values)).rows as Row[]);
 
   const transactionOnce = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
     withConnection(async (client) => {
-      const send = (query: Statement, values: unknown[] = []) =>
-        patiently((left) => run(client, query, values, left()));
       try {
-        await send(begin);
+        await send(client, begin);
         const result = await work({
-          query: async <Row>(query: Statement, values?: unknown[]) => (await send(query, values)).rows as Row[],
+          query: async <Row>(query: Statement, values?: unknown[]) => (await send(client, query, values)).rows as Row[],
         });
         // after a failed statement COMMIT takes all back and says so only by its answer
-        if ((await send(commit)).command !== 'COMMIT') throw new Error('the transaction was taken back');
+        if ((await send(client, commit)).command !== 'COMMIT') throw new Error('the transaction was taken back');
         return result;
       } catch (error) {
         // what is doubtful is dropped, which takes its transaction back too, without another wait
-        if (!(error instanceof DatabaseUnavailable)) await send(rollback);
+        if (!(error instanceof DatabaseUnavailable)) await send(client, rollback);
         throw error;
       }
     });

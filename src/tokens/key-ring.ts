@@ -83,13 +83,17 @@ export function makeKeyPair(alg: KeyAlgorithm): Promise<GenerateKeyPairResult> {
   return generateKeyPair(alg, { extractable: true, modulusLength: 2048 });
 }
 
+interface NewPair extends GenerateKeyPairResult {
+  alg: KeyAlgorithm;
+}
+
 /** Who rotates by the schedule, in the audit trail. */
 const schedule: Actor = { actor: 'schedule' };
 
 // seconds that a retired key stays published beyond the longest life of an ID Token, for caches and clocks
 const retirementMargin = 3600;
 
-/** Opens the ring; the first of several instances makes the first keys, the others read them. */
+/** Opens the ring; of several instances that start on an empty one, the first to have keys writes them, and the others read these. */
 export async function openKeyRing({
   store,
   secretBox,
@@ -139,20 +143,30 @@ export async function openKeyRing({
     }
   }
 
-  async function add(alg: KeyAlgorithm, lead: number, keys: Store['signingKeys']): Promise<string> {
-    const pair = await newKeyPair(alg);
-    const publicKey = await exportJWK(pair.publicKey);
-    const kid = await calculateJwkThumbprint(publicKey);
-    await keys.deleteLater(alg, lead);
-    await keys.insert({
-      kid,
-      alg,
-      lead,
-      publicJwk: { ...publicKey, kid, alg, use: 'sig' },
-      privateKeyEncrypted: secretBox.seal(JSON.stringify(await exportJWK(pair.privateKey)), place(kid)),
-    });
-    await keys.retire(alg, { lead, idTokenLifetime, margin: retirementMargin }, kid);
-    return kid;
+  /** New pairs, before the ring is locked: an RSA one takes a tenth of a second, or as many of them as the machine is busy. */
+  async function makePairs(algorithms: readonly KeyAlgorithm[]): Promise<NewPair[]> {
+    const pairs: NewPair[] = [];
+    for (const alg of algorithms) pairs.push({ alg, ...(await newKeyPair(alg)) });
+    return pairs;
+  }
+
+  async function add(pairs: readonly NewPair[], lead: number, keys: Store['signingKeys']): Promise<string[]> {
+    const kids: string[] = [];
+    for (const { alg, publicKey, privateKey } of pairs) {
+      const publicJwk = await exportJWK(publicKey);
+      const kid = await calculateJwkThumbprint(publicJwk);
+      await keys.deleteLater(alg, lead);
+      await keys.insert({
+        kid,
+        alg,
+        lead,
+        publicJwk: { ...publicJwk, kid, alg, use: 'sig' },
+        privateKeyEncrypted: secretBox.seal(JSON.stringify(await exportJWK(privateKey)), place(kid)),
+      });
+      await keys.retire(alg, { lead, idTokenLifetime, margin: retirementMargin }, kid);
+      kids.push(kid);
+    }
+    return kids;
   }
 
   /** Changes the ring under its lock, with the event of the audit trail that `work` returns, if it did anything. */
@@ -167,16 +181,6 @@ export async function openKeyRing({
       if (done) await repositories.auditEvents.insert({ ...done, ...by, outcome: 'success' });
     });
     await read();
-  }
-
-  async function addAll(
-    algorithms: readonly KeyAlgorithm[],
-    lead: number,
-    { signingKeys }: Repositories,
-  ): Promise<string[]> {
-    const kids: string[] = [];
-    for (const alg of algorithms) kids.push(await add(alg, Math.max(lead, minimumLead), signingKeys));
-    return kids;
   }
 
   const ring: KeyRing = {
@@ -210,29 +214,35 @@ export async function openKeyRing({
     async refresh() {
       await read();
       if (keyAlgorithms.every(current)) return;
-      await store.transaction(async (repositories) => {
-        await repositories.signingKeys.lock();
-        const { keys } = await repositories.signingKeys.list();
-        for (const alg of keyAlgorithms) {
-          if (!keys.some((row) => row.alg === alg)) await add(alg, 0, repositories.signingKeys);
-        }
+      const pairs = await makePairs(keyAlgorithms.filter((alg) => !rows.some((row) => row.alg === alg)));
+      await store.transaction(async ({ signingKeys }) => {
+        await signingKeys.lock();
+        // another instance may have made them meanwhile
+        const { keys } = await signingKeys.list();
+        const missing = pairs.filter(({ alg }) => !keys.some((row) => row.alg === alg));
+        await add(missing, 0, signingKeys);
       });
       await read();
     },
     async rotate({ lead, algorithms = keyAlgorithms, by }) {
+      const pairs = await makePairs(algorithms);
       let kids: string[] = [];
-      await change(by, async (repositories) => {
-        kids = await addAll(algorithms, lead, repositories);
+      await change(by, async ({ signingKeys }) => {
+        kids = await add(pairs, Math.max(lead, minimumLead), signingKeys);
         return { type: 'keys.rotated', detail: { kids } };
       });
       return kids;
     },
     async rotateDue({ interval, lead }) {
       let kids: string[] = [];
-      if (interval === 0 || (await store.signingKeys.findDue(interval)).length === 0) return kids;
-      await change(schedule, async (repositories) => {
-        // another instance may have done it while this one waited for the lock
-        kids = await addAll(await repositories.signingKeys.findDue(interval), lead, repositories);
+      if (interval === 0) return kids;
+      const pairs = await makePairs(await store.signingKeys.findDue(interval));
+      if (pairs.length === 0) return kids;
+      await change(schedule, async ({ signingKeys }) => {
+        // another instance may have done it meanwhile
+        const due = await signingKeys.findDue(interval);
+        const wanted = pairs.filter(({ alg }) => due.includes(alg));
+        kids = await add(wanted, Math.max(lead, minimumLead), signingKeys);
         return kids.length > 0 ? { type: 'keys.rotated', detail: { kids } } : undefined;
       });
       return kids;

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { buildApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
+import { type KeyAlgorithm, keyAlgorithms, makeKeyPair } from '../../src/tokens/key-ring.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, eventually, obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -93,22 +94,45 @@ describe('the schedule', () => {
   test('remembers by the database: a start finds what came due while nothing ran (security R95)', async () => {
     await start({ KEY_ROTATION_INTERVAL: '0' });
     await age(91 * day);
-    const database = openDatabase({ connection: service.database.connection, poolSize: 4, onError: () => undefined });
-    const app = await buildApp({
-      config: loadConfig({ DATABASE_URL: service.database.url, SECRET_KEY: service.secretKey }),
-      database,
-      secretKey: service.secretKey,
-      logger: pino({ level: 'silent' }),
-    });
-    try {
-      await published((kids) => kids.length === 8);
-      expect(await rotations()).toMatchObject([{ actor: 'schedule' }]);
-    } finally {
-      await app.close();
-      await database.close();
-    }
+    await whileStarted({}, () => published((kids) => kids.length === 8));
+    expect(await rotations()).toMatchObject([{ actor: 'schedule' }]);
+  });
+
+  test('keeps nobody from changing the ring while it makes the keys, which takes long on a busy machine (security R95)', async () => {
+    await start({ KEY_ROTATION_INTERVAL: '0' });
+    await age(91 * day);
+    const made: KeyAlgorithm[] = [];
+    const newKeyPair = async (alg: KeyAlgorithm) => {
+      await service.database.sql('DO $$ BEGIN LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE NOWAIT; END $$');
+      made.push(alg);
+      return makeKeyPair(alg);
+    };
+    await whileStarted({ newKeyPair }, () => published((kids) => kids.length === 8));
+    expect(made.sort()).toEqual([...keyAlgorithms].sort());
   });
 });
+
+/** Does it while an instance more is up, which goes by the schedule. */
+async function whileStarted(
+  options: Pick<Parameters<typeof buildApp>[0], 'newKeyPair'>,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const { connection, url } = service.database;
+  const database = openDatabase({ connection, poolSize: 4, onError: () => undefined });
+  const app = await buildApp({
+    config: loadConfig({ DATABASE_URL: url, SECRET_KEY: service.secretKey }),
+    database,
+    secretKey: service.secretKey,
+    logger: pino({ level: 'silent' }),
+    ...options,
+  });
+  try {
+    await work();
+  } finally {
+    await app.close();
+    await database.close();
+  }
+}
 
 describe('a rotation of some algorithms', () => {
   beforeEach(async () => {
