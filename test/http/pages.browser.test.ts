@@ -26,7 +26,8 @@ const kinds = [
 ] as { colorScheme: 'light' | 'dark'; locale: string; width: number; all: boolean; only?: RegExp }[];
 
 let browser: Browser | undefined;
-const tabs: { kind: (typeof kinds)[number]; tab: Awaited<ReturnType<typeof openRendered>> }[] = [];
+type Tab = Awaited<ReturnType<typeof openRendered>>;
+const tabs: { kind: (typeof kinds)[number]; tab: Tab }[] = [];
 beforeAll(async () => {
   if (process.env.CHROMIUM === undefined) return;
   browser = await launchBrowser();
@@ -43,26 +44,29 @@ describe('every page, with the least and the most that it can show', () => {
   browserTest.each(names.filter((name) => name !== 'form-post'))(
     '%s has no fault that axe-core finds, text of 7:1, targets of 44 px, nothing out of its box, and never scrolls sideways (WCAG 2.2 AA; pages.md)',
     async (name) => {
-      for (const { kind, tab } of tabs) {
-        if (kind.only?.test(name) === false) continue;
-        const [least, most] = examples[name];
-        for (const data of kind === kinds[0] ? [least, most] : [most]) {
-          await tab.show({ name, data } as View, kind.locale);
-          const faults = [
-            ...(kind.all && data === most
-              ? await tab.page.evaluate<string[]>(
-                  look(kind === kinds[0] ? { type: 'tag', values: rules } : { type: 'rule', values: colours }),
-                )
-              : []),
-            ...(await tab.page.evaluate<{ faults: string[] }>(inspect)).faults,
-          ];
-          if ((await tab.page.evaluate<number>(overflow)) > 0) faults.push('it scrolls sideways');
-          expect({ ...kind, faults: [...faults, ...tab.complaints] }).toEqual({ ...kind, faults: [] });
-        }
-      }
+      await Promise.all(tabs.map(({ kind, tab }) => lookAt(name, kind, tab)));
     },
   );
 });
+
+/** Looks at what a page shows in one tab. */
+async function lookAt(name: PageName, kind: (typeof kinds)[number], tab: Tab): Promise<void> {
+  if (kind.only?.test(name) === false) return;
+  const [least, most] = examples[name];
+  for (const data of kind === kinds[0] ? [least, most] : [most]) {
+    await tab.show({ name, data } as View, kind.locale);
+    const faults = [
+      ...(kind.all && data === most
+        ? await tab.page.evaluate<string[]>(
+            look(kind === kinds[0] ? { type: 'tag', values: rules } : { type: 'rule', values: colours }),
+          )
+        : []),
+      ...(await tab.page.evaluate<{ faults: string[] }>(inspect)).faults,
+    ];
+    if ((await tab.page.evaluate<number>(overflow)) > 0) faults.push('it scrolls sideways');
+    expect({ ...kind, faults: [...faults, ...tab.complaints] }).toEqual({ ...kind, faults: [] });
+  }
+}
 
 /** Runs in the browser: the rules that are broken, each with the elements that break it. */
 const look = (runOnly: { type: 'tag' | 'rule'; values: string[] }) => `(async () => {
