@@ -31,6 +31,8 @@ export interface GrowthFacts {
   machine: string;
   rounds: number;
   seconds: number;
+  /** Seconds of each operation before its rounds. */
+  warmUp: number;
   connections: number;
   poolSize: number;
 }
@@ -115,10 +117,11 @@ not what the machine gave in that minute.
 
 - ${facts.machine}; Node ${process.versions.node}, PostgreSQL ${facts.postgres} with fsync on, wal_level minimal and shared_buffers ${facts.buffers},
   a quarter of the memory
-- ${facts.connections} connections, pools of ${facts.poolSize}, ${facts.rounds} rounds of ${facts.seconds} s each; medians, and the least and the greatest ratio
+- ${facts.connections} connections, pools of ${facts.poolSize}, ${facts.rounds} rounds of ${facts.seconds} s each, after ${facts.warmUp} s without a clock; medians, and the least and the greatest ratio
 - ${stages.map(({ size, bytes, filled }) => `${number(size)} rows: ${(bytes / 1e9).toFixed(2)} GB with indexes, made in ${filled.toFixed(0)} s`).join('; ')}
 - introspections of live tokens ask for tokens from all over the table, in no order: as many of ${number(last.asked)} as a round comes to (${number(first.asked)} at the first
-  size), whose pages some of PostgreSQL's processes meet there for the first time; bare asks for few again and again. The other tables have what ${facts.connections} people leave behind, so they do not grow
+  size), which were asked for before the clock too: a page that a process of PostgreSQL meets for the first time costs more than a look-up; bare asks for few
+  again and again. The other tables have what ${facts.connections} people leave behind, so they do not grow
 
 ## By the number of rows
 
