@@ -6,7 +6,8 @@ import type { OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients.ts';
 import type { User } from '../repositories/users.ts';
 import { jsonErrors, logRefusal, noStore, toOAuthError } from './errors.ts';
-import { linkTarget, type PageRenderer } from './pages.ts';
+import { linkTarget } from './markup.ts';
+import type { PageRenderer } from './pages.ts';
 import type { AccountView, ClientView, PageName, Pages } from './views/index.ts';
 
 export interface PageOptions {

@@ -1,0 +1,171 @@
+// A language's words: which one a person reads, its messages, and how it writes names, numbers, dates and lists.
+import { clean, cleanName, escape, Html } from './markup.ts';
+import type { AccountView } from './views/index.ts';
+
+/** Language tags in the order of preference of an Accept-Language header; the length is bounded since anyone can send one. */
+function acceptedLanguages(header: string): string[] {
+  return header
+    .slice(0, 1024)
+    .split(',')
+    .map((item) => {
+      const [tag = '', ...parameters] = item.split(';').map((part) => part.trim());
+      const weight = parameters.find((parameter) => /^q=/i.test(parameter))?.slice(2);
+      return { tag, weight: weight === undefined ? 1 : Number(weight) };
+    })
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ tag }) => tag);
+}
+
+/** RFC 4647 section 3.4: the tag itself, then shorter and shorter ones, then any relative in the same language. */
+function lookup(available: readonly string[], tag: string): string | undefined {
+  const wanted = tag.toLowerCase().split('-');
+  for (let length = wanted.length; length > 0; length--) {
+    const range = wanted.slice(0, length).join('-');
+    const match = available.find((locale) => locale.toLowerCase() === range);
+    if (match !== undefined) return match;
+  }
+  return wanted[0] === '' ? undefined : available.find((locale) => locale.toLowerCase().startsWith(`${wanted[0]}-`));
+}
+
+/** The best of those available for OpenID Connect's `ui_locales`, else for the browser's Accept-Language, if any fits. */
+export function preferredLocale(
+  available: readonly string[],
+  uiLocales: string | undefined,
+  acceptLanguage: string | undefined,
+): string | undefined {
+  const wishes = [
+    ...(uiLocales ?? '').slice(0, 1024).split(' '),
+    ...(acceptLanguage === undefined ? [] : acceptedLanguages(acceptLanguage)),
+  ];
+  for (const tag of wishes) {
+    const match = lookup(available, tag);
+    if (match !== undefined) return match;
+  }
+  return undefined;
+}
+
+const rightToLeftScripts = new Set(['Arab', 'Hebr', 'Thaa', 'Syrc', 'Nkoo', 'Adlm', 'Rohg']);
+
+function direction(locale: string): 'ltr' | 'rtl' {
+  return rightToLeftScripts.has(new Intl.Locale(locale).maximize().script ?? '') ? 'rtl' : 'ltr';
+}
+
+/** The first letter of a name, for the tile that stands where there is no logo. */
+function initial(name: string, locale: string, graphemes: () => Intl.Segmenter): string {
+  // what is no letter of ASCII, or may be joined by the next character, is left to those who know all scripts
+  const plain = /^([A-Za-z0-9])(?:[\x20-\x7e]|$)/.exec(name)?.[1];
+  if (plain !== undefined && !/^i$/i.test(plain)) return plain.toUpperCase();
+  const letters = [...graphemes().segment(name)].map((part) => part.segment);
+  const letter = letters.find((segment) => /^[\p{L}\p{N}]/u.test(segment)) ?? letters[0] ?? '';
+  return letter.toLocaleUpperCase(locale);
+}
+
+/** Units of time and their length in seconds, the longest first. */
+const units: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];
+
+type Params = Record<string, string | Html>;
+
+/** Made when it is first asked for: what writes dates and numbers takes memory, and most of it is never used in most languages. */
+function later<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
+/** What a template can call, besides the data of its page; templates see all of it under `it`. */
+export function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
+  const message = (key: string): string => {
+    const text = messages.get(key);
+    if (text === undefined) throw new Error(`there is no message "${key}"`);
+    return text;
+  };
+  const product = messages.get('product') ?? '';
+  const productHtml = new Html(escape(product));
+  const fill = (text: string, params: Params, show: (value: string | Html) => string): string =>
+    text.replace(/\{(\w+)\}/g, (braces, name: string) => (Object.hasOwn(params, name) ? show(params[name]!) : braces));
+  /** A message as text: for titles and attributes. */
+  const t = (key: string, params: Params = {}): string => {
+    const text = message(key);
+    // as most are: nothing is filled in
+    if (!text.includes('{')) return text;
+    return fill(text, { product, ...params }, (value) => clean(typeof value === 'string' ? value : value.text));
+  };
+  /** A message as markup: what is filled in keeps its own writing direction and stands out a little. */
+  const rich = (key: string, params: Params = {}): Html =>
+    new Html(
+      fill(escape(message(key)), { product: productHtml, ...params }, (value) =>
+        typeof value === 'string' ? `<bdi>${escape(clean(value))}</bdi>` : value.text,
+      ),
+    );
+  const graphemes = later(() => new Intl.Segmenter(locale, { granularity: 'grapheme' }));
+  const dates = later(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }));
+  const times = later(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }));
+  const moments = later(
+    () =>
+      new Intl.DateTimeFormat(locale, {
+        dateStyle: 'medium',
+        timeStyle: 'short',
+        timeZone: 'UTC',
+      }),
+  );
+  const bytes = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'byte', unitDisplay: 'long' }));
+  const kilobytes = later(
+    () => new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 1 }),
+  );
+  const numbers = later(() => new Intl.NumberFormat(locale));
+  const relative = later(() => new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }));
+  const lists = later(() => new Intl.ListFormat(locale, { type: 'conjunction' }));
+  const minutes = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' }));
+  const hours = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'hour', unitDisplay: 'long' }));
+  const days = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'day', unitDisplay: 'long' }));
+  return {
+    locale,
+    dir: direction(locale),
+    t,
+    rich,
+    has: (key: string): boolean => messages.has(key),
+    /** "Ada Lovelace (ada)", or the user name alone. */
+    label: ({ username, name }: AccountView): string => {
+      const shown = cleanName(name ?? '');
+      return shown === '' ? cleanName(username) : t('account.label', { name: shown, username: cleanName(username) });
+    },
+    initial: (name: string): string => initial(name, locale, graphemes),
+    date: (value: Date): string => dates().format(value),
+    time: (value: Date): string => times().format(value),
+    /** A day and a time to the minute, which the text around it has to call UTC. */
+    moment: (value: Date): string => moments().format(value),
+    /** "2 hours ago", in the largest unit that fits. */
+    ago: (value: Date): string => {
+      const seconds = (value.getTime() - Date.now()) / 1000;
+      const [unit, length] = units.find(([, least]) => Math.abs(seconds) >= least) ?? ['second', 1];
+      return relative().format(Math.round(seconds / length), unit);
+    },
+    /** "12,345". */
+    number: (value: number): string => numbers().format(value),
+    /** "12.5 kB". @param count in bytes */
+    size: (count: number): string => (count < 1000 ? bytes().format(count) : kilobytes().format(count / 1000)),
+    /** "Harbour, Lighthouse, and Pier": each keeps its own writing direction. */
+    names: (values: string[]): Html =>
+      new Html(
+        lists()
+          .formatToParts(values)
+          .map(({ type, value }) => (type === 'element' ? `<bdi>${escape(cleanName(value))}</bdi>` : escape(value)))
+          .join(''),
+      ),
+    /** "2 minutes", rounded up. @param seconds until then */
+    minutes: (seconds: number): string => minutes().format(Math.max(1, Math.ceil(seconds / 60))),
+    /** How long something is good for: "30 minutes", "24 hours", "3 days". @param seconds */
+    duration: (seconds: number): string => {
+      if (seconds < 7200) return minutes().format(Math.max(1, Math.floor(seconds / 60)));
+      return seconds < 2 * 86_400
+        ? hours().format(Math.floor(seconds / 3600))
+        : days().format(Math.floor(seconds / 86_400));
+    },
+  };
+}
