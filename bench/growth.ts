@@ -1,6 +1,6 @@
 // Growth: the same operations with few and with many token rows, and while expired rows are deleted, beside a bare reference; writes docs/growth.md.
 //
-//   node bench/growth.ts                          with 10 thousand, 1 million and 50 million rows: some 11 minutes, and 35 GB of the temporary folder
+//   node bench/growth.ts                          with 10 thousand, 1 million and 50 million rows: some 14 minutes, and 35 GB of the temporary folder
 //   node bench/growth.ts --rows 10000,1000000     three minutes; writes the page only where --out names it, and reckons the greatest row
 //
 // Further options: --rounds, --seconds of each round, --postgres FOLDER of an installed server's programs. Rates are told by their ratio to the
@@ -33,8 +33,8 @@ const { values } = parseArgs({
   options: {
     postgres: { type: 'string' },
     rows: { type: 'string', default: everything },
-    rounds: { type: 'string', default: '7' },
-    seconds: { type: 'string', default: '0.7' },
+    rounds: { type: 'string', default: '21' },
+    seconds: { type: 'string', default: '0.4' },
     out: { type: 'string' },
   },
 });
