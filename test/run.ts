@@ -13,37 +13,16 @@ import { delimiter, join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
 const BLACK_BOX = ['test/endpoints/', 'test/flows/', 'test/repositories/', 'test/spec/'];
-const SAME_ON_ALL = [
-  ...['cli', 'jwks', 'key-schedule', 'token-assertions', 'token-requests', 'token-client-authentication'],
-  ...['account*', 'console*', 'registration-approval-page', 'logout', 'frontchannel-logout', 'session-management'],
-  ...['authorization-errors', 'authorization-prompt', 'response-types', 'request-object', 'request-uri'],
-  ...['encrypted-responses', 'userinfo-signed', 'claims-parameter', 'sector-identifier', 'registration-validation'],
-  ...['discovery', 'openapi', 'metrics', 'redaction', 'hostile-json', 'malformed-requests', 'admin-fresh-sign-in'],
-  ...[
-    'introspection',
-    'consent',
-    'pairwise',
-    'user-data',
-    'userinfo',
-    'login*',
-    'end-session',
-    'resource',
-    'limits',
-    'authorization',
-  ],
-  ...[
-    'authentication',
-    'health',
-    'mail*',
-    'passkeys',
-    'second-factor-demands',
-
-    'user-transfer',
-    'sign-in-flood',
-    'secret-kinds',
-    'passwords',
-  ],
-];
+/** Of test/endpoints: what these show beyond the files that remain does not depend on the version of PostgreSQL. */
+const SAME_ON_ALL = `
+  account* admin-fresh-sign-in authentication authorization authorization-errors authorization-prompt
+  claims-parameter cli consent console* discovery encrypted-responses end-session frontchannel-logout
+  health hostile-json introspection jwks key-schedule limits login* logout mail* malformed-requests
+  metrics openapi pairwise passkeys passwords redaction registration-approval-page
+  registration-validation request-object request-uri resource response-types second-factor-demands
+  secret-kinds sector-identifier session-management sign-in-flood token-assertions
+  token-client-authentication token-requests user-data user-transfer userinfo userinfo-signed
+`;
 const BROWSER_TESTS = '**/*.browser.test.ts';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';
 const PGBOUNCER = '/usr/sbin/pgbouncer';
@@ -79,7 +58,7 @@ if (vitestArguments.length > 0) {
     await tests(`black-box tests on PostgreSQL ${postgres.major} (${postgres.bin})`, postgres, [
       ...BLACK_BOX,
       `--exclude=${BROWSER_TESTS}`,
-      ...SAME_ON_ALL.map((name) => `--exclude=test/endpoints/${name}.test.ts`),
+      ...SAME_ON_ALL.trim().split(/\s+/).map((name) => `--exclude=test/endpoints/${name}.test.ts`),
     ]);
   } else {
     leftOut.push(
