@@ -58,7 +58,9 @@ if (vitestArguments.length > 0) {
     await tests(`black-box tests on PostgreSQL ${postgres.major} (${postgres.bin})`, postgres, [
       ...BLACK_BOX,
       `--exclude=${BROWSER_TESTS}`,
-      ...SAME_ON_ALL.trim().split(/\s+/).map((name) => `--exclude=test/endpoints/${name}.test.ts`),
+      ...SAME_ON_ALL.trim()
+        .split(/\s+/)
+        .map((name) => `--exclude=test/endpoints/${name}.test.ts`),
     ]);
   } else {
     leftOut.push(
