@@ -1,6 +1,6 @@
 // The load benchmark: the service beside a bare reference and a peer on one PostgreSQL, in turn, as ratios; writes docs/benchmark.md.
 //
-//   npm run bench                                  everything, about seventeen minutes
+//   npm run bench                                  everything: seventeen minutes, or some more on a machine with company
 //   npm run bench -- --only introspect --rounds 3  some operations, by a part of their key; writes nothing
 //   npm run bench -- --profile FOLDER              instead of rates: where the service's time goes, operation by operation
 //   npm run bench -- --statements                  instead of rates: where PostgreSQL's time goes, statement by statement
@@ -8,6 +8,7 @@
 // Further options: --seconds of each round, --connections 1,32,256, --sides service,bare,peer, --postgres FOLDER of an installed server's
 // programs, --output FILE. With two processors the server that is measured has one, and everything else the other.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -24,6 +25,7 @@ import {
   processorTimes,
   residentMemory,
   statementsOf,
+  stolenTime,
   walBytes,
 } from './meter.ts';
 import { type Operation, operations, type SideName } from './operations.ts';
@@ -56,6 +58,9 @@ const poolSize = 20;
 // Until code is compiled and statements are prepared on all connections: in seconds, and in operations, since code is compiled by how often it
 // ran. What is slow gets a longer time, but not any: all sides alike.
 const warmUp = { seconds: 2, operations: 12_000, most: 30 };
+// A machine that others have a part of: what was measured while they took more than this share of the processors is asked again, all sides of it,
+// twice at most, and as long as that makes the whole no longer than by a half. Of the tries the one from which least was taken counts.
+const mostStolen = 0.05;
 const comparing = values.profile === undefined && !values.statements;
 const people = Math.max(...connections, 32);
 // before this process is held on some of them
@@ -164,34 +169,52 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   }
   await sql.query('CHECKPOINT');
 
+  /** One round of an operation on all sides, and the greatest share of the processors that the host took from one of them. */
+  const measure = async ({ operation }: Measured, count: number, round: number) => {
+    const costs: Partial<Record<SideName, Costs>> = {};
+    let stolen = 0;
+    // who comes first changes, so that none always gets the warmer machine
+    const turn = entries(sides);
+    for (const [name, side] of [...turn.slice(round % turn.length), ...turn.slice(0, round % turn.length)]) {
+      const load = side.loads[operation.key];
+      if (!load) continue;
+      const [before, begin] = [stolenTime(), performance.now()];
+      costs[name] = await meter(side, operation, load, count, seconds);
+      const elapsed = ((performance.now() - begin) / 1000) * availableParallelism();
+      stolen = Math.max(stolen, (stolenTime() - before) / elapsed);
+    }
+    return { costs, stolen };
+  };
+
   const began = performance.now();
+  const disturbed = { share: mostStolen, repeated: 0, left: 0, of: all.length * connections.length * rounds };
   for (const count of connections) {
     for (let round = 0; round < rounds; round++) {
-      for (const { operation, rounds: found } of all) {
-        if (count > (operation.most ?? Infinity)) continue;
-        // who comes first changes, so that none always gets the warmer machine
-        const turn = entries(sides);
-        for (const [name, side] of [...turn.slice(round % turn.length), ...turn.slice(0, round % turn.length)]) {
-          const load = side.loads[operation.key];
-          if (!load) continue;
-          ((found[name] ??= {})[count] ??= []).push(await meter(side, operation, load, count, seconds));
+      for (const one of all) {
+        if (count > (one.operation.most ?? Infinity)) continue;
+        let best = await measure(one, count, round);
+        for (let left = 2; left > 0 && best.stolen > mostStolen && disturbed.repeated < disturbed.of / 2; left--) {
+          disturbed.repeated++;
+          const again = await measure(one, count, round);
+          if (again.stolen < best.stolen) best = again;
         }
+        if (best.stolen > mostStolen) disturbed.left++;
+        for (const [name, costs] of entries(best.costs)) ((one.rounds[name] ??= {})[count] ??= []).push(costs);
       }
-      say(
-        `${count} connections: round ${round + 1} of ${rounds} (${((performance.now() - began) / 1000).toFixed(0)} s)`,
-      );
+      const time = ((performance.now() - began) / 1000).toFixed(0);
+      say(`${count} connections: round ${round + 1} of ${rounds} (${time} s, ${disturbed.repeated} asked again)`);
     }
   }
   const memory = residentMemory(service.pid);
-  const facts = { ...(await circumstances(sql)), memory, start: await startTime(settings, folder) };
+  const facts = { ...(await circumstances(sql)), disturbed, memory, start: await startTime(settings, folder) };
   say(textReport(all, facts));
   const whole = values.only === undefined && sideNames.length === 3 && connections.length > 1;
   const output = values.output ?? (whole ? fileURLToPath(new URL('../docs/benchmark.md', import.meta.url)) : undefined);
   if (output !== undefined) writeFileSync(output, asMarkdown(all, facts));
 }
 
-function entries(sides: Partial<Record<SideName, Side>>): [SideName, Side][] {
-  return Object.entries(sides) as [SideName, Side][];
+function entries<T>(sides: Partial<Record<SideName, T>>): [SideName, T][] {
+  return Object.entries(sides) as [SideName, T][];
 }
 
 async function warmedUp(load: Load, count: number): Promise<void> {
@@ -234,7 +257,7 @@ async function startTime(settings: Record<string, string>, folder: string): Prom
   return times.sort((a, b) => a - b)[1]!;
 }
 
-async function circumstances(sql: pg.Client): Promise<Omit<Circumstances, 'start' | 'memory'>> {
+async function circumstances(sql: pg.Client): Promise<Omit<Circumstances, 'disturbed' | 'start' | 'memory'>> {
   const { rows } = await sql.query<{ version: string }>(`SELECT current_setting('server_version') AS version`);
   const file = new URL('../node_modules/oidc-provider/package.json', import.meta.url);
   const peer = (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;

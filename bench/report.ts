@@ -29,6 +29,8 @@ export interface Circumstances {
   poolSize: number;
   /** What came before each row's first round: seconds, or operations if they come later, but no more than the most seconds. */
   warmUp: { seconds: number; operations: number; most: number };
+  /** Rounds of an operation from which the host took more than this share of the processors: how many were asked again, and counted all the same. */
+  disturbed: { share: number; repeated: number; left: number; of: number };
   rounds: number;
   seconds: number;
   /** Milliseconds of a start on a migrated database, and MB after the load. */
@@ -212,6 +214,8 @@ greatest. A wide one means that the machine had other work meanwhile.
 - ${facts.placement}
 - one process each; pools of ${facts.poolSize} connections to PostgreSQL by its Unix socket; ${facts.rounds} rounds of ${facts.seconds} s for each row, side and number of connections
 - before the first round each row ran on each side for ${facts.warmUp.seconds} s at least, until it was done ${facts.warmUp.operations} times or for ${facts.warmUp.most} s, so that code is compiled
+- a round of a row during which the host took more than ${(facts.disturbed.share * 100).toFixed(0)} % of the processors for others (steal) was asked again, all sides of it: ${facts.disturbed.repeated} times;
+  ${facts.disturbed.left} of ${facts.disturbed.of} were counted all the same, after tries that were no better
 - the service: log level info to a file, limits beyond reach, tokens that last an hour so that none ends during the run, otherwise as it comes
 - the peer: its clients in the database; opaque tokens; RS256 with 2048 bits, as the service's default; PKCE; introspection, client credentials, revocation
   and UserInfo on; signed cookies; each refresh rotates; no developer's pages but two small forms of its own, and no log. It deletes nothing that has
