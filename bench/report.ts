@@ -212,7 +212,7 @@ greatest. A wide one means that the machine had other work meanwhile.
 - Node ${facts.node} with NODE_ENV=production for all three, ${facts.postgres} with fsync, synchronous_commit and full_page_writes on, shared_buffers 512 MB,
   a checkpoint each 30 minutes (so that none falls on one of them), pg_stat_statements loaded, which counts only where statements are counted
 - ${facts.placement}
-- one process each; pools of ${facts.poolSize} connections to PostgreSQL by its Unix socket; ${facts.rounds} rounds of ${facts.seconds} s for each row, side and number of connections
+- one process each, of which the other two stand still (SIGSTOP) while one is measured; pools of ${facts.poolSize} connections to PostgreSQL by its Unix socket; ${facts.rounds} rounds of ${facts.seconds} s for each row, side and number of connections
 - before the first round each row ran on each side for ${facts.warmUp.seconds} s at least, until it was done ${facts.warmUp.operations} times or for ${facts.warmUp.most} s, so that code is compiled
 - a round of a row during which the host took more than ${(facts.disturbed.share * 100).toFixed(0)} % of the processors for others (steal) was asked again, all sides of it: ${facts.disturbed.repeated} times;
   ${facts.disturbed.left} of ${facts.disturbed.of} were counted all the same, after tries that were no better
