@@ -26,8 +26,8 @@ function table(): string {
   const all = plans.map((plan) => plan.cases.length).reduce((a, b) => a + b);
   const allSkipped = plans.map(skippedOf).reduce((a, b) => a + b);
   return [
-    [...heads, 'skipped by the suite'],
-    heads.concat('').map(() => '---'),
+    [...heads, 'skipped by the suite', 'Settings that it needs'],
+    heads.concat('', '').map(() => '---'),
     ...plans.map((plan) => [
       plan.profile,
       figuresOf(plan),
@@ -35,8 +35,9 @@ function table(): string {
       String(countOf(plan, 'static_client')),
       String(plan.cases.length - skippedOf(plan)),
       String(skippedOf(plan)),
+      settingsOf(plan).join(', ') || 'none',
     ]),
-    ['all', '', '', String(all), String(all - allSkipped), String(allSkipped)],
+    ['all', '', '', String(all), String(all - allSkipped), String(allSkipped), ''],
   ]
     .map((cells) => `| ${cells.join(' | ')} |`)
     .join('\n');
@@ -53,6 +54,25 @@ function countOf(plan: Plan, registration: ClientRegistration): number {
 
 function skippedOf(plan: Plan): number {
   return plan.cases.filter(({ module }) => module in skipped).length;
+}
+
+/** Modules in which the service fetches a document of the suite, or posts to it. */
+const fetched =
+  /-registration-(jwks|sector)-|-request-uri-signed-|-rp-key-rotation$|^oidcc-backchannel-rp-initiated-logout$/;
+/** Modules in which nobody signs in. */
+const withoutSignIn = /-discovery-endpoint-verification$|^oidcc-3rd_party-init-login/;
+
+function settingsOf({ cases }: Plan): string[] {
+  const some = (wanted: (test: Plan['cases'][number]) => boolean) => cases.some(wanted);
+  const signsIn = some(({ module }) => !withoutSignIn.test(module));
+  const approves = some(({ module, registration }) => registration === 'dynamic_client' && !withoutSignIn.test(module));
+  const needs: [string, boolean][] = [
+    ['`REGISTRATION_APPROVAL=automatic` (dynamic clients)', approves],
+    ['`USERINFO_POST=true`', some(({ module }) => module.startsWith('oidcc-userinfo-post-'))],
+    ['`OUTBOUND_ALLOW`', some(({ module }) => fetched.test(module))],
+    ['limits off', signsIn],
+  ];
+  return needs.filter(([, needed]) => needed).map(([setting]) => setting);
 }
 
 if (import.meta.main) writeFileSync(page, conformancePage().made);

@@ -39,6 +39,7 @@ const addresses: Record<string, string> = {
   'GET /account/sessions': 'Where the person is signed in',
   'POST /account/sessions': 'Its form that ends one session',
   'POST /account/other-sessions': 'Its form that ends all sessions but this one',
+  'POST /account/all-sessions': 'Its form that ends all sessions, this one too',
   'GET /account/applications': 'The applications with access',
   'POST /account': 'Its form that withdraws the access of one',
   'GET /account/delete': 'The page on which people delete their account, where `ACCOUNT_DELETION` lets them',
@@ -51,6 +52,8 @@ const addresses: Record<string, string> = {
   'POST /account/email/verification': 'The form that mails a link to the present address',
   'GET /account/email/confirm': 'Where such a link leads; looking does not use it up',
   'POST /account/email/confirm': 'Its form, which does',
+  'GET /account/email/stop': 'Where the link leads by which the address before stops a change; looking changes nothing',
+  'POST /account/email/stop': 'Its form, which stops it',
   'GET /password/forgotten': 'The page on which people ask for a link by which to choose a new password',
   'POST /password/forgotten': 'Its form; the answer is the same whether there is such an account or not',
   'GET /password/reset': 'Where such a link leads; looking does not use it up',
@@ -153,7 +156,8 @@ const addresses: Record<string, string> = {
   'GET /admin/registration': 'Where an administrator enters a verification code and reviews the registration behind it',
   'POST /admin/registration': 'The decision about it',
   'GET /health/live': 'Whether the process answers',
-  'GET /health/ready': 'Whether it can work: the database answers, and it is not stopping',
+  'GET /health/ready':
+    'Whether it can work: the database answers, the first administrator exists, and it is not stopping',
   'GET /metrics': 'What an instance measures of itself, in Prometheus’ format; needs the scope `metrics`',
 };
 
@@ -217,6 +221,7 @@ const events: Record<AuditEventType, string> = {
   'user.data_downloaded': 'A person downloaded what is stored about them',
   'user.signed_up': 'A person opened an account (`SIGN_UP=on`)',
   'user.email_verified': 'A person proved by a mailed link that the address of the account is theirs',
+  'user.email_change_stopped': 'A change of the address was stopped by the link that the address before had got',
   'user.email_changed': 'A person gave the account another address, and proved by a mailed link that it is theirs',
   'users.imported': 'A file of users was imported; each user has an event of its own',
   'users.exported': 'The users were exported; the detail says whether with password hashes',
@@ -241,7 +246,7 @@ const events: Record<AuditEventType, string> = {
   'code.replayed': 'An authorization code came a second time; what came of it is revoked',
   'code.misused': 'An authorization code came from another client',
   'code.burned': 'An authorization code failed for the fifth time and is dead; the detail says why it failed',
-  'refresh_token.reused': 'A spent refresh token came back; its family is revoked',
+  'refresh_token.reused': 'A spent refresh token came back, or one of an ended line; its family is revoked',
   'refresh_token.misused': 'A refresh token came from another client',
   'token.revoked': 'A client revoked a token',
   'session.ended':

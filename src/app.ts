@@ -128,6 +128,8 @@ export interface AppOptions {
   newKeyPair?: typeof makeKeyPair | undefined;
   /** The other processes behind the same port. */
   siblings?: Siblings | undefined;
+  /** True until the first administrator exists: the service is not ready before. */
+  isStarting?: (() => boolean) | undefined;
 }
 
 /** Addresses with a standard name in the discovery documents. */
@@ -161,6 +163,8 @@ const crossOriginPaths = [
   '/token',
   '/revoke',
   '/user/info',
+  '/register',
+  '/register/:clientId',
 ];
 const keyRingInterval = 30_000; // milliseconds
 export const handlerLimits = { handler: 19_000, interval: 1_000 }; // milliseconds
@@ -174,6 +178,7 @@ export async function buildApp({
   renderer = createPages({ basePath: config.basePath, templatesDir: config.templatesDir }),
   newKeyPair,
   siblings,
+  isStarting = () => false,
 }: AppOptions): Promise<FastifyInstance> {
   const passwords = createPasswordHashing({
     concurrency: config.passwordHashConcurrency,
@@ -391,7 +396,10 @@ export async function buildApp({
         await asking.register(introspectionEndpoint, options);
         await asking.register(userDataEndpoint, options);
         await asking.register(adminEndpoint, options);
-        await asking.register(healthEndpoint, { ...options, isUnfit: () => closing || dataKeyRing.retired });
+        await asking.register(healthEndpoint, {
+          ...options,
+          isUnfit: () => closing || isStarting() || dataKeyRing.retired,
+        });
         // programs send no cookies, and are spared the looking
         await asking.register(async (browsers) => {
           // it writes them; ours are read one by one where they are needed (http/cookies.ts)

@@ -157,6 +157,7 @@ export const settings = {
   INTROSPECTION_MALFORMED: z.enum(['error', 'inactive']).default('error'),
   USERINFO_POST: flag,
   REQUIRE_PKCE: flag,
+  LOOPBACK_LOCALHOST: z.enum(['true', 'false'], { error: 'must be true or false' }).default('true'),
   REQUEST_OBJECT_UNSIGNED: flag,
   REQUIRE_PUSHED_AUTHORIZATION_REQUESTS: flag,
   REFRESH_TOKEN_ROTATION: z.enum(['all', 'public']).default('all'),
@@ -204,6 +205,7 @@ export const settings = {
   LIMIT_INTROSPECTIONS: count(600_000),
   LIMIT_VERIFICATION_CODES: count(10),
   LIMIT_PENDING_SIGN_INS: count(20),
+  LIMIT_PENDING_SIGN_INS_PER_NETWORK: count(1000),
   LIMIT_CODES_PER_SESSION: count(20, 1000),
   LIMIT_SESSIONS_PER_USER: count(100),
   LIMIT_PUSHED_REQUESTS: count(1000),
@@ -252,6 +254,8 @@ export interface Config {
   readonly introspectionMalformed: Settings['INTROSPECTION_MALFORMED'];
   readonly userinfoPost: boolean;
   readonly requirePkce: boolean;
+  /** Whether http on the name localhost is taken for the loopback (security R23, R24). */
+  readonly loopbackLocalhost: boolean;
   readonly requestObjectUnsigned: boolean;
   readonly requirePushedRequests: boolean;
   readonly rotateConfidential: boolean;
@@ -302,6 +306,7 @@ export interface Config {
     readonly introspections: number;
     readonly verificationCodes: number;
     readonly pendingSignIns: number;
+    readonly pendingSignInsPerNetwork: number;
     readonly codesPerSession: number;
     readonly sessionsPerUser: number;
     readonly pushedRequests: number;
@@ -370,6 +375,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
     introspectionMalformed: s.INTROSPECTION_MALFORMED,
     userinfoPost: s.USERINFO_POST === 'true',
     requirePkce: s.REQUIRE_PKCE === 'true',
+    loopbackLocalhost: s.LOOPBACK_LOCALHOST === 'true',
     requirePushedRequests: s.REQUIRE_PUSHED_AUTHORIZATION_REQUESTS === 'true',
     requestObjectUnsigned: s.REQUEST_OBJECT_UNSIGNED === 'true',
     rotateConfidential: s.REFRESH_TOKEN_ROTATION === 'all',
@@ -416,6 +422,7 @@ export function loadConfig(environment: Record<string, string | undefined> = pro
       introspections: s.LIMIT_INTROSPECTIONS,
       verificationCodes: s.LIMIT_VERIFICATION_CODES,
       pendingSignIns: s.LIMIT_PENDING_SIGN_INS,
+      pendingSignInsPerNetwork: s.LIMIT_PENDING_SIGN_INS_PER_NETWORK,
       codesPerSession: s.LIMIT_CODES_PER_SESSION,
       sessionsPerUser: s.LIMIT_SESSIONS_PER_USER,
       pushedRequests: s.LIMIT_PUSHED_REQUESTS,

@@ -1,5 +1,6 @@
 // Turns orders for mail into mails: finds out whom each concerns, in which language, and makes the link in it.
 import type { Config } from './config.ts';
+import { nameInMail, usernameInMail } from './http/markup.ts';
 import type { PageRenderer } from './http/pages.ts';
 import type { MailContent, MailName } from './http/views/index.ts';
 import { mailNames } from './http/views/index.ts';
@@ -7,7 +8,7 @@ import type { Letter } from './mail/transport.ts';
 import { displayName } from './oauth/client-metadata.ts';
 import type { Repositories, Store } from './repositories/index.ts';
 import type { Limits } from './repositories/limits.ts';
-import type { LinkPurpose } from './repositories/mailed-links.ts';
+import type { LinkPurpose, NewLink } from './repositories/mailed-links.ts';
 import type { QueuedMail } from './repositories/mails.ts';
 import type { User } from './repositories/users.ts';
 import { newOpaqueToken } from './tokens/opaque-token.ts';
@@ -28,19 +29,23 @@ export interface Composed {
 /** Orders that concern people who have yet to be found. */
 type Expansion = (repositories: Repositories, order: QueuedMail) => Promise<void>;
 
+/** Seconds after which a mail that could not be sent is given up. */
+export const mailPatience = 86_400;
 const decisionPause = 3600; // seconds between two mails about what waits
-/** What anybody can have sent to an address that is not theirs, beside what has a link. */
-const askedForByAnybody: readonly MailName[] = ['sign-up-known'];
+/** What anybody can have sent to an address that is not theirs. */
+const askedForByAnybody: readonly MailName[] = ['verify-address', 'reset-password', 'sign-up', 'sign-up-known'];
 const mostContacts = 3;
 const mostNames = 10;
 
 const purposes: Partial<Record<MailName, LinkPurpose>> = {
   'verify-address': 'verify_address',
+  'address-change-ordered': 'stop_change',
   'reset-password': 'reset_password',
   'sign-up': 'sign_up',
 };
 const paths: Record<LinkPurpose, string> = {
   verify_address: '/account/email/confirm',
+  stop_change: '/account/email/stop',
   reset_password: '/password/reset',
   recovery: '/password/reset',
   sign_up: '/sign-up/complete',
@@ -61,6 +66,8 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
   const { issuer, lifetimes } = config;
   const lifetimeOf: Record<LinkPurpose, number> = {
     verify_address: lifetimes.emailVerification,
+    // as long as the change can be confirmed, however late its own mail is sent (security R118)
+    stop_change: lifetimes.emailVerification + 2 * mailPatience,
     reset_password: lifetimes.passwordReset,
     recovery: lifetimes.recoveryLink,
     sign_up: lifetimes.emailVerification,
@@ -111,6 +118,8 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
     /** What has to be done in one transaction with the end of the order, for one that is no mail yet. */
     expansionOf: (order: QueuedMail): Expansion | undefined =>
       Object.hasOwn(expansions, order.name) ? expansions[order.name] : undefined,
+    /** Whether this version can send an order: during an upgrade a later one may have stored it. */
+    knows: ({ name }: QueuedMail): boolean => mailNames.some((known) => known === name),
     /** The mail of an order; undefined when it concerns nobody any more. */
     async compose(order: QueuedMail): Promise<Composed | undefined> {
       const name = mailNames.find((known) => known === order.name);
@@ -122,14 +131,18 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
       // one that was ordered for an address which the account has no more would do nothing
       if (purpose === 'verify_address' && user?.email !== (order.data['replaces'] ?? undefined)) return undefined;
       // each by itself: who orders one kind for somebody else's address holds up none of the others
-      const counted = purpose !== undefined || askedForByAnybody.includes(name);
-      if (counted && order.attempts === 1 && (await limits.consume('mailedLinks', `${name} ${to.toLowerCase()}`)) > 0)
+      if (
+        askedForByAnybody.includes(name) &&
+        order.attempts === 1 &&
+        (await limits.consume('mailedLinks', `${name} ${to.toLowerCase()}`)) > 0
+      )
         return undefined;
       const content = await contentOf(order, user, to);
       const place = places[name];
       if (purpose) {
-        content.lifetime = lifetimeOf[purpose];
-        content.link = await makeLink(order, purpose, { sub: user?.sub, email: to, replaces: user?.email });
+        if (purpose !== 'stop_change') content.lifetime = lifetimeOf[purpose];
+        const { sessionId } = order;
+        content.link = await makeLink(order, purpose, { sub: user?.sub, email: to, replaces: user?.email, sessionId });
         if (content.link === undefined) return undefined;
       } else if (place !== undefined) content.link = issuer + place;
       const chosen = user?.claims['locale'];
@@ -146,31 +159,38 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
       const value = text(fact);
       if (value !== undefined) facts[fact] = value;
     }
+    // a program calls itself what it likes
+    if (facts.browser !== undefined) facts.browser = nameInMail(facts.browser);
     const at = text('at');
     if (at !== undefined && !Number.isNaN(Date.parse(at))) facts.at = new Date(at);
     const { names } = order.data;
-    if (Array.isArray(names)) facts.names = names.map(String);
-    const values: Record<string, string> = { username: user?.username ?? '', address: to };
+    if (Array.isArray(names)) facts.names = names.map((given) => nameInMail(String(given)) || '…');
+    const values: Record<string, string> = { username: '', address: to };
+    // what anybody wrote is short and holds no address (security R124)
+    if (user) {
+      const own = [to, user.emailVerified ? user.email : undefined];
+      values['username'] = usernameInMail(user.username, own, order.name === 'verify-address');
+    }
     if (order.clientId !== undefined)
-      values['client'] = client ? displayName(client.clientId, client.metadata) : order.clientId;
+      values['client'] = (client && nameInMail(displayName(client.clientId, client.metadata))) || order.clientId;
     return { values, facts };
   }
 
   /**
    * Made anew at each attempt: nothing that was stored before holds it. Undefined when a new password or address took the order back
-   * meanwhile: that comes before the link, or after it and ends it.
+   * meanwhile, or the session that ordered it is over: that comes before the link, or after it and ends it.
    */
   async function makeLink(
     order: QueuedMail,
     purpose: LinkPurpose,
-    link: { sub: string | undefined; email: string; replaces: string | undefined },
+    link: Pick<NewLink, 'sub' | 'email' | 'replaces' | 'sessionId'>,
   ): Promise<string | undefined> {
     const { token, hash } = newOpaqueToken('mailed_link');
     const made = await store.transaction(async ({ users, mails, mailedLinks }) => {
       if (link.sub !== undefined) await users.lock(link.sub);
       if (!(await mails.waits(order.id))) return false;
-      await mailedLinks.insert({ ...link, purpose, tokenHash: hash, lifetime: lifetimeOf[purpose] });
-      return true;
+      const lifetime = lifetimeOf[purpose];
+      return (await mailedLinks.insert({ ...link, purpose, tokenHash: hash, lifetime })) !== undefined;
     });
     return made ? `${issuer}${paths[purpose]}?token=${token}` : undefined;
   }

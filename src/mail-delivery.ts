@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { type DeliveryWorker, startDeliveryLoop, type UnderWay } from './delivery-loop.ts';
 import { MailRefused, type MailTransport } from './mail/transport.ts';
-import type { MailComposition } from './mail-composition.ts';
+import { type MailComposition, mailPatience } from './mail-composition.ts';
 import type { Store } from './repositories/index.ts';
 import type { QueuedMail } from './repositories/mails.ts';
 
@@ -15,13 +15,12 @@ export interface MailDeliveryOptions {
 
 const atOnce = 4;
 const lease = 90; // seconds: longer than an attempt can take
-const patience = 86_400; // seconds after which a mail is given up
 
 export function startMailDelivery({ store, composition, transport, logger }: MailDeliveryOptions): DeliveryWorker {
   async function look(underWay: UnderWay): Promise<number | undefined> {
     const { givenUp, claimed, pause } = await store.transaction(async (repositories) => {
       const { mails } = repositories;
-      const givenUp = await mails.giveUp(patience);
+      const givenUp = await mails.giveUp(mailPatience);
       for (const mail of givenUp) await recordEnd(repositories, mail);
       const room = atOnce - underWay.names.size;
       const claimed = room > 0 ? await mails.claim(room, lease) : [];
@@ -39,6 +38,8 @@ export function startMailDelivery({ store, composition, transport, logger }: Mai
         // first, so that whoever orders the same again waits, and is seen
         if (await repositories.mails.delete(mail.id)) await expand(repositories, mail);
       });
+    // another instance may be of a later version: the mail waits for it
+    if (!composition.knows(mail)) return retry(mail, 'this version does not know this mail');
     const composed = await composition.compose(mail);
     if (!composed) {
       await store.mails.delete(mail.id);

@@ -45,8 +45,12 @@ export function createLogger(config: Pick<Config, 'logLevel'>): Logger {
  * @param siblings the other processes behind the same port
  * @throws ConfigError, EmbeddedPostgresError, MigrationError or the system's own error, each with one clear sentence
  */
-export async function startService(config: Config, stopped?: AbortSignal, siblings?: Siblings): Promise<Service> {
-  const logger = createLogger(config);
+export async function startService(
+  config: Config,
+  stopped?: AbortSignal,
+  siblings?: Siblings,
+  logger: Logger = createLogger(config),
+): Promise<Service> {
   const connection = await openConnection(config, logger);
   const { database } = connection;
   let closeApp: (() => Promise<void>) | undefined;
@@ -54,15 +58,20 @@ export async function startService(config: Config, stopped?: AbortSignal, siblin
     const migrations = await migrateOnceReachable(connection, config, logger, stopped);
     if (migrations.length > 0) logger.info({ migrations }, 'the database schema is up to date');
     const store = createStore(database, (event) => logEvent(logger, event));
-    const app = await buildApp({ config, database, secretKey: connection.secretKey, logger, siblings });
+    let starting = true;
+    const isStarting = () => starting;
+    const app = await buildApp({ config, database, secretKey: connection.secretKey, logger, siblings, isStarting });
     closeApp = () => app.close();
+    // a password from the settings works with the first request that is let in
+    if (config.adminPassword !== undefined) await makeFirstAdministrator(config, store);
     const close = await listenAt(app, config, logger).catch((error: unknown) => {
       throw listenError(config, error);
     });
     closeApp = close;
     letPoolThreadsGiveWay();
-    // last, since its password is shown once: a start that fails before has made none
-    const firstPassword = await makeFirstAdministrator(config, store);
+    // a generated password is shown once: a start that fails before has generated none, and no request can know it before
+    const firstPassword = config.adminPassword === undefined ? await makeFirstAdministrator(config, store) : undefined;
+    starting = false;
     const cleaner = cleanUp(
       store,
       { registrationWaiting: config.lifetimes.registrationWaiting, auditRetention: config.lifetimes.auditRetention },

@@ -2,6 +2,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { openConnection } from './connection.ts';
 import type { MetricValues, Siblings } from './http/metrics.ts';
@@ -24,8 +25,11 @@ const collectLimit = 1_000; // milliseconds
  * Starts `config.workers` processes of this same program; they share the port, and each has a pool of connections of its own.
  * @throws WorkerRefused, or what opening the embedded database throws
  */
-export async function startWorkers(config: Config, stopped?: AbortSignal): Promise<Service> {
-  const logger = createLogger(config);
+export async function startWorkers(
+  config: Config,
+  stopped?: AbortSignal,
+  logger: Logger = createLogger(config),
+): Promise<Service> {
   // held here, so that it outlives each of the workers
   const embedded = config.databaseUrl === undefined ? await openConnection(config, logger) : undefined;
   let stopping = false;

@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, '../src');
 /** From left to right; a file imports from its own layer (endpoints never) and from layers to the right. */
 const layers = [
   ['server.ts', 'process.ts', 'cli.ts', 'commands'],
-  ['service.ts', 'workers.ts', 'connection.ts', 'clean-up.ts', 'log-destination.ts'],
+  ['service.ts', 'workers.ts', 'connection.ts', 'clean-up.ts', 'log-destination.ts', 'stray-output.ts'],
   ['app.ts', 'logout-delivery.ts', 'mail-delivery.ts', 'delivery-loop.ts', 'mail-composition.ts'],
   ['endpoints'],
   ['http'],

@@ -1,4 +1,4 @@
-// The security requirements R1 to R112, each in a sentence; docs/security.md says where each is kept and which tests show it.
+// The security requirements R1 to R127, each in a sentence; docs/security.md says where each is kept and which tests show it.
 
 /** Headings of docs/security.md with their requirements: number and what holds. */
 export const requirements: Record<string, Record<number, string>> = {
@@ -10,7 +10,7 @@ export const requirements: Record<string, Record<number, string>> = {
     5: 'A parameter that is repeated, needed but empty, or no text is refused at every endpoint.',
     6: 'A client gets only the response types and modes that it registered, and a posted response is escaped.',
     7: 'Every response names the issuer and returns the state as it came; none of its characters can break a header.',
-    8: 'HEAD, OPTIONS, prefetches and loads of anything but a page have no effect.',
+    8: 'HEAD, OPTIONS, prefetches and loads of anything but a page have no effect; only `prompt=none` in a frame is answered, by its redirect and never by a page.',
     9: '`prompt=login` and `max_age` want a check of the password that is later than the request.',
     10: 'The answer to a form is a 303 within the service, the response to the client a 302; neither repeats the form elsewhere.',
     11: 'Consent shows who asks, where it leads, as whom and for what, is remembered for exactly that, and warns of a client that nobody approved.',
@@ -31,8 +31,8 @@ export const requirements: Record<string, Record<number, string>> = {
     22: 'A verifier without a challenge, and a challenge without a verifier, redeem nothing.',
   },
   'Redirect URIs': {
-    23: 'A redirect URI matches byte for byte; only the port of a native loopback address is free.',
-    24: 'Only unambiguous https, loopback and private-use addresses can be registered, few and short.',
+    23: 'A redirect URI matches byte for byte; only the port of a native loopback address is free, `localhost` included unless a setting says otherwise.',
+    24: 'Only unambiguous https, loopback and private-use addresses can be registered, few and short; `localhost` is a loopback address unless a setting says otherwise.',
     25: 'All other addresses of a client keep to the same schemes, whoever writes them and how.',
   },
   'Tokens at rest': {
@@ -51,18 +51,18 @@ export const requirements: Record<string, Record<number, string>> = {
     36: 'Each refresh asks again whether user, client, consent and session are good.',
   },
   'Client authentication': {
-    37: 'A request has one means of authentication, the registered one, and one client.',
+    37: 'A request has one means of authentication, the registered one, and one client; a secret may be in the header or in the form.',
     38: 'Basic credentials are read strictly.',
     39: 'Unknown client, wrong secret and a disabled client get one answer in one time.',
     40: 'Secrets are made by the service, of 256 bits, and shown once.',
-    41: 'Failures are limited for each client and network, and keep nobody else out.',
+    41: 'Failures are limited for each client and network. A right secret passes in a network past its limit; an assertion is not verified there.',
   },
   'Registration and outgoing requests': {
     42: 'A client can do nothing before its approval, and nothing more from the moment it is disabled.',
     43: 'Nobody changes an existing client without proof of being it.',
     44: 'A registration access token is for one client and gives no power.',
     45: 'A change that widens what was approved waits for approval.',
-    46: 'An update replaces all metadata, touches nothing of the service’s own, and a deletion takes everything along.',
+    46: 'An update replaces all metadata, sends the service’s own members unchanged or not at all, and a deletion takes everything along.',
     47: 'One guarded fetcher makes every outgoing request: https, public addresses, no redirects, bounded in time and size.',
     48: 'Unknown metadata is dropped, reserved names are refused, and names for people are short, plain and composed.',
     49: 'Registrations are limited, those that wait are capped and expire, and enabled clients do not notice.',
@@ -133,7 +133,7 @@ export const requirements: Record<string, Record<number, string>> = {
   },
   Headers: {
     96: 'Pages load nothing foreign, are not kept, and tell nobody where one comes from.',
-    97: 'Scripts of other origins may call five kinds of address, without credentials.',
+    97: 'Scripts of other origins may call the addresses that browser applications need, registration among them, without credentials.',
     98: 'Addresses come from the configuration, never from the request.',
   },
   Logging: {
@@ -159,6 +159,23 @@ export const requirements: Record<string, Record<number, string>> = {
   },
   'Supply chain': {
     112: 'Dependencies are locked, run no scripts, are not fresh from the press, and have no known vulnerability.',
+  },
+  'Found by attack': {
+    113: 'For a client that was never enabled no signature is verified and nothing fetched; the limit of the network comes before the work.',
+    114: 'Keys of clients have bounded sizes and number, a signature is tried against four at most, and a set is searched once.',
+    115: 'A token for a resource of another server opens no address of the service and holds no scope of an administrator; no client can register an address of the service as its resource.',
+    116: 'What a client changes waits once it was ever approved, and enabling the client lets nothing of it through.',
+    117: 'A change of what people see, or to a weaker authentication, waits for approval.',
+    118: 'A change of the address ends with its session or by a new password, and the address before can stop it.',
+    119: 'Of an authorization request only known parameters are stored, up to a size, and only so many of one network wait for an answer.',
+    120: 'An Idempotency-Key is random, and repeats an answer only until the client is first enabled.',
+    121: 'Of the successors of a refresh token that came back within the grace one line survives the grace; a token of another line is reuse.',
+    122: 'Introspection vouches only for what the service signed or stored: an ID Token by HS256 is answered to its own client alone.',
+    123: 'Codes for the console go to its exact address, whatever holds for the ports of other clients.',
+    124: 'Names and texts of registrants in mail are short, hold no address, and are called unverified.',
+    125: 'Two statements never have one name, and no value is put into the text of a statement.',
+    126: 'Nothing prints past the logger, and no cell of an exported CSV file is a formula.',
+    127: 'A second factor of a new kind is asked for with its table alone, and one that would not be asked for cannot be set up.',
   },
 };
 

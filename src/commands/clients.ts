@@ -63,17 +63,14 @@ export const clientCommands: Record<string, Command> = {
   },
   'client approve': {
     usage: 'ID …',
-    summary: 'Prints each client, then enables it with what waits for approval.',
+    summary: 'Prints each client, then enables it; of one that is enabled it approves the change that waits.',
     async run(config, args) {
       const { positionals: ids } = parse(args, {}, ['ID …']);
       return withDatabase(config, async ({ store, administration }) => {
         if (ids.length > 1) return decideSeveral(store, administration, ids, undefined);
         const seen = await findClient(store, ids[0]!);
         const client = await administration.approveClient(by, seen.clientId, seen.version);
-        const outcome = client.uncollected
-          ? 'the client is enabled when it collects its credentials'
-          : 'the client is enabled';
-        return { json: clientView(client), text: `${describe(seen)}\n\nThis is approved: ${outcome}.` };
+        return { json: clientView(client), text: `${describe(seen)}\n\n${approved(seen, client)}` };
       });
     },
   },
@@ -151,7 +148,7 @@ export const clientCommands: Record<string, Command> = {
   },
   'client create': {
     usage:
-      '--name N [--redirect-uri U …] [--post-logout-redirect-uri U …] [--grant-type G …] [--scope "…"] [--auth-method M] [--first-party] [--required-acr LEVEL]',
+      '--name N [--redirect-uri U …] [--post-logout-redirect-uri U …] [--application-type web|native] [--grant-type G …] [--scope "…"] [--auth-method M] [--id-token-claims] [--first-party] [--required-acr LEVEL]',
     summary:
       'Makes a client, enabled at once, and prints its credentials; with --grant-type client_credentials --scope admin: the key to the admin routes.',
     async run(config, args) {
@@ -159,9 +156,11 @@ export const clientCommands: Record<string, Command> = {
         name: { type: 'string' },
         'redirect-uri': { type: 'string', multiple: true, default: [] },
         'post-logout-redirect-uri': { type: 'string', multiple: true, default: [] },
+        'application-type': { type: 'string' },
         'grant-type': { type: 'string', multiple: true, default: [] },
         scope: { type: 'string' },
         'auth-method': { type: 'string' },
+        'id-token-claims': { type: 'boolean', default: false },
         'first-party': { type: 'boolean', default: false },
         'required-acr': { type: 'string' },
       });
@@ -181,10 +180,13 @@ export const clientCommands: Record<string, Command> = {
               : redirects.length > 0
                 ? ['authorization_code', 'refresh_token']
                 : ['client_credentials'],
+          ...(values['application-type'] !== undefined && { application_type: values['application-type'] }),
           ...(values.scope !== undefined && { scope: values.scope }),
           ...(values['auth-method'] !== undefined && { token_endpoint_auth_method: values['auth-method'] }),
+          id_token_claims: values['id-token-claims'],
         },
         { admin: true },
+        config,
       );
       const clientId = randomId();
       return withDatabase(config, async ({ administration, secretBox }) => {
@@ -211,6 +213,16 @@ export const clientCommands: Record<string, Command> = {
   },
 };
 
+/** What an approval did. */
+function approved(seen: Client, client: Client): string {
+  if (client.pendingMetadata)
+    return `The client is enabled as it was approved before. Its change (pending_changes) is not approved: run client approve ${client.clientId} again to approve it, or client refuse.`;
+  if (client.uncollected) return 'This is approved: the client is enabled when it collects its credentials.';
+  return seen.pendingMetadata
+    ? 'This is approved: what stands under pending_changes is in force.'
+    : 'This is approved: the client is enabled.';
+}
+
 /** Decides about several clients, each as it is just now and by itself. @param reason refuses them */
 async function decideSeveral(
   store: Store,
@@ -224,11 +236,15 @@ async function decideSeveral(
   const words = {
     decided: reason === undefined ? 'approved' : 'refused',
     changed: 'nothing was done: nothing waits, or it changed just now',
+    held: 'nothing was done: another client holds one of its resource_uris',
     gone: 'is gone',
   };
   const rows = outcomes.map(({ clientId, outcome }, index) => [
     clientId,
-    words[outcome],
+    // of one that is enabled just now the change goes on waiting
+    outcome === 'decided' && reason === undefined && seen[index]!.status === 'disabled' && seen[index]!.pendingMetadata
+      ? 'enabled; its change still waits'
+      : words[outcome],
     seen[index]!.metadata.client_name ?? '',
     seen[index]!.metadata.redirect_uris[0] ?? '',
   ]);
@@ -264,7 +280,7 @@ function lines(credentials: Record<string, string | undefined>): string {
 /** What somebody still has to do: the administrator, or the client itself. */
 function waits(client: Client): string {
   if (client.pendingMetadata) return 'changes';
-  if (client.status === 'disabled' && !client.approvedBy) return 'approval';
+  if (client.selfRegistered && client.status === 'disabled' && !client.approvedBy) return 'approval';
   return client.uncollected ? 'collection' : '';
 }
 

@@ -4,7 +4,7 @@ import { DatabaseUnavailable } from '../database/database.ts';
 import { EmbeddedPostgresError } from '../database/embedded.ts';
 import { MigrationError } from '../database/migrations.ts';
 import { OAuthError } from '../oauth/errors.ts';
-import type { Terminal } from './command.ts';
+import { harmless, OutputClosed, outputClosedCode, type Terminal } from './command.ts';
 import { commands, UsageError } from './index.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function runCommandLine(
   words: string[],
   terminal: Terminal,
   environment?: Record<string, string | undefined>,
-): Promise<0 | 1> {
+): Promise<number> {
   const json = words.includes('--json');
   const rest = words.filter((word) => word !== '--json');
   if (rest.length === 0 || rest[0] === 'help' || rest.includes('--help')) {
@@ -29,6 +29,7 @@ export async function runCommandLine(
       terminal.stdout.write(json ? `${JSON.stringify(result.json)}\n` : `${result.text.trimEnd()}\n`);
     return result.code ?? 0;
   } catch (error) {
+    if (error instanceof OutputClosed) return outputClosedCode;
     terminal.stderr.write(`${complaint(error)}\n`);
     return 1;
   }
@@ -50,7 +51,8 @@ function help(): string {
   return `Usage: npm run -s idp -- COMMAND [OPTIONS] [--json]\n\n${lines.join('\n')}\n`;
 }
 
-function complaint(error: unknown): string {
+/** What went wrong, in one line. */
+export function complaint(error: unknown): string {
   if (error instanceof OAuthError) {
     // a sentence gets its capital; one that begins with the name of a member keeps the name as it is
     const words = error.description.replace(
@@ -72,5 +74,5 @@ function complaint(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code?.startsWith('ERR_PARSE_ARGS')) return message;
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `The database cannot be reached: ${message}.`;
-  return error instanceof Error && error.stack ? error.stack : String(error);
+  return `Something unexpected went wrong: ${harmless(String(error).replace(/\s+/g, ' '))}`;
 }

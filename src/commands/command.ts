@@ -27,7 +27,15 @@ export interface Terminal {
   stdin: Readable & { isTTY?: boolean };
   stdout: Pick<Writable, 'write'> & Partial<Pick<Writable, 'once'>>;
   stderr: Pick<Writable, 'write'> & { isTTY?: boolean };
+  /** Aborted once the reader of the output has closed it. */
+  gone?: AbortSignal;
 }
+
+/** The reader closed the output: the command makes no more of it. */
+export class OutputClosed extends Error {}
+
+/** As the shell reports a program that ended by SIGPIPE, which Node does not. */
+export const outputClosedCode = 141;
 
 export interface Command {
   usage: string;

@@ -1,7 +1,7 @@
 // Files that commands read and write: their formats, and what may be wrong with one.
 import { writeFile } from 'node:fs/promises';
 import { type TransferFormat, transferFormats } from '../http/user-records.ts';
-import { type Terminal, UsageError } from './command.ts';
+import { OutputClosed, type Terminal, UsageError } from './command.ts';
 
 /** The format that is named, or that of the file by its name. @throws UsageError */
 export function formatOf(given: string | undefined, file: string | undefined): TransferFormat {
@@ -23,9 +23,13 @@ export function ofTheFile(error: unknown, file: string | undefined): unknown {
   return reason === undefined ? error : new UsageError(`The file ${file} ${reason}.`);
 }
 
-/** When whoever reads the output has caught up. */
-const drained = ({ stdout }: Terminal) =>
-  new Promise<void>((resolve) => void (stdout.once ? stdout.once('drain', resolve) : resolve()));
+/** When the reader of the output has caught up, or has closed it. */
+const drained = ({ stdout, gone }: Terminal) =>
+  new Promise<void>((resolve) => {
+    if (!stdout.once || gone?.aborted) return resolve();
+    stdout.once('drain', resolve);
+    gone?.addEventListener('abort', () => resolve(), { once: true });
+  });
 
 /** Writes a text into a new file for its owner only, and never over another one; to standard output without one. @throws UsageError */
 export async function writeText(
@@ -34,7 +38,10 @@ export async function writeText(
   text: AsyncIterable<string>,
 ): Promise<void> {
   if (file === undefined) {
-    for await (const part of text) if (!terminal.stdout.write(part)) await drained(terminal);
+    for await (const part of text) {
+      if (!terminal.stdout.write(part)) await drained(terminal);
+      if (terminal.gone?.aborted) throw new OutputClosed();
+    }
     return;
   }
   await writeFile(file, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {

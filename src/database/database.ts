@@ -1,4 +1,5 @@
 // The one door to PostgreSQL: the pool, named prepared statements, transactions, and the database's trouble as one named error.
+import { hash } from 'node:crypto';
 import pg from 'pg';
 import { newPart, type Part, submit } from './batch.ts';
 import { createListener } from './listener.ts';
@@ -87,6 +88,13 @@ export function isCheckViolation(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === constraint;
 }
 
+/** What a trigger refused under a name of its own, if that is what went wrong: its sentence. */
+export function refusalOfTrigger(error: unknown, constraint: string): string | undefined {
+  return error instanceof pg.DatabaseError && error.code === '22023' && error.constraint === constraint
+    ? error.message
+    : undefined;
+}
+
 /** A value that no column could hold, such as text with NUL: the sender's fault (SQLSTATE class 22). */
 export function isInvalidValue(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code ?? '').startsWith('22');
@@ -96,8 +104,28 @@ export function isForeignKeyViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23503';
 }
 
+/** The text of each name in this process. */
+const texts = new Map<string, string>();
+/** PostgreSQL cuts off what is longer, and takes two names with the same beginning for one. */
+const mostNameBytes = 63;
+
+/** @throws Error for a name that has another text: a connection that prepared one of the two would run it for the other (security R125) */
 export function statement(name: string, text: string): Statement {
+  const known = texts.get(name);
+  if (known !== undefined && known !== text) throw new Error(`two statements have the name ${name}`);
+  if (known === undefined) {
+    if (Buffer.byteLength(name) > mostNameBytes) throw new Error(`the name of the statement ${name} is too long`);
+    texts.set(name, text);
+  }
   return { name, text };
+}
+
+/**
+ * A statement whose text depends on which filters are set. Its name is made of its text, so that two texts never have one name. The text
+ * holds no value, since each text stays prepared (security R125).
+ */
+export function composedStatement(name: string, text: string): Statement {
+  return statement(`${name}.${hash('sha256', text).slice(0, 32)}`, text);
 }
 
 /**
@@ -106,7 +134,8 @@ export function statement(name: string, text: string): Statement {
  * wait for the same of other keys even the statement, if there is one for many.
  */
 export function sharedStatement(kind: Kind, name: string, text: string, textOfMany?: string): Statement {
-  return { name, text, shared: kind, ...(textOfMany !== undefined && { many: statement(`${name}.many`, textOfMany) }) };
+  const many = textOfMany === undefined ? {} : { many: statement(`${name}.many`, textOfMany) };
+  return { ...statement(name, text), shared: kind, ...many };
 }
 
 export function openDatabase(options: DatabaseOptions): Database {

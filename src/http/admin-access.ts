@@ -3,10 +3,11 @@ import type { FastifyRequest } from 'fastify';
 import { multiFactor } from '../oauth/acr.ts';
 import { insufficientAuthentication, insufficientScope, invalidToken } from '../oauth/errors.ts';
 import { type AdministratorScope, splitScope } from '../oauth/scope.ts';
-import type { Repositories } from '../repositories/index.ts';
 import { opaqueTokenHash } from '../tokens/opaque-token.ts';
+import { requireAudience } from './audience.ts';
 import { freshness } from './fresh-sign-in.ts';
 import { bearerToken } from './bearer-token.ts';
+import type { ServerOptions } from './server-options.ts';
 
 /**
  * Returns who acts: a subject or a client id.
@@ -16,13 +17,14 @@ import { bearerToken } from './bearer-token.ts';
  */
 export async function requireAdministrator(
   request: FastifyRequest,
-  store: Pick<Repositories, 'accessTokens' | 'secondFactors'>,
+  { config, store }: Pick<ServerOptions, 'config' | 'store'>,
   scopes: readonly AdministratorScope[] = ['admin'],
   fresh = false,
 ): Promise<string> {
   const hash = opaqueTokenHash('access_token', bearerToken(request));
   const token = hash && (await store.accessTokens.find(hash));
   if (!token) throw invalidToken('the access token is unknown, expired or revoked');
+  requireAudience(config.issuer, token, request);
   const given = splitScope(token.scope);
   if (!scopes.some((scope) => given.includes(scope)) || (token.user && !token.user.admin)) {
     throw insufficientScope(

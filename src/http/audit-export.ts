@@ -1,5 +1,6 @@
 // The audit trail as a file, piece by piece, for console, admin routes and command line: as CSV for spreadsheets, or as JSON Lines for programs.
 import { newPatience, withPatience } from '../database/patience.ts';
+import { markedCell } from '../oauth/table-cell.ts';
 import type { Actor } from '../repositories/administration.ts';
 import type { AuditSearch, Found } from '../repositories/audit-search.ts';
 import type { Store } from '../repositories/index.ts';
@@ -52,7 +53,7 @@ function line(view: Record<string, unknown>): string {
   const cells = columns.map((column) => {
     const value = view[column] ?? '';
     const text = typeof value === 'string' ? value : JSON.stringify(value);
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    const safe = markedCell(text);
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   });
   return `${cells.join(',')}\r\n`;

@@ -11,7 +11,7 @@ import type { Visit } from '../repositories/visits.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { createBrowserState } from './browser-state.ts';
-import { carries, single } from './cookies.ts';
+import { carries, isFramed, single } from './cookies.ts';
 import { clientAddress } from './network.ts';
 
 export const sessionCookie = 'JSESSIONOPENID';
@@ -260,12 +260,14 @@ export function carriesSession(request: FastifyRequest): boolean {
 
 /**
  * Refuses what is no visit of a person: a prefetch, or a load as a sub-resource (security R8).
+ * @param frames whether a page's frame may load it, too
  * @throws OAuthError
  */
-export function onlyNavigation(request: FastifyRequest): void {
+export function onlyNavigation(request: FastifyRequest, frames = false): void {
   const purpose = `${request.headers['sec-purpose'] ?? ''} ${request.headers['purpose'] ?? ''} ${request.headers['x-moz'] ?? ''}`;
   const destination = request.headers['sec-fetch-dest'];
-  if (/prefetch|prerender/i.test(purpose) || (destination !== undefined && destination !== 'document')) {
+  const isVisit = destination === undefined || destination === 'document' || (frames && isFramed(request));
+  if (/prefetch|prerender/i.test(purpose) || !isVisit) {
     throw new OAuthError('invalid_request', 'this address answers a visit in a browser window only', 403);
   }
 }

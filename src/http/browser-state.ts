@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomSecret } from '../crypto/secrets.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
 import type { Session } from '../repositories/sessions.ts';
-import { carries, single } from './cookies.ts';
+import { carries, isFramed, single } from './cookies.ts';
 
 /** Read by the script of /check-session in other sites' pages, so out of reach of neither scripts nor third parties. */
 export const browserStateCookie = 'GATEHOUSE_BROWSER_STATE';
@@ -38,8 +38,8 @@ export function createBrowserState(options: { secretBox: SecretBox; basePath: st
         if (known !== current) reply.setCookie(browserStateCookie, current, cookie);
         return;
       }
-      // another site's form comes without the session's cookie: that is no sign-out
-      const visited = request.method === 'GET' && carries(request, browserStateCookie);
+      // another site's form or frame comes without the session's cookie: that is no sign-out
+      const visited = request.method === 'GET' && !isFramed(request) && carries(request, browserStateCookie);
       if (visited && !known?.startsWith(signedOut)) this.end(reply);
     },
     end: (reply: FastifyReply): void => void reply.setCookie(browserStateCookie, signedOut + randomSecret(), cookie),

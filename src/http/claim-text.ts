@@ -1,8 +1,9 @@
 // The values of claims as a person reads them.
 import type { ClaimText } from './views/index.ts';
 
-/** A claim with its text, which is empty where there is no value, and its day if it is one. */
+/** A claim with its text, which is empty where there is no value; pages say a boolean in words, and a day as a date. */
 export function legible(claim: string, value: unknown): ClaimText {
+  if (typeof value === 'boolean') return { claim, value: String(value), flag: value };
   if (claim !== 'updated_at' || typeof value !== 'number') return { claim, value: readable(value) };
   const day = new Date(value * 1000);
   return { claim, value: day.toISOString().slice(0, 10), day };

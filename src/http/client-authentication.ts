@@ -1,15 +1,21 @@
-// Client authentication: exactly one method a request, equal to the registered one (RFC 6749 2.3, OpenID Connect Core 9; security R37).
+// Client authentication: exactly one method a request, equal to the registered one; client_secret_basic and client_secret_post count as one
+// (RFC 6749 2.3, OpenID Connect Core 9; security R37).
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest, equalDigests } from '../crypto/secrets.ts';
-import type { ClientAuthenticationMethod } from '../oauth/client-metadata.ts';
+import { type ClientAuthenticationMethod, needsSecret } from '../oauth/client-metadata.ts';
 import { clientDisabled, invalidClient, invalidRequest, OAuthError } from '../oauth/errors.ts';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
 import type { ClientCache } from '../repositories/client-cache.ts';
 import type { Client } from '../repositories/clients.ts';
 import type { Store } from '../repositories/index.ts';
 import type { Limits } from '../repositories/limits.ts';
-import { AssertionRefused, assertionSubject, verifyClientAssertion } from '../tokens/client-assertion.ts';
+import {
+  AssertionRefused,
+  assertionMethod,
+  assertionSubject,
+  verifyClientAssertion,
+} from '../tokens/client-assertion.ts';
 import type { ClientKeys } from '../tokens/client-keys.ts';
 import type { TokenService } from '../tokens/token-service.ts';
 import { createCallLimit } from './call-limit.ts';
@@ -46,7 +52,7 @@ const credentials = z.object({
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 type Presented =
-  | { method: 'client_secret_basic' | 'client_secret_post' | 'secret'; clientId: string; secret: string }
+  | { method: 'secret'; clientId: string; secret: string }
   | { method: 'jwt'; clientId: string; assertion: string }
   | { method: 'none'; clientId: string };
 
@@ -62,14 +68,18 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
 
   return {
     authenticateClient: (request, rules) => authenticate(request, present(request), rules),
-    /** For addresses without a form: the header is all that is looked at, whichever way the client registered to send its secret. */
+    /** For addresses without a form: the header is all that is looked at. */
     authenticateBasic: (request, rules) =>
       authenticate(request, { method: 'secret', ...readBasic(request.headers.authorization ?? '') }, rules),
     /** For a repeat registration: the secret alone counts, whatever the client's state and registered method. */
     authenticateRegistrant: (request) => {
       const { clientId, secret } = readBasic(request.headers.authorization ?? '');
-      // what is stored, not what is remembered: the secret may be a minute old
-      return counted(request, clientId, async () => withSecret(await options.store.clients.find(clientId), secret));
+      return counted(request, clientId, async () => {
+        // what is stored, not what is remembered: the secret may be a minute old
+        const client = await options.store.clients.find(clientId);
+        // one that was made for a change that waits proves nothing before its approval (security R116)
+        return withSecret(client && needsSecret(client.metadata) ? client : undefined, secret);
+      });
     },
   };
 
@@ -78,18 +88,26 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     presented: Presented,
     { allowPublic = false, disabledStatus = 400 }: Parameters<AuthenticateClient>[1] = {},
   ): Promise<Client> {
-    return counted(request, presented.clientId, () => check(presented, allowPublic, disabledStatus));
+    const costly = presented.method === 'jwt';
+    return counted(request, presented.clientId, () => check(presented, allowPublic, disabledStatus), costly);
   }
 
-  /** Authenticates unless that failed too often; a failure is counted and recorded. */
+  /**
+   * Authenticates unless that failed too often; a failure is counted and recorded.
+   * @param costly whether the check may verify a signature or fetch keys
+   */
   async function counted(
     request: FastifyRequest,
     clientId: string,
     authenticated: () => Promise<Client>,
+    costly = false,
   ): Promise<Client> {
     if (limits.anyPassed) {
-      const wait = limits.blocked('clientAuthFailures', placeOf(request, clientId).key);
-      if (wait > 0) throw tooManyFailures(wait);
+      const { network, key } = placeOf(request, clientId);
+      const ofClient = limits.blocked('clientAuthFailures', key);
+      // before the work (security R113); comparing a secret costs next to nothing, and a right one passes in any network
+      const ofNetwork = costly ? limits.blocked('clientAuthFailuresPerNetwork', network) : 0;
+      if (ofClient > 0 || ofNetwork > 0) throw tooManyFailures(Math.max(ofClient, ofNetwork));
     }
     try {
       return await authenticated();
@@ -125,26 +143,50 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     });
     const registered = client?.metadata.token_endpoint_auth_method;
     if (!client || !registered) throw invalidClient('unknown client');
-    if (!accepts(registered, presented.method)) throw invalidClient(`the client is registered for ${registered}`);
     if (presented.method === 'none') {
+      if (registered !== 'none') throw invalidClient(`the client is registered for ${registered}`);
       // without credentials a disabled public client is nobody
       if (!allowPublic || client.status !== 'enabled')
         throw invalidClient('a public client that is disabled or not allowed here');
       return client;
     }
-    if (presented.method === 'jwt') await checkAssertion(client, registered, presented.assertion);
-    // what passed was compared there: its secret need not be hashed again
-    else if (client !== passed) withSecret(client, presented.secret);
+    let sent: ClientAuthenticationMethod;
+    if (presented.method === 'jwt') {
+      // anybody can register keys: none is used for a client that was never enabled (security R113)
+      if (!client.everEnabled) throw invalidClient('an assertion of a client that was never enabled');
+      sent = assertionMethod(presented.assertion);
+      await checkAssertion(client, sent, presented.assertion);
+    } else {
+      // what passed was compared there: its secret need not be hashed again
+      // one that was made for a change that waits proves nothing before its approval (security R116)
+      if (client !== passed) withSecret(needsSecret(client.metadata) ? client : undefined, presented.secret);
+      // the two ways to send a secret count as one
+      sent = registered === 'client_secret_post' ? registered : 'client_secret_basic';
+    }
+    // only a client with the right credentials is told (security R37, R39)
+    if (sent !== registered) throw wrongMethod(registered);
     if (client.status !== 'enabled') throw clientDisabled(disabledStatus);
     return client;
   }
 
   async function checkAssertion(client: Client, method: ClientAuthenticationMethod, assertion: string): Promise<void> {
+    const { clientId } = client;
+    // for another method than the registered one no algorithm is registered, and nothing is fetched only to tell so
+    const metadata =
+      method === client.metadata.token_endpoint_auth_method
+        ? client.metadata
+        : { ...client.metadata, token_endpoint_auth_signing_alg: undefined, jwks_uri: undefined };
     const secret = method === 'client_secret_jwt' ? await options.tokens.clientSecret(client) : undefined;
     if (method === 'client_secret_jwt' && !secret) throw invalidClient('the secret is not stored as a key');
     try {
-      const keys = secret ? { secret } : { jwks: (fresh: boolean) => options.clientKeys(client.metadata, fresh) };
-      const { jti, expiresAt } = await verifyClientAssertion(assertion, client, keys, audiences, options.tokens.now());
+      const keys = secret ? { secret } : { jwks: (fresh: boolean) => options.clientKeys(metadata, fresh) };
+      const { jti, expiresAt } = await verifyClientAssertion(
+        assertion,
+        { clientId, metadata },
+        keys,
+        audiences,
+        options.tokens.now(),
+      );
       if (!(await options.store.clients.useAssertion(client.clientId, digest('jti', jti), expiresAt))) {
         throw invalidClient('the assertion was used before');
       }
@@ -163,9 +205,8 @@ function placeOf(request: FastifyRequest, clientId: string): { network: string; 
 
 /** Whether a client as it is remembered may be what the request says: an assertion is another question. */
 function mayPass({ status, metadata, secretHash }: Client, presented: Presented): boolean {
-  const method = metadata.token_endpoint_auth_method;
-  if (status !== 'enabled' || !accepts(method, presented.method)) return false;
-  return !('secret' in presented) || isSecret(secretHash, presented.secret);
+  if (status !== 'enabled' || !accepts(metadata.token_endpoint_auth_method, presented.method)) return false;
+  return presented.method !== 'secret' || isSecret(secretHash, presented.secret);
 }
 
 function isSecret(hash: Buffer | undefined, secret: string): boolean {
@@ -176,6 +217,13 @@ function isSecret(hash: Buffer | undefined, secret: string): boolean {
 function withSecret(client: Client | undefined, secret: string): Client {
   if (!client || !isSecret(client.secretHash, secret)) throw invalidClient('wrong client secret');
   return client;
+}
+
+/** Right credentials, sent by another method than the registered one. */
+function wrongMethod(registered: ClientAuthenticationMethod): OAuthError {
+  const { code, status, headers } = invalidClient();
+  const description = `the credentials are right, but the client is registered for ${registered}: authenticate by that method, or change the registration`;
+  return new OAuthError(code, description, status, { headers, cause: 'another method than the registered one' });
 }
 
 /** Past the limit of failures (security R41). */
@@ -203,7 +251,7 @@ function present(request: FastifyRequest): Presented {
     if (body.client_id !== undefined && body.client_id !== basic.clientId) {
       throw invalidRequest('client_id differs from the client of the Authorization header');
     }
-    return { method: 'client_secret_basic', ...basic };
+    return { method: 'secret', ...basic };
   }
   if (body.client_assertion !== undefined) {
     if (body.client_assertion_type !== assertionType)
@@ -215,7 +263,7 @@ function present(request: FastifyRequest): Presented {
   }
   if (body.client_id === undefined) throw invalidClient('no credentials');
   return body.client_secret !== undefined
-    ? { method: 'client_secret_post', clientId: body.client_id, secret: body.client_secret }
+    ? { method: 'secret', clientId: body.client_id, secret: body.client_secret }
     : { method: 'none', clientId: body.client_id };
 }
 

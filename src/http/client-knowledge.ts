@@ -1,6 +1,6 @@
 // What is known here of a client's redirect hosts and of names like its own: for the console, and for whoever decides by a code.
 import { redirectHost } from '../oauth/client-metadata.ts';
-import type { KnownHost, LookAlike } from '../repositories/client-judgement.ts';
+import type { HeldResource, KnownHost, LookAlike } from '../repositories/client-judgement.ts';
 import type { Client } from '../repositories/clients.ts';
 import type { Store } from '../repositories/index.ts';
 import type { Judgement } from './views/console-clients.ts';
@@ -15,6 +15,7 @@ export const hostsOf = (uris: readonly string[]): string[] => [
 export interface Knowledge {
   hosts: Map<string, KnownHost>;
   lookAlikes: Map<string, LookAlike[]>;
+  heldResources: Map<string, HeldResource[]>;
   origins: Awaited<ReturnType<Store['clientJudgement']['origins']>>;
 }
 
@@ -27,12 +28,14 @@ export async function knowledgeOf(
     metadata: pendingMetadata ?? metadata,
     all: [...metadata.redirect_uris, ...(pendingMetadata?.redirect_uris ?? [])],
   }));
-  const [hosts, lookAlikes, origins] = await Promise.all([
+  const claims = clients.flatMap((client) => claimsOf(client).map((uri) => ({ clientId: client.clientId, uri })));
+  const [hosts, lookAlikes, origins, heldResources] = await Promise.all([
     clientJudgement.hosts(hostsOf(asked.flatMap(({ all }) => all))),
     clientJudgement.lookAlikes(asked.map(({ clientId, metadata }) => ({ clientId, name: metadata.client_name }))),
     clientJudgement.origins(asked.map(({ clientId }) => clientId)),
+    clientJudgement.heldResources(claims),
   ]);
-  return { hosts: new Map(hosts.map((host) => [host.host, host])), lookAlikes, origins };
+  return { hosts: new Map(hosts.map((host) => [host.host, host])), lookAlikes, origins, heldResources };
 }
 
 const isLocal = (host: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(host);
@@ -57,4 +60,19 @@ export const alike = (client: Client, { lookAlikes }: Knowledge): Judgement['loo
     name,
     uri: clientPath(clientId),
     same,
+  }));
+
+/** The resources that a client would hold beside its present ones if it were enabled, or its change approved. */
+function claimsOf({ status, metadata, pendingMetadata }: Client): string[] {
+  const holds = status === 'enabled' ? (metadata.resource_uris ?? []) : [];
+  const wants = [...(metadata.resource_uris ?? []), ...(pendingMetadata?.resource_uris ?? [])];
+  return [...new Set(wants)].filter((uri) => !holds.includes(uri));
+}
+
+/** The resources that keep an approval from being made, since other clients hold them. */
+export const heldBy = (client: Client, { heldResources }: Knowledge): Judgement['heldResources'] =>
+  (heldResources.get(client.clientId) ?? []).map(({ uri, clientId, name }) => ({
+    uri,
+    holder: name ?? clientId,
+    holderUri: clientPath(clientId),
   }));

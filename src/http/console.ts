@@ -77,7 +77,7 @@ export function createConsole({
     const metadata = parseClientMetadata(
       {
         client_name: 'Gatehouse console',
-        // http on localhost is for native ones (OpenID Connect Registration 2)
+        // as instances of the version before make it, which let no web client have http on localhost
         application_type: new URL(issuer).protocol === 'http:' ? 'native' : 'web',
         redirect_uris: [redirectUri],
         token_endpoint_auth_method: 'none',
@@ -85,7 +85,9 @@ export function createConsole({
         response_types: ['code'],
         scope,
       },
+      // its address is the service's own, whatever others may register
       { admin: true },
+      { issuer },
     );
     if (!known) {
       const { stored } = newCredentials(secretBox, consoleClientId, metadata);
@@ -145,6 +147,8 @@ export function createConsole({
       token !== undefined &&
       token.clientId === consoleClientId &&
       token.sid === session.sid &&
+      // the console itself names no resource (security R115)
+      token.restrictedTo === undefined &&
       splitScope(token.scope).includes('admin')
     );
   }

@@ -31,3 +31,8 @@ function valuesOf(cookie: string): Map<string, string | undefined> {
   }
   return values;
 }
+
+/** Whether the browser loads the answer into a frame of a page: one of another site comes without our cookies (SameSite=Lax). */
+export function isFramed(request: FastifyRequest): boolean {
+  return request.headers['sec-fetch-dest'] === 'iframe';
+}

@@ -34,6 +34,39 @@ export function cleanName(value: string): string {
 }
 
 /**
+ * An address with a scheme, one of a file server, one of mail, and a host, each with all that a mail program takes for a part of it; a dot may be
+ * an East Asian one, or one that looks like it.
+ */
+const addresses =
+  /(?:[a-z][a-z0-9+.-]*:[/\\]|\\\\|(?:mailto|tel|sms|data|javascript):)\S*|[^\s@\uFF20]+[@\uFF20]\S+|(?:(?:[\p{L}\p{M}\p{N}_-]+[.\u2024\u3002\uFE52\uFF0E\uFF61])+\p{L}[\p{L}\p{M}\p{N}-]+|\d{1,3}(?:\.\d{1,3}){3})(?:[:/?#]\S*)?/giu;
+const longestInMail = 60; // characters
+
+/**
+ * A name in a mail that its bearer chose: short, and without addresses, of which mail programs make links that seem to be ours
+ * (security R124). Empty when nothing of it is left.
+ */
+export function nameInMail(value: string): string {
+  const cleaned = clean(value);
+  // some scripts need these joiners between letters; within an address they would only hide it
+  const joined = cleaned.replace(/[\u200c\u200d]/gu, '');
+  const text = clean((joined.search(addresses) < 0 ? cleaned : joined).replace(addresses, '…'));
+  const characters = [...text];
+  const short = characters.length > longestInMail ? `${characters.slice(0, longestInMail - 1).join('')}…` : text;
+  return /[\p{L}\p{N}]/u.test(short) ? short : '';
+}
+
+/**
+ * The same of a user name, which says to its user which account is meant: one that is a known address of the user stays, and so does
+ * one word with dots in it, which many have; but not where the user can have the mail sent to others (security R124).
+ */
+export function usernameInMail(value: string, own: readonly (string | undefined)[], toOthers: boolean): string {
+  const name = cleanName(value);
+  if (own.some((address) => address?.toLowerCase() === name.toLowerCase())) return name;
+  if (!/^[\p{L}\p{M}\p{N}._'’-]{1,60}$/u.test(name)) return nameInMail(name) || '…';
+  return toOthers ? nameInMail(name.replaceAll('.', ' ')) || '…' : name;
+}
+
+/**
  * The address to link to or to load an image from, or undefined for one that a page must not lead to: only https, or
  * http on the person's own machine, and never with a user name in it (security R93).
  */

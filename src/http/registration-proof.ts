@@ -13,23 +13,23 @@ import { opaqueTokenHash, opaqueTokenKind } from '../tokens/opaque-token.ts';
 
 const clientPath = z.object({ clientId: text(255) });
 
+/** What a POST proves. */
+export type Proof = { client: Client; /** By an Idempotency-Key alone. */ byKey?: true } | { initialAccessToken: true };
+
 export function createRegistrationProof({ store, authenticateRegistrant }: ServerOptions) {
   return { prove, authorize };
 
   /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof (security R43). */
-  async function prove(
-    request: FastifyRequest,
-    body: Record<string, unknown>,
-  ): Promise<{ client: Client } | { initialAccessToken: true } | undefined> {
+  async function prove(request: FastifyRequest, body: Record<string, unknown>): Promise<Proof | undefined> {
+    // a bad key is refused whatever else proves the request
+    idempotencyKey(request, body);
     const header = request.headers.authorization;
     if (header !== undefined && /^Basic /i.test(header)) return { client: await authenticateRegistrant(request) };
     if (header !== undefined) {
       const token = bearerToken(request);
       const initial = opaqueTokenHash('initial_access_token', token);
-      if (initial && (await store.registrationTokens.isValid(initial))) {
-        // the answer to an earlier try may have been lost here, too
-        return (await findByKey(request, body)) ?? { initialAccessToken: true };
-      }
+      // what was registered with such a token was enabled at once: no key repeats it (security R120)
+      if (initial && (await store.registrationTokens.isValid(initial))) return { initialAccessToken: true };
       const client = await findByRegistrationToken(token, body['client_id']);
       if (client) return { client };
       throw invalidToken('the token is unknown or expired');
@@ -37,18 +37,16 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Serve
     return findByKey(request, body);
   }
 
-  /** The client that was registered under the same Idempotency-Key with the same body. */
-  async function findByKey(
-    request: FastifyRequest,
-    body: Record<string, unknown>,
-  ): Promise<{ client: Client } | undefined> {
+  /** The client that was registered under the same Idempotency-Key with the same body, and was never enabled since. */
+  async function findByKey(request: FastifyRequest, body: Record<string, unknown>): Promise<Proof | undefined> {
     const key = idempotencyKey(request, body);
     const earlier = key && (await store.registrationTokens.findByKey(key.keyHash));
-    if (!key || !earlier) return undefined;
+    const client = earlier && (await store.clients.find(earlier.clientId));
+    // the key repeats a lost answer: for credentials of a client that may act, it would be one itself (security R120)
+    if (!key || !client || client.everEnabled) return undefined;
     if (!equalDigests(earlier.bodyHash, key.bodyHash))
       throw conflict('this Idempotency-Key was used with another body');
-    const client = await store.clients.find(earlier.clientId);
-    return client && { client };
+    return { client, byKey: true };
   }
 
   async function findByRegistrationToken(token: string, clientId: unknown): Promise<Client | undefined> {
@@ -86,15 +84,25 @@ export async function lockHeld({ clients }: Pick<Repositories, 'clients'>, held:
   return current;
 }
 
-/** The Idempotency-Key of a request and its body, as they are stored. @throws OAuthError invalid_request for a short one */
+const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+const hexadecimal = /^([0-9a-f]{32}|[0-9a-f]{64})$/i;
+const base64url = /^([\w-]{22}|[\w-]{43})$/;
+
+/** Whether a key has the form of 128 or 256 random bits; words of that length mostly repeat too many characters (security R120). */
+const isRandomKey = (key: string): boolean =>
+  uuidV4.test(key) || hexadecimal.test(key) || (base64url.test(key) && new Set(key).size >= 12);
+
+/** The Idempotency-Key of a request and its body, as they are stored. @throws OAuthError invalid_request for one of another form */
 export function idempotencyKey(
   request: FastifyRequest,
   body: unknown,
 ): { keyHash: Buffer; bodyHash: Buffer } | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
-  if (typeof key !== 'string' || !/^[!-~]{22,256}$/.test(key)) {
-    throw invalidRequest('Idempotency-Key must have at least 128 bits: 22 to 256 printable characters');
+  if (typeof key !== 'string' || !isRandomKey(key)) {
+    throw invalidRequest(
+      'Idempotency-Key must be random: a UUIDv4, 32 or 64 hexadecimal digits, or 16 or 32 bytes in base64url without padding',
+    );
   }
   return {
     keyHash: digest('idempotency', key),

@@ -142,7 +142,7 @@ export function createSecondFactors(options: SecondFactorOptions) {
         const secretEncrypted = secretBox.seal(secret, placeOf(id));
         if (!(await repositories.authenticators.insert({ id, sub, name, secretEncrypted, lastStep: step })))
           throw conflict('this authenticator is set up already');
-        return this.added(request, repositories, sub, { kind: 'authenticator', name });
+        return this.added(request, repositories, sub, { id, kind: 'authenticator', name });
       });
       return { outcome: 'added', recoveryCodes };
     },
@@ -155,8 +155,11 @@ export function createSecondFactors(options: SecondFactorOptions) {
       request: FastifyRequest,
       repositories: Repositories,
       sub: string,
-      detail: { kind: string; name: string },
+      { id, ...detail }: { id: string; kind: string; name: string },
     ): Promise<string[]> {
+      // one that no sign-in would ask for protects nothing (security R127)
+      if (!(await repositories.secondFactors.list(sub)).some((factor) => factor.id === id))
+        throw new Error(`a second factor of the kind ${detail.kind} is not among those that are asked for`);
       const event = { type: 'user.second_factor_added', outcome: 'success', actor: sub, sub, detail } as const;
       await audit(request, { ...event, languages: languagesOf(request) }, repositories);
       if ((await repositories.recoveryCodes.count(sub)) > 0) return [];

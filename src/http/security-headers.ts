@@ -17,7 +17,7 @@ export function headersOfEveryResponse(https: boolean): Record<string, string> {
   };
 }
 
-/** @param crossOriginPaths the addresses that answer a preflight themselves */
+/** @param crossOriginPaths the addresses, as routes name them, that answer a preflight themselves */
 export function securityHeaders(app: FastifyInstance, https: boolean, crossOriginPaths: readonly string[]): void {
   const headers = headersOfEveryResponse(https);
   // with a callback: it runs for every request, and has nothing to wait for
@@ -28,7 +28,7 @@ export function securityHeaders(app: FastifyInstance, https: boolean, crossOrigi
       jsonErrors(invalidRequest('the header Host is there twice'), request, reply);
     else done(refusal(request));
   });
-  refuseOtherMethods(app, new Set(crossOriginPaths));
+  refuseOtherMethods(app, crossOriginPaths);
 }
 
 /** What no route gets to see, whatever its address. */
@@ -64,7 +64,7 @@ export function isRepeated(rawHeaders: readonly string[], wanted: string): boole
 }
 
 /** 405 with Allow for a known address that is asked with another method (RFC 9110 15.5.6). */
-function refuseOtherMethods(app: FastifyInstance, crossOriginPaths: ReadonlySet<string>): void {
+function refuseOtherMethods(app: FastifyInstance, crossOriginPaths: readonly string[]): void {
   const methods = new Map<string, Set<string>>();
   app.addHook('onRoute', (route) => {
     if (route.url.includes('*')) return;
@@ -76,7 +76,8 @@ function refuseOtherMethods(app: FastifyInstance, crossOriginPaths: ReadonlySet<
     if (!request.is404 && request.method !== 'OPTIONS') return done();
     const path = request.url.split('?')[0]!;
     const { origin, 'access-control-request-method': asked } = request.headers;
-    const preflight = crossOriginPaths.has(path) && origin !== undefined && asked !== undefined;
+    const preflight =
+      origin !== undefined && asked !== undefined && crossOriginPaths.some((route) => matches(route, path));
     // the route that preflights come by takes OPTIONS of every address
     const ownless = request.method === 'OPTIONS' && !preflight;
     if (!request.is404 && !ownless) return done();
@@ -87,7 +88,8 @@ function refuseOtherMethods(app: FastifyInstance, crossOriginPaths: ReadonlySet<
   });
 }
 
-function matches(route: string, path: string): boolean {
+/** Whether a path is an address of a route: a part that begins with a colon is any that is not empty. */
+export function matches(route: string, path: string): boolean {
   const expected = route.split('/');
   const given = path.split('/');
   return (

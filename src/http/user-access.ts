@@ -1,5 +1,6 @@
 // Who asks for a user's data, and for whom: the two Authorization variants of the service specification 4.7.
 import type { FastifyRequest } from 'fastify';
+import { requireAudience } from './audience.ts';
 import { bearerToken } from './bearer-token.ts';
 import type { ServerOptions } from './server-options.ts';
 import { accessDenied, insufficientScope, invalidRequest, invalidToken } from '../oauth/errors.ts';
@@ -17,7 +18,7 @@ export interface Access {
   scopes: string[];
 }
 
-type Options = Pick<ServerOptions, 'store' | 'clients' | 'limits' | 'authenticateBasic'>;
+type Options = Pick<ServerOptions, 'config' | 'store' | 'clients' | 'limits' | 'authenticateBasic'>;
 
 /**
  * Authenticates by whichever variant the Authorization header has, and checks `sub` (security R84); whose data it is comes
@@ -28,7 +29,7 @@ export async function access(options: Options, request: FastifyRequest, sub: str
   await refuseTokensElsewhere(options, request);
   const header = request.headers.authorization;
   if (header !== undefined && /^Basic /i.test(header)) return clientAccess(options, request, sub);
-  return umaAccess(options, bearerToken(request), sub);
+  return umaAccess(options, request, sub);
 }
 
 /** The client-authenticated variant: an enabled client, and a user who has a live grant to it. */
@@ -47,7 +48,8 @@ async function clientAccess(
 }
 
 /** The UMA-profile variant: a client-session handle, or an access token with the same scopes. */
-export async function umaAccess({ store }: Pick<Options, 'store'>, token: string, sub: string): Promise<Access> {
+async function umaAccess({ config, store }: Options, request: FastifyRequest, sub: string): Promise<Access> {
+  const token = bearerToken(request);
   const kind = opaqueTokenKind(token);
   const found = await (kind === 'authorization_code'
     ? store.clientSessionHandles.useCode(opaqueTokenHash(kind, token)!)
@@ -57,6 +59,7 @@ export async function umaAccess({ store }: Pick<Options, 'store'>, token: string
         ? store.accessTokens.find(opaqueTokenHash(kind, token)!)
         : undefined);
   if (!found) throw invalidToken('the token is unknown, expired or revoked');
+  requireAudience(config.issuer, found, request);
   const { user, subject, clientId } = found;
   if (!user || subject === undefined) throw insufficientScope('the token is not of an End-User');
   if (sub !== 'me' && sub !== subject) throw accessDenied('the token is of another End-User');

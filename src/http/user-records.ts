@@ -5,7 +5,6 @@ import { stringify } from 'csv-stringify/sync';
 import { OAuthError } from '../oauth/errors.ts';
 import {
   isProblem,
-  markedCell,
   readUserRecord,
   readUserRow,
   type RecordProblem,
@@ -13,6 +12,7 @@ import {
   type UserRecord,
   userRow,
 } from '../oauth/user-record.ts';
+import { markedCell } from '../oauth/table-cell.ts';
 
 export const transferFormats = ['csv', 'jsonl'] as const;
 export type TransferFormat = (typeof transferFormats)[number];

@@ -1,13 +1,13 @@
 // Client metadata: the registered fields, each checked by its standard's rules (OpenID Connect Registration 1.0, RFC 7591).
-import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { isPrivateUseUri, isRedirectUri, isRequestUri, isResourceUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
+import { checkAddresses, type MetadataSettings } from './client-addresses.ts';
+import { isPrivateUseUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
-import { canVerify, isKnownKey, isSoundKey } from './json-web-key.ts';
+import { canVerify, isKnownKey, isSoundKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
-import { sectorIdentifier, sectorProblem, subjectTypes } from './subject-type.ts';
+import { sectorProblem, subjectTypes } from './subject-type.ts';
 
 export const clientAuthenticationMethods = [
   'client_secret_basic',
@@ -76,14 +76,14 @@ const displayText = z
 
 const webUri = z
   .string({ error: 'must be a string' })
-  .refine(isWebUri, 'must be an https URL (http on 127.0.0.1 or [::1] only) without user information or a fragment');
+  .refine(
+    isWebUri,
+    'must be an https URL (http on 127.0.0.1, [::1] or localhost only) without user information or a fragment',
+  );
 
 const uriList = z
   .array(z.string({ error: 'must be an array of strings' }), { error: 'must be an array of strings' })
   .max(20, 'must have at most 20 entries');
-
-const allowedRedirects =
-  'https, http on 127.0.0.1 or [::1], and with application_type native also http on localhost or a reverse-domain scheme; normalised, without fragment or user information';
 
 const jsonWebKey = z
   .looseObject({ kty: z.string() })
@@ -152,7 +152,10 @@ export const clientMetadataShape = z.object({
   contacts: z.array(displayText).max(10, 'must have at most 10 entries').optional(),
   jwks_uri: webUri.optional(),
   jwks: z
-    .strictObject({ keys: z.array(jsonWebKey).min(1).max(20) }, { error: 'must be a JSON Web Key Set' })
+    .strictObject(
+      { keys: z.array(jsonWebKey).min(1).max(maxKeys, `must be a JSON Web Key Set of at most ${maxKeys} keys`) },
+      { error: 'must be a JSON Web Key Set' },
+    )
     .optional(),
   request_object_signing_alg: z
     .enum(requestObjectSigningAlgorithms, { error: 'is not a supported algorithm' })
@@ -171,6 +174,7 @@ export const clientMetadataShape = z.object({
   resource_uris: uriList.optional(),
   require_pkce: z.boolean({ error: 'must be true or false' }).default(false),
   uma_profile: z.boolean({ error: 'must be true or false' }).default(false),
+  id_token_claims: z.boolean({ error: 'must be true or false' }).default(false),
 });
 
 /** The registered fields by name: what a registrant may send. */
@@ -185,6 +189,7 @@ export const registrableFields = Object.keys(clientMetadataShape.shape);
 export function parseClientMetadata(
   input: Record<string, unknown>,
   options: { admin?: boolean; unsigned?: boolean } = {},
+  settings: MetadataSettings = {},
 ): ClientMetadata {
   const parsed = clientMetadataShape.safeParse(input);
   if (!parsed.success) throw refusal(parsed.error.issues[0]!);
@@ -211,30 +216,13 @@ export function parseClientMetadata(
       'response_types is missing: name those that you will use, with the grant type implicit for example id_token',
     );
   }
-  for (const uri of metadata.redirect_uris) {
-    if (!isRedirectUri(uri, metadata.application_type)) {
-      throw invalidRedirectUri(`redirect_uris holds an address that is not allowed: ${allowedRedirects}`);
-    }
-  }
-  for (const uri of metadata.post_logout_redirect_uris ?? []) {
-    if (!isRedirectUri(uri, metadata.application_type)) {
-      throw invalidClientMetadata(
-        `post_logout_redirect_uris holds an address that is not allowed: ${allowedRedirects}`,
-      );
-    }
-  }
+  checkAddresses(metadata, settings);
   const frontchannel = metadata.frontchannel_logout_uri;
   if (frontchannel !== undefined && !metadata.redirect_uris.some((uri) => isSameOrigin(uri, frontchannel))) {
     throw invalidClientMetadata('frontchannel_logout_uri must have scheme, host and port of one of redirect_uris');
   }
-  for (const uri of metadata.resource_uris ?? []) {
-    if (!isResourceUri(uri)) throw invalidClientMetadata('resource_uris must hold absolute URIs without a fragment');
-  }
   const sector = sectorProblem(metadata);
   if (sector !== undefined) throw invalidClientMetadata(sector);
-  for (const uri of metadata.request_uris ?? []) {
-    if (!isRequestUri(uri)) throw invalidClientMetadata('request_uris must hold https URLs without user information');
-  }
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
   const allowed: readonly string[] = [...registrableScopes, ...(options.admin ? administratorScopes : [])];
@@ -275,7 +263,9 @@ function verifyKeys({ jwks, token_endpoint_auth_method, token_endpoint_auth_sign
   const keys = jwks.keys.filter(isKnownKey);
   if (keys.length === 0) throw invalidClientMetadata('jwks has no key of a supported type and curve');
   if (!keys.every(isSoundKey))
-    throw invalidClientMetadata('jwks holds a key that is not a valid one, or an RSA key of less than 2048 bits');
+    throw invalidClientMetadata(
+      'jwks holds a key that is not a valid one, or an RSA key that has not 2048 to 4096 bits and an exponent below 2^32',
+    );
   if (
     token_endpoint_auth_method === 'private_key_jwt' &&
     !keys.some((key) => canVerify(key, token_endpoint_auth_signing_alg))
@@ -334,43 +324,6 @@ export function needsSecret(metadata: ClientMetadata): boolean {
 
 export function isPublicClient(metadata: ClientMetadata): boolean {
   return metadata.token_endpoint_auth_method === 'none';
-}
-
-/**
- * Whether `next` gives the client anything that an administrator did not look at in `current`
- * (decisions section 2): redirect and logout URIs, response and grant types, auth method to none, keys, uma_profile,
- * scope, what guards its requests, and the names by which it knows users.
- */
-export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
-  const replaced = (a: string | undefined, b: string | undefined) => b !== undefined && b !== a;
-  const more = (a: readonly string[], b: readonly string[]) => b.some((item) => !a.includes(item));
-  return (
-    more(current.redirect_uris, next.redirect_uris) ||
-    more(current.post_logout_redirect_uris ?? [], next.post_logout_redirect_uris ?? []) ||
-    replaced(current.frontchannel_logout_uri, next.frontchannel_logout_uri) ||
-    replaced(current.backchannel_logout_uri, next.backchannel_logout_uri) ||
-    more(current.resource_uris ?? [], next.resource_uris ?? []) ||
-    more(current.request_uris ?? [], next.request_uris ?? []) ||
-    more(current.response_types, next.response_types) ||
-    more(current.grant_types, next.grant_types) ||
-    more(splitScope(current.scope), splitScope(next.scope)) ||
-    current.application_type !== next.application_type ||
-    sectorIdentifier(current) !== sectorIdentifier(next) ||
-    (next.token_endpoint_auth_method === 'none' && current.token_endpoint_auth_method !== 'none') ||
-    current.jwks_uri !== next.jwks_uri ||
-    !isDeepStrictEqual(current.jwks, next.jwks) ||
-    (current.require_pkce && !next.require_pkce) ||
-    (current.require_signed_request_object === true && !next.require_signed_request_object) ||
-    (current.require_pushed_authorization_requests === true && !next.require_pushed_authorization_requests) ||
-    acceptsMoreRequestObjects(current, next) ||
-    (next.uma_profile && !current.uma_profile)
-  );
-}
-
-/** A client without a registered algorithm may use any, and one with `none` sends what anybody could have written. */
-function acceptsMoreRequestObjects(current: ClientMetadata, next: ClientMetadata): boolean {
-  const [before, after] = [current.request_object_signing_alg, next.request_object_signing_alg];
-  return before !== after && (after === undefined || after === 'none');
 }
 
 /** The name that people see. */

@@ -110,6 +110,13 @@ export const accessDenied = (description: string) => new OAuthError('access_deni
 export const notFound = (description: string) => new OAuthError('not_found', description, 404);
 export const conflict = (description: string) => new OAuthError('conflict', description, 409);
 
+/** Another client holds a resource that this one claims (decisions section 2). */
+export class ResourceHeld extends OAuthError {
+  constructor(description: string) {
+    super('conflict', description, 409);
+  }
+}
+
 /** The client did not authenticate (RFC 6749 5.2): one answer whatever the reason (security R39). */
 export const invalidClient = (cause?: string) =>
   new OAuthError(

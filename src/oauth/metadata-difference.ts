@@ -14,19 +14,22 @@ export interface MemberChange {
 export function metadataDifference(current: ClientMetadata, next: ClientMetadata): MemberChange[] {
   const before: Record<string, unknown> = { ...current };
   const after: Record<string, unknown> = { ...next };
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
-    .filter((member) => !isDeepStrictEqual(before[member], after[member]))
-    .sort()
-    .map((member) => {
-      const [old, fresh] = [entries(member, before[member]), entries(member, after[member])];
-      return {
-        member,
-        added: fresh.filter((entry) => !old.includes(entry)),
-        removed: old.filter((entry) => !fresh.includes(entry)),
-        kept: fresh.filter((entry) => old.includes(entry)),
-      };
-    })
-    .filter(({ added, removed }) => added.length + removed.length > 0);
+  return (
+    [...new Set([...Object.keys(before), ...Object.keys(after)])]
+      // a switch that is not there is off
+      .filter((member) => !isDeepStrictEqual(before[member] ?? false, after[member] ?? false))
+      .sort()
+      .map((member) => {
+        const [old, fresh] = [entries(member, before[member]), entries(member, after[member])];
+        return {
+          member,
+          added: fresh.filter((entry) => !old.includes(entry)),
+          removed: old.filter((entry) => !fresh.includes(entry)),
+          kept: fresh.filter((entry) => old.includes(entry)),
+        };
+      })
+      .filter(({ added, removed }) => added.length + removed.length > 0)
+  );
 }
 
 /** What a member holds, as text. */

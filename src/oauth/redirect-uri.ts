@@ -2,20 +2,44 @@
 
 type ApplicationType = 'web' | 'native';
 
-const loopbackLiteral = /^http:\/\/(127\.0\.0\.1|\[::1\])(:\d{1,5})?(?=[/?]|$)/;
+const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(:\d{1,5})?(?=[/?]|$)/;
 
-/** https anywhere or http on a loopback literal, as it stands after parsing, without user information or fragment (RFC 9700 4.1). */
+/** https anywhere or http on a loopback host, as it stands after parsing, without user information or fragment (RFC 9700 4.1). */
 export function isWebUri(uri: string): boolean {
   const url = parseHosted(uri);
-  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackLiteral(url.hostname));
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+}
+
+/** Whether it is http on the name localhost, which the setting LOOPBACK_LOCALHOST allows or not (security R24). */
+export function isLocalhostUri(uri: string): boolean {
+  return /^http:\/\/localhost(?=[:/?#]|$)/.test(uri);
 }
 
 /**
- * May this be registered as a redirect URI? Exact, normalised, https, or http on a loopback literal; native clients
- * may also have http on localhost (OpenID Connect Registration 2) and a reverse-domain private-use scheme (RFC 8252 7.1).
+ * May this be registered as a redirect URI? Exact, normalised, https, or http on a loopback host; native clients may also
+ * have a reverse-domain private-use scheme (RFC 8252 7.1).
  */
-export function isRedirectUri(uri: string, applicationType: ApplicationType): boolean {
-  return isWebUri(uri) || (applicationType === 'native' && (isLocalhostUri(uri) || isPrivateUseUri(uri)));
+export function isRedirectUri(uri: string, applicationType: ApplicationType, localhost = true): boolean {
+  if (isLocalhostUri(uri) && !localhost) return false;
+  return isWebUri(uri) || (applicationType === 'native' && isPrivateUseUri(uri));
+}
+
+/** What to use instead of an address that may not be registered. */
+export function redirectAdvice(uri: string, applicationType: ApplicationType, localhost = true): string {
+  const hosts = localhost ? '127.0.0.1, [::1] and localhost' : '127.0.0.1 and [::1]';
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(uri)?.[1]?.toLowerCase();
+  if (!localhost && isLocalhostUri(uri)) return 'use http://127.0.0.1 or http://[::1] instead of http://localhost';
+  if (scheme === undefined) return 'use an absolute address that begins with https://';
+  if (uri.includes('#')) return 'leave out the fragment (the part from # on)';
+  if (uri.length > 2000) return 'use an address of at most 2000 characters';
+  if (scheme === 'http' && URL.canParse(uri) && !isLoopback(new URL(uri).hostname))
+    return `use https, since http is for ${hosts} only`;
+  if (scheme !== 'http' && scheme !== 'https') {
+    return applicationType === 'native'
+      ? 'use a scheme in reverse-domain form, such as com.example.app:/callback'
+      : `use https, or http on ${hosts}; a scheme such as com.example.app:/callback needs application_type native`;
+  }
+  return 'write it as browsers do, without user information, wildcards, backslashes, default port or dot segments';
 }
 
 /** Where a request object may be fetched from; a fragment only tells its versions apart (OpenID Connect Core 6.2). */
@@ -42,19 +66,21 @@ export function isPrivateUseUri(uri: string): boolean {
 
 /**
  * The registered redirect URI that the requested one is: octet by octet, but for the port of a native client's loopback
- * literal (RFC 8252 section 7.3). The name localhost is compared like any other.
+ * address (RFC 8252 section 7.3, security R23).
+ * @param localhost whether the name localhost is a loopback address
  */
 export function registeredRedirectUri(
   registered: readonly string[],
   requested: string,
   applicationType: ApplicationType,
+  localhost = true,
 ): string | undefined {
   if (registered.includes(requested)) return requested;
-  if (applicationType !== 'native' || !loopbackLiteral.test(requested)) return undefined;
-  const port = loopbackLiteral.exec(requested)?.[2];
+  const [, host, port] = (applicationType === 'native' && loopback.exec(requested)) || [];
+  if (host === undefined || (host === 'localhost' && !localhost)) return undefined;
   if (port !== undefined && Number(port.slice(1)) > 65_535) return undefined;
   const bare = withoutPort(requested);
-  return registered.find((uri) => loopbackLiteral.test(uri) && withoutPort(uri) === bare);
+  return registered.find((uri) => loopback.test(uri) && withoutPort(uri) === bare);
 }
 
 /** Whether the requested redirect URI is a registered one. */
@@ -62,8 +88,9 @@ export function matchesRedirectUri(
   registered: readonly string[],
   requested: string,
   applicationType: ApplicationType,
+  localhost = true,
 ): boolean {
-  return registeredRedirectUri(registered, requested, applicationType) !== undefined;
+  return registeredRedirectUri(registered, requested, applicationType, localhost) !== undefined;
 }
 
 /** Adds parameters to a redirect URI's query, keeping what it has (RFC 6749 3.1.2). */
@@ -74,16 +101,11 @@ export function withQuery(uri: string, parameters: Iterable<[string, string]>): 
 }
 
 function withoutPort(uri: string): string {
-  return uri.replace(loopbackLiteral, 'http://$1');
+  return uri.replace(loopback, 'http://$1');
 }
 
-function isLocalhostUri(uri: string): boolean {
-  const url = parseHosted(uri);
-  return url?.protocol === 'http:' && url.hostname === 'localhost';
-}
-
-function isLoopbackLiteral(hostname: string): boolean {
-  return hostname === '127.0.0.1' || hostname === '[::1]';
+function isLoopback(hostname: string): boolean {
+  return ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
 }
 
 /** A normalised URL with a host that needs no second look, and without a fragment. */

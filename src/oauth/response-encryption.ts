@@ -19,6 +19,7 @@ export const contentEncryptionAlgorithms = ['A128CBC-HS256', 'A256CBC-HS512', 'A
 export type ContentEncryptionAlgorithm = (typeof contentEncryptionAlgorithms)[number];
 
 type JsonWebKey = Record<string, unknown>;
+const curves: readonly unknown[] = ['P-256', 'P-384', 'P-521'];
 
 /** The keys of a set that an algorithm can encrypt to, those that are for nothing else first. */
 export function encryptionKeys<K extends object>(keys: readonly K[], alg: KeyManagementAlgorithm): K[] {
@@ -39,5 +40,5 @@ function isUsable(key: JsonWebKey, alg: KeyManagementAlgorithm): boolean {
     );
   }
   if (key['kty'] === 'OKP') return key['crv'] === 'X25519';
-  return key['kty'] === 'EC' && ['P-256', 'P-384', 'P-521'].includes(String(key['crv']));
+  return key['kty'] === 'EC' && curves.includes(key['crv']);
 }

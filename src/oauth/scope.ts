@@ -23,6 +23,7 @@ export const scopeClaims: Readonly<Record<string, readonly string[]>> = {
   address: ['address'],
   phone: ['phone_number', 'phone_number_verified'],
   scope: ['preferred_username', 'groups'],
+  groups: ['groups'],
   offline_access: [],
 };
 
@@ -40,8 +41,10 @@ export type AdministratorScope = (typeof administratorScopes)[number];
 /** What a client may register. */
 export const registrableScopes: readonly string[] = Object.keys(scopeClaims);
 
-/** Those of OpenID Connect (Core 3.1.2.1, 5.4, 11); `scope` is the service's own. */
-export const standardScopes: readonly string[] = registrableScopes.filter((scope) => scope !== 'scope');
+/** Those of OpenID Connect (Core 3.1.2.1, 5.4, 11); `scope` and `groups` are the service's own, and a client has to name them. */
+export const standardScopes: readonly string[] = registrableScopes.filter(
+  (scope) => scope !== 'scope' && scope !== 'groups',
+);
 
 /** Splits a scope parameter into its values; order is kept, doubles are dropped (RFC 6749 3.3). */
 export function splitScope(scope: string): string[] {
@@ -55,4 +58,9 @@ export function isScope(scope: string): boolean {
 
 export function isAdministratorScope(scope: string): boolean {
   return administratorScopes.some((given) => given === scope);
+}
+
+/** What a token for a resource of another server may hold (security R115). */
+export function withoutAdministration(scopes: readonly string[]): string[] {
+  return scopes.filter((scope) => !isAdministratorScope(scope));
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { claimRules, email, groupName, name } from './administration.ts';
 import { storableClaims } from './claims.ts';
 import { type ImportReason, isImportReason } from './import-reasons.ts';
+import { unmarkedCell } from './table-cell.ts';
 
 const addressMembers = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'];
 
@@ -95,7 +96,7 @@ export function readUserRow(cells: Record<string, string>): UserRecord | RecordP
   const value: Record<string, unknown> = {};
   const address: Record<string, string> = {};
   for (const [column, cell] of Object.entries(cells)) {
-    const text = (isMarked(cell) ? cell.slice(1) : cell).trim();
+    const text = unmarkedCell(cell).trim();
     if (text === '') continue;
     if (column.startsWith('address.')) address[column.slice('address.'.length)] = text;
     else if (column === 'groups')
@@ -110,12 +111,6 @@ export function readUserRow(cells: Record<string, string>): UserRecord | RecordP
     if (typeof value[column] === 'string') return { column, reason: 'must be true or false' };
   return readUserRecord(value);
 }
-
-/** What a spreadsheet would take for a formula, behind as many apostrophes as there are. */
-const formula = /^'*[=+\-@\t\r\uff0b\uff0d\uff1d\uff20]/;
-const isMarked = (cell: string): boolean => cell.startsWith("'") && formula.test(cell);
-/** A cell with an apostrophe before what a spreadsheet would run; reading takes one away. */
-export const markedCell = (cell: string): string => (formula.test(cell) ? `'${cell}` : cell);
 
 export const isProblem = (record: UserRecord | RecordProblem): record is RecordProblem => 'reason' in record;
 

@@ -2,6 +2,8 @@
 import { sharedStatement, type Sql } from '../database/database.ts';
 import type { Subject } from '../oauth/claims.ts';
 import type { RequestedClaims } from '../oauth/claims-request.ts';
+import { isForeign } from '../oauth/own-resource.ts';
+import { splitScope, withoutAdministration } from '../oauth/scope.ts';
 import { lookUp } from './look-up.ts';
 
 /** What a token tells of its user, who is enabled: asked for by name, since each column more is written, sent and read each time. */
@@ -31,6 +33,8 @@ export interface AccessToken {
   registeredScope: string | undefined;
   /** Whom it is for: the resource and its server, else the client itself. */
   audience: string[];
+  /** The same where the client named a resource. */
+  restrictedTo: string[] | undefined;
 }
 
 /** Times are seconds since 1970: dates cost both sides more than all else of a row. */
@@ -130,7 +134,8 @@ export function accessTokensRepository(sql: Sql) {
 function toAccessToken(row: Row): AccessToken {
   return {
     clientId: row.client_id,
-    scope: row.scope,
+    // one from before the rule may have more (security R115)
+    scope: isForeign(row.audience ?? undefined) ? withoutAdministration(splitScope(row.scope)).join(' ') : row.scope,
     issuedAt: toDate(row.issued_at),
     expiresAt: toDate(row.expires_at),
     user: row.sub === null ? undefined : toTokenUser(row, row.sub),
@@ -144,6 +149,7 @@ function toAccessToken(row: Row): AccessToken {
     requested: row.requested ?? undefined,
     registeredScope: row.registered_scope ?? undefined,
     audience: row.audience ?? [row.client_id],
+    restrictedTo: row.audience ?? undefined,
   };
 }
 

@@ -1,6 +1,6 @@
 // What administrators do to users and clients, each act with its audit row in one transaction: for routes and command line alike.
 // An act that changed nothing is none, and has no row (security R91).
-import { conflict, invalidRequest, notFound, OAuthError } from '../oauth/errors.ts';
+import { conflict, invalidRequest, notFound, OAuthError, ResourceHeld } from '../oauth/errors.ts';
 import { isUniqueViolation } from '../database/database.ts';
 import type { AuditEvent } from './audit-events.ts';
 import { clientEvent, userEvent } from './changes.ts';
@@ -38,10 +38,13 @@ function lookedAt(client: Client, version: number | undefined): void {
     throw conflict('the client changed since you looked at it: look again, then decide about its present version');
 }
 
-/** What became of one of several decisions: another has to look again at what changed, and nothing is left of what is gone. */
+/**
+ * What became of one of several decisions: another has to look again at what changed, another client holds a resource that this one
+ * claims, and nothing is left of what is gone.
+ */
 export interface DecisionOutcome {
   clientId: string;
-  outcome: 'decided' | 'changed' | 'gone';
+  outcome: 'decided' | 'changed' | 'held' | 'gone';
 }
 
 /** The client by which administrators come in to the console. It is made when the first of them does; disabling it closes the console. */
@@ -75,7 +78,7 @@ export function createAdministration(store: Store) {
   const lockClient = async ({ clients }: Repositories, clientId: string) =>
     found(await clients.lock(clientId), 'client');
 
-  /** Enables a client that is locked. @throws OAuthError conflict */
+  /** Enables a client that is locked, or approves what waits of an enabled one. @throws OAuthError conflict */
   async function approve({ clients }: Repositories, clientId: string): Promise<Client> {
     const approved = await clients.approve(clientId);
     if (!approved)
@@ -176,7 +179,7 @@ export function createAdministration(store: Store) {
         if (user.status !== 'enabled') throw conflict('the user is disabled: enable the user first');
         const none = { email: undefined, replaces: undefined };
         const expiresAt = await mailedLinks.insert({ ...none, purpose: 'recovery', sub, tokenHash, lifetime });
-        return [expiresAt, { type: 'link.created', sub, detail: { purpose: 'recovery' } }];
+        return [expiresAt!, { type: 'link.created', sub, detail: { purpose: 'recovery' } }];
       });
     },
     /**
@@ -236,7 +239,10 @@ export function createAdministration(store: Store) {
         else if (status === 'enabled' && before.status === 'disabled') after = await approve(repositories, clientId);
         return [after, clientEvent(before, after)];
       }),
-    /** Approves what was looked at, and what waits with it. @throws OAuthError conflict when it changed since */
+    /**
+     * Enables what was looked at, or approves what waits of it if it is enabled: a change of a disabled client goes on waiting (security R116).
+     * @throws OAuthError conflict when it changed since
+     */
     approveClient,
     /** Refuses what waits for a decision, with a reason that the registrant can read. @throws OAuthError conflict */
     refuseClient,
@@ -257,7 +263,8 @@ export function createAdministration(store: Store) {
           outcomes.push({ clientId, outcome: 'decided' });
         } catch (error) {
           if (!(error instanceof OAuthError) || (error.code !== 'conflict' && error.code !== 'not_found')) throw error;
-          outcomes.push({ clientId, outcome: error.code === 'conflict' ? 'changed' : 'gone' });
+          const outcome = error instanceof ResourceHeld ? 'held' : error.code === 'conflict' ? 'changed' : 'gone';
+          outcomes.push({ clientId, outcome });
         }
       }
       return outcomes;
@@ -296,8 +303,13 @@ export function createAdministration(store: Store) {
       }),
     /** @param owner ends the session only if it is this user's @throws OAuthError not_found */
     endSession: (by: Actor, sid: string, owner?: string): Promise<void> =>
-      act<undefined>(by, async ({ sessions }) => {
-        const sub = found(await sessions.endBySid(sid, owner), 'session');
+      act<undefined>(by, async ({ users, sessions, mailedLinks }) => {
+        const sub = found(await sessions.owner(sid, owner), 'session');
+        // before the session, as all do who need both
+        await users.lock(sub);
+        found(await sessions.endBySid(sid, owner), 'session');
+        // of one's own sessions only what this one ordered ends, as the database sees to (security R118)
+        if (owner === undefined) await mailedLinks.takeBackChanges(sub);
         return [undefined, { type: 'session.ended', sub, detail: { session: sid } }];
       }),
     /**
@@ -306,9 +318,11 @@ export function createAdministration(store: Store) {
      * @throws OAuthError not_found
      */
     endSessions: (by: Actor, sub: string, keepSession?: string): Promise<number> =>
-      act<number>(by, async ({ users }) => {
+      act<number>(by, async ({ users, mailedLinks }) => {
         found(await users.lock(sub), 'user');
         const { sessions, clientSessions } = await users.endSessions(sub, keepSession);
+        // also what the remaining session ordered: an attacker may hold its cookie, too (security R118)
+        await mailedLinks.takeBackChanges(sub);
         const event = { type: 'session.ended', sub, detail: { sessions } } as const;
         return [sessions, sessions + clientSessions > 0 ? event : undefined];
       }),

@@ -22,6 +22,7 @@ export const auditEventTypes = [
   'user.signed_up',
   'user.email_verified',
   'user.email_changed',
+  'user.email_change_stopped',
   'users.imported',
   'users.exported',
   'group.created',

@@ -1,5 +1,5 @@
 // The search in the audit trail, newest first: by any of its facts together, and never longer than one look at so many events takes.
-import { type Sql, statement } from '../database/database.ts';
+import { composedStatement, type Sql, statement } from '../database/database.ts';
 import type { AuditEvent, AuditEventType } from './audit-events.ts';
 import { type EventRow, toEvent } from './event-row.ts';
 
@@ -45,6 +45,9 @@ const facts = [
   ['outcome', 'outcome = $'],
 ] as const;
 
+/** Known when the statement is planned, for the index of failures; never the value that was asked for (security R125). */
+const outcomes = { success: `outcome = 'success'`, failure: `outcome = 'failure'` };
+
 const find = statement(
   'audit_search.find',
   `SELECT id::text, at, type, outcome, actor, client_id, sub, host(address) AS address, detail FROM audit_events WHERE id = $1`,
@@ -64,8 +67,7 @@ function statementsFor(search: AuditSearch, before: string | undefined, limit: n
   const value = (given: unknown) => `$${values.push(given)}`;
   const asked = facts.filter(([name]) => search[name] !== undefined);
   const condition = ([name, text]: (typeof facts)[number]) =>
-    // known when it is planned, for the index of failures
-    name === 'outcome' ? `outcome = '${search.outcome}'` : text.replace('$', value(search[name]));
+    name === 'outcome' ? outcomes[search.outcome!] : text.replace('$', value(search[name]));
   const leading = asked.slice(0, 1).map(condition);
   if (search.since) leading.push(`at >= ${value(search.since)}`);
   if (search.until) leading.push(`at < ${value(search.until)}`);
@@ -78,23 +80,18 @@ function statementsFor(search: AuditSearch, before: string | undefined, limit: n
   const order = 'ORDER BY audit_events.at DESC, audit_events.id DESC';
   const inner = [...values];
   const rest = asked.slice(1).map(condition);
-  const name = [
-    ...asked.map(([fact]) => (fact === 'outcome' ? search.outcome : fact)),
-    ...(['since', 'until'] as const).filter((end) => search[end]),
-    ...(before === undefined ? [] : ['before']),
-  ].join(',');
   const columns = 'id, at, type, outcome, actor, client_id, sub, address, detail';
   return {
     bounded: rest.length > 0,
-    page: statement(
-      `audit_search.page ${name}`,
+    page: composedStatement(
+      'audit_search.page',
       `SELECT id::text, at, type, outcome, actor, client_id, sub, host(address) AS address, detail
          FROM (SELECT ${columns} FROM audit_events ${where} ${order} LIMIT ${mostLookedAt}) AS looked_at
         ${rest.length > 0 ? `WHERE ${rest.join(' AND ')}` : ''} LIMIT ${value(limit)}::bigint`,
     ),
     values,
-    last: statement(
-      `audit_search.last ${name}`,
+    last: composedStatement(
+      'audit_search.last',
       `SELECT id::text, at FROM audit_events ${where} ${order} OFFSET ${mostLookedAt - 1} LIMIT 1`,
     ),
     inner,

@@ -1,5 +1,5 @@
 // What administrators read of the past, newest first: the audit trail, and the issues of the tokens that are still stored (decisions section 7).
-import { type Sql, statement } from '../database/database.ts';
+import { composedStatement, type Sql, statement } from '../database/database.ts';
 import { type AuditEvent, type AuditEventType, auditEventTypes } from './audit-events.ts';
 import { type EventRow, toEvent } from './event-row.ts';
 
@@ -150,17 +150,11 @@ function listing(filter: AuditFilter, before: { moment: string; place: string } 
       return `(SELECT ${columns} FROM ${newest('t.*', table)} t ${join})`;
     return newest(columns, `${table} ${join}`);
   };
-  const name = Object.entries({ ...filter, type: type === tokenIssued ? tokenIssued : type && 'type', before })
-    .filter(([, given]) => given !== undefined)
-    .map(([parameter, given]) => (given === tokenIssued ? tokenIssued : parameter))
-    .sort()
-    .join(',');
-  const failures = outcome === 'failure' ? ' failure' : '';
   const text = `SELECT id, at, type, outcome, actor, client_id, sub, address, detail
     FROM (${sources.map(branch).join(' UNION ALL ')})
       AS view (id, type, outcome, actor, client_id, sub, address, detail, at, place)
    ORDER BY at DESC, place DESC LIMIT ${most}`;
-  return { statement: statement(`audit_view.list ${name}${failures}`, text), values, empty: sources.length === 0 };
+  return { statement: composedStatement('audit_view.list', text), values, empty: sources.length === 0 };
 }
 
 /** True for what an event of the view can have as its id. */

@@ -37,34 +37,14 @@ export interface Decision {
 }
 
 const insert = call('authorization_requests.insert', {
-  function: 'store_request',
-  types: 'bytea, bytea, text, text, jsonb, jsonb, double precision, integer',
-  columns: 'r',
+  function: 'store_request_of_network',
+  types: 'bytea, bytea, text, text, jsonb, jsonb, double precision, integer, text, integer',
+  columns: 'r AS stored',
+  // the network
+  locks: 'value_9',
 });
-// the client's oldest go when too many of its requests wait for a browser
-const push = statement(
-  'authorization_requests.push',
-  `WITH surplus AS (
-     DELETE FROM authorization_requests WHERE id_hash IN (
-       SELECT id_hash FROM authorization_requests WHERE id_hash IN (
-         SELECT id_hash FROM authorization_requests WHERE client_id = $2 AND browser_hash IS NULL
-          ORDER BY created_at DESC OFFSET $5) FOR UPDATE SKIP LOCKED))
-   INSERT INTO authorization_requests (id_hash, client_id, endpoint, parameters, expires_at)
-   VALUES ($1, $2, 'authorization', $3, now() + make_interval(secs => $4))`,
-);
-// its time as a request in the browser begins when it comes there: only a sign-in after that is a fresh one
-const take = statement(
-  'authorization_requests.take',
-  `WITH surplus AS (
-     DELETE FROM authorization_requests WHERE id_hash IN (
-       SELECT id_hash FROM authorization_requests WHERE browser_hash = $3 AND id_hash <> $1
-        ORDER BY created_at DESC OFFSET $5))
-   UPDATE authorization_requests SET browser_hash = $3,
-          created_at = CASE WHEN browser_hash IS NULL THEN date_trunc('milliseconds', now()) ELSE created_at END,
-          expires_at = CASE WHEN browser_hash IS NULL THEN now() + make_interval(secs => $4) ELSE expires_at END
-    WHERE id_hash = $1 AND client_id = $2 AND coalesce(browser_hash, $3) = $3 AND expires_at > now()
-   RETURNING 1 AS done`,
-);
+const push = statement('authorization_requests.push', 'SELECT push_request($1, $2, $3, $4, $5, $6, $7) AS stored');
+const take = statement('authorization_requests.take', 'SELECT take_request($1, $2, $3, $4, $5, $6, $7, $8) AS outcome');
 /** The request of a name, if it is the browser's. */
 export const findRequest = lookUp(
   'authorization_requests.find',
@@ -87,7 +67,11 @@ const remove = statement(
 
 export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener) {
   return {
-    /** @param request.lifetime in seconds @param request.perBrowser how many may wait in one browser, 0 for any number */
+    /**
+     * False when the network has no room.
+     * @param request.lifetime in seconds
+     * @param request.perBrowser how many may wait in one browser, as in one network: 0 for any number
+     */
     async insert(request: {
       idHash: Buffer;
       browserHash: Buffer;
@@ -97,8 +81,10 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
       problem: AuthorizationRequestRow['problem'];
       lifetime: number;
       perBrowser: number;
-    }): Promise<void> {
-      await sql.query(insert, [
+      network: string;
+      perNetwork: number;
+    }): Promise<boolean> {
+      const [row] = await sql.query<{ stored: boolean }>(insert, [
         request.idHash,
         request.browserHash,
         request.clientId,
@@ -107,29 +93,46 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
         request.problem,
         request.lifetime,
         kept(request.perBrowser),
+        request.network,
+        request.perNetwork,
       ]);
+      return row!.stored;
     },
-    /** @param request.lifetime until a browser has to come, in seconds @param request.perClient how many may wait, 0 for any number */
+    /** As insert(). @param request.lifetime until a browser has to come, in seconds @param request.perClient how many may wait, 0 for any number */
     async push(request: {
       idHash: Buffer;
       clientId: string;
       parameters: Record<string, string>;
       lifetime: number;
       perClient: number;
-    }): Promise<void> {
-      const { idHash, clientId, parameters, lifetime, perClient } = request;
-      await sql.query(push, [idHash, clientId, parameters, lifetime, kept(perClient)]);
+      /** Undefined: the request counts in none. */
+      network: string | undefined;
+      perNetwork: number;
+    }): Promise<boolean> {
+      const { idHash, clientId, parameters, lifetime, perClient, network, perNetwork } = request;
+      const values = [idHash, clientId, parameters, lifetime, kept(perClient), network, perNetwork];
+      const [row] = await sql.query<{ stored: boolean }>(push, values);
+      return row!.stored;
     },
-    /** Binds a pushed request to the first browser that comes with it; false when it is gone or another browser's. Parameters as for insert(). */
+    /**
+     * Binds a pushed request to the first browser that comes with it; undefined when it is gone or another browser's, `full` when the
+     * browser's network has no room. Parameters as for insert().
+     * @param request.onlySilent takes it only with prompt=none
+     */
     async take(request: {
       idHash: Buffer;
       clientId: string;
       browserHash: Buffer;
       lifetime: number;
       perBrowser: number;
-    }): Promise<boolean> {
-      const { idHash, clientId, browserHash, lifetime, perBrowser } = request;
-      return (await sql.query(take, [idHash, clientId, browserHash, lifetime, kept(perBrowser)])).length > 0;
+      onlySilent: boolean;
+      network: string;
+      perNetwork: number;
+    }): Promise<'taken' | 'full' | undefined> {
+      const { idHash, clientId, browserHash, lifetime, perBrowser, onlySilent, network, perNetwork } = request;
+      const values = [idHash, clientId, browserHash, lifetime, kept(perBrowser), onlySilent, network, perNetwork];
+      const [row] = await sql.query<{ outcome: 'taken' | 'full' | null }>(take, values);
+      return row!.outcome ?? undefined;
     },
     /** The pending request, if it is this browser's. */
     async find(idHash: Buffer, browserHash: Buffer): Promise<AuthorizationRequestRow | undefined> {

@@ -19,6 +19,14 @@ export interface LookAlike {
   same: boolean;
 }
 
+/** A resource that a client claims and another one holds. */
+export interface HeldResource {
+  uri: string;
+  /** The other one. */
+  clientId: string;
+  name: string | undefined;
+}
+
 /** How a client came to be: by registering itself, or made by an administrator. */
 export interface Origin {
   by: 'registration' | 'administrator';
@@ -60,6 +68,14 @@ const hosts = statement(
   `SELECT wanted.host, known.since, (SELECT count(*)::int FROM (
             SELECT FROM clients c WHERE c.status = 'enabled' AND redirect_hosts(c.metadata) @> ARRAY[wanted.host] LIMIT $2) AS capped) AS clients
      FROM unnest($1::text[]) AS wanted (host) LEFT JOIN known_redirect_hosts known ON known.host = wanted.host`,
+);
+const heldResources = statement(
+  'client_judgement.held_resources',
+  `SELECT wanted.client_id AS of, wanted.uri, c.client_id, c.metadata ->> 'client_name' AS name
+     FROM unnest($1::text[], $2::text[]) AS wanted (client_id, uri)
+     JOIN clients c ON c.metadata -> 'resource_uris' ? wanted.uri AND c.client_id <> wanted.client_id
+      AND (c.status = 'enabled' OR (c.uncollected AND c.approved_by IS NOT NULL))
+    ORDER BY wanted.uri, c.created_at, c.client_id LIMIT 1000`,
 );
 // a longer name that begins with another's whole name is alike, too: "Harbour sign-in"
 const lookAlikes = statement(
@@ -116,6 +132,19 @@ export function clientJudgementRepository(sql: Sql) {
     async hosts(wanted: readonly string[]): Promise<KnownHost[]> {
       const rows = await sql.query<{ host: string; since: Date | null; clients: number }>(hosts, [wanted, mostHosts]);
       return rows.map((row) => ({ ...row, since: row.since ?? undefined }));
+    },
+    /** What of these resources other clients hold, by the client that claims it. */
+    async heldResources(claims: readonly { clientId: string; uri: string }[]): Promise<Map<string, HeldResource[]>> {
+      const found = new Map<string, HeldResource[]>();
+      if (claims.length === 0) return found;
+      const values = [claims.map(({ clientId }) => clientId), claims.map(({ uri }) => uri)];
+      const rows = await sql.query<{ of: string; uri: string; client_id: string; name: string | null }>(
+        heldResources,
+        values,
+      );
+      for (const { of, uri, client_id: clientId, name } of rows)
+        found.set(of, [...(found.get(of) ?? []), { uri, clientId, name: name ?? undefined }]);
+      return found;
     },
     /** Enabled clients whose names could be taken for these, by the client that was asked about; the first few of each. */
     async lookAlikes(

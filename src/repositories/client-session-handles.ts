@@ -14,6 +14,8 @@ export interface ClientSession {
   authTime: Date;
   amr: string[];
   audience: string[];
+  /** The same where the client named a resource. */
+  restrictedTo: string[] | undefined;
   issuedAt: Date;
   expiresAt: Date;
   user: User;
@@ -99,6 +101,7 @@ export function clientSessionHandlesRepository(sql: Sql) {
         authTime: row.auth_time,
         amr: row.amr,
         audience: row.audience ?? [row.client_id],
+        restrictedTo: row.audience ?? undefined,
         issuedAt: row.issued_at,
         expiresAt: row.code_expires_at ?? row.session_expires_at,
         user: toUser(row),

@@ -7,7 +7,7 @@ const findBySid = lookUp(
   'client_sessions.find_by_sid',
   ['text', 'text', 'text'],
   (sid, clientId, subject) =>
-    `SELECT u.*, cs.scope, cs.amr FROM sessions s
+    `SELECT u.*, cs.scope, cs.amr, cs.auth_time FROM sessions s
        JOIN clients c ON c.client_id = ${clientId} AND c.status = 'enabled'
       CROSS JOIN LATERAL (
         SELECT * FROM client_sessions cs
@@ -56,9 +56,13 @@ export function clientSessionsRepository(sql: Sql) {
       sid: string,
       clientId: string,
       subject: string,
-    ): Promise<{ scope: string; amr: string[]; user: User } | undefined> {
-      const [row] = await sql.query<UserRow & { scope: string; amr: string[] }>(findBySid, [sid, clientId, subject]);
-      return row && { scope: row.scope, amr: row.amr, user: toUser(row) };
+    ): Promise<{ scope: string; amr: string[]; authTime: Date; user: User } | undefined> {
+      const [row] = await sql.query<UserRow & { scope: string; amr: string[]; auth_time: Date }>(findBySid, [
+        sid,
+        clientId,
+        subject,
+      ]);
+      return row && { scope: row.scope, amr: row.amr, authTime: row.auth_time, user: toUser(row) };
     },
   };
 }

@@ -1,6 +1,7 @@
 // The table clients: relying parties, their registration, and their approval.
-import { type Sql, type Statement, statement } from '../database/database.ts';
+import { composedStatement, refusalOfTrigger, type Sql, type Statement, statement } from '../database/database.ts';
 import type { ClientMetadata } from '../oauth/client-metadata.ts';
+import { ResourceHeld } from '../oauth/errors.ts';
 
 export type ClientStatus = 'disabled' | 'enabled';
 
@@ -26,6 +27,8 @@ export interface Client {
   /** Registered in approval mode, and nobody collected its credentials yet: it stays disabled, approved or not. */
   uncollected: boolean;
   approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
+  /** Enabled now or at any time before, by whatever way. A trigger sets it. */
+  everEnabled: boolean;
   /** Why an administrator refused the registration or its latest change, if one did. */
   refusalReason: string | undefined;
   /** In seconds; undefined means the service's setting. */
@@ -102,6 +105,7 @@ interface Row {
   required_acr: string | null;
   uncollected: boolean;
   approved_by: NonNullable<Client['approvedBy']> | null;
+  ever_enabled: boolean;
   refusal_reason: string | null;
   authorization_code_lifetime: number | null;
   access_token_lifetime: number | null;
@@ -122,6 +126,10 @@ const findByResource = statement(
   'clients.find_by_resource',
   `SELECT client_id FROM clients WHERE metadata -> 'resource_uris' ? $1 AND status = 'enabled' ORDER BY created_at, client_id LIMIT 1`,
 );
+/** Only a registration waits: a client that an administrator created as disabled does not. */
+const registrationWaits = `(self_registered AND status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL)`;
+const needsDecision = `(${registrationWaits} OR pending_metadata IS NOT NULL)`;
+
 /** The statement for just these filters, so that each combination is planned by the indexes that serve it. */
 function listing(filter: ClientFilter, page: Page): { statement: Statement; values: unknown[] } {
   const values: unknown[] = [page.limit];
@@ -129,29 +137,20 @@ function listing(filter: ClientFilter, page: Page): { statement: Statement; valu
   const { status, waiting, selfRegistered, after } = { ...filter, ...page };
   const words = searchWords(filter.search ?? '');
   const conditions: string[] = [];
-  const names: string[] = [];
-  const add = (name: string, condition: string) => {
-    names.push(name);
-    conditions.push(condition);
-  };
-  if (status !== undefined) add('status', `status = ${value(status)}`);
-  if (waiting === true) {
-    const registration = `(status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL)`;
-    add('waiting', `(${registration} OR pending_metadata IS NOT NULL)`);
-  }
-  if (selfRegistered !== undefined) add(`self_registered ${selfRegistered}`, `self_registered = ${selfRegistered}`);
+  if (status !== undefined) conditions.push(`status = ${value(status)}`);
+  if (waiting === true) conditions.push(needsDecision);
+  if (selfRegistered !== undefined) conditions.push(selfRegistered ? 'self_registered' : 'NOT self_registered');
   if (words.length > 0) {
     // folded by the database, as what is looked through is
     const query = `string_agg('''' || replace(replace(left(lower(normalize(word, NFKC)), 200), '\\', '\\\\'), '''', '''''') || ''':*', ' & ')`;
-    add(
-      'search',
+    conditions.push(
       `client_search_terms(client_id, metadata) @@ (SELECT (${query})::tsquery FROM unnest(${value(words)}::text[]) AS word)`,
     );
   }
-  if (after) add('after', `(created_at, client_id) < (${value(after.at)}, ${value(after.id)})`);
+  if (after) conditions.push(`(created_at, client_id) < (${value(after.at)}, ${value(after.id)})`);
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
   const text = `SELECT * FROM clients ${where} ORDER BY created_at DESC, client_id DESC LIMIT $1`;
-  return { statement: statement(`clients.list ${names.join(',')}`, text), values };
+  return { statement: composedStatement('clients.list', text), values };
 }
 
 /** What is looked for, word by word; of an address its host. */
@@ -172,23 +171,21 @@ const insert = statement(
 const countWaiting = statement(
   'clients.count_waiting',
   `SELECT count(*)::int AS waiting FROM (
-     SELECT 1 FROM clients WHERE status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL LIMIT $1) AS capped`,
+     SELECT 1 FROM clients WHERE ${registrationWaits} LIMIT $1) AS capped`,
 );
 // any constant: the lock's name among all advisory locks of the database
 const lockWaiting = statement('clients.lock_waiting', 'SELECT pg_advisory_xact_lock(7106344)');
 const countToDecide = statement(
   'clients.count_to_decide',
-  `SELECT count(*)::int AS waiting FROM (
-     SELECT 1 FROM clients WHERE ((status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL) OR pending_metadata IS NOT NULL)
-      LIMIT $1) AS capped`,
+  `SELECT count(*)::int AS waiting FROM (SELECT 1 FROM clients WHERE ${needsDecision} LIMIT $1) AS capped`,
 );
 const update = statement(
   'clients.update',
   `UPDATE clients SET
      metadata = coalesce($2, metadata),
      pending_metadata = CASE WHEN $3 THEN $4::jsonb ELSE pending_metadata END,
-     refused_at = CASE WHEN $3 AND status = 'enabled' THEN NULL ELSE refused_at END,
-     refusal_reason = CASE WHEN $3 AND status = 'enabled' THEN NULL ELSE refusal_reason END,
+     refused_at = CASE WHEN $3 AND ever_enabled THEN NULL ELSE refused_at END,
+     refusal_reason = CASE WHEN $3 AND ever_enabled THEN NULL ELSE refusal_reason END,
      first_party = coalesce($5, first_party),
      self_managed = coalesce($6, self_managed),
      introspect = coalesce($7, introspect),
@@ -217,20 +214,23 @@ const collect = statement(
      shared_secret_encrypted = $4, registration_access_token_hash = $5
    WHERE client_id = $1 AND uncollected AND approved_by IS NOT NULL RETURNING *`,
 );
-// a refused registration stays disabled; a refused change goes, and what is in force stays; the reason stays until the next try
+// a refused registration stays disabled; a refused change goes, and what is in force stays; the reason stays until the next try;
+// a secret that was made for the change goes with it
 const refuse = statement(
   'clients.refuse',
   `UPDATE clients SET pending_metadata = NULL,
+     client_secret_hash = CASE WHEN metadata ->> 'token_endpoint_auth_method' IN ('none', 'private_key_jwt') THEN NULL ELSE client_secret_hash END,
+     client_secret_encrypted = CASE WHEN metadata ->> 'token_endpoint_auth_method' IN ('none', 'private_key_jwt') THEN NULL ELSE client_secret_encrypted END,
      refused_at = now(),
      refusal_reason = $2
    WHERE client_id = $1
-     AND (pending_metadata IS NOT NULL OR (status = 'disabled' AND approved_by IS NULL))
+     AND (pending_metadata IS NOT NULL OR (self_registered AND status = 'disabled' AND approved_by IS NULL))
    RETURNING *`,
 );
 const deleteAbandoned = statement(
   'clients.delete_abandoned',
   `DELETE FROM clients WHERE client_id = ANY (ARRAY(
-     SELECT client_id FROM clients WHERE status = 'disabled' AND approved_by IS NULL
+     SELECT client_id FROM clients WHERE self_registered AND status = 'disabled' AND approved_by IS NULL
         AND updated_at < now() - make_interval(secs => $1) ORDER BY updated_at LIMIT 1000 FOR UPDATE SKIP LOCKED))
    RETURNING client_id`,
 );
@@ -251,7 +251,10 @@ const useAssertion = statement(
 
 export function clientsRepository(sql: Sql) {
   const one = async (rows: Promise<Row[]>): Promise<Client | undefined> => {
-    const [row] = await rows;
+    const [row] = await rows.catch((error: unknown) => {
+      const held = refusalOfTrigger(error, 'clients_resource_uris');
+      throw held === undefined ? error : new ResourceHeld(held);
+    });
     return row && toClient(row);
   };
   return {
@@ -268,7 +271,7 @@ export function clientsRepository(sql: Sql) {
       return (await sql.query<Row>(statement, values)).map(toClient);
     },
     async insert(client: NewClient): Promise<Client> {
-      const [row] = await sql.query<Row>(insert, [
+      const values = [
         client.clientId,
         client.status,
         client.approvedBy,
@@ -280,8 +283,8 @@ export function clientsRepository(sql: Sql) {
         client.registrationTokenHash,
         client.uncollected ?? false,
         client.selfRegistered ?? false,
-      ]);
-      return toClient(row!);
+      ];
+      return (await one(sql.query<Row>(insert, values)))!;
     },
     /** The enabled client that is the server of a resource (RFC 8707). */
     async findByResource(uri: string): Promise<string | undefined> {
@@ -324,7 +327,10 @@ export function clientsRepository(sql: Sql) {
         ]),
       );
     },
-    /** Enables a client with what waits for approval; undefined when it is gone, or nobody can collect it any more. */
+    /**
+     * Enables a client, or approves what waits of an enabled one; undefined when it is gone, or nobody can collect it any more.
+     * @throws OAuthError conflict when another client holds a resource that this one claims
+     */
     approve: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(approve, [clientId])),
     /** Enables an approved client under the credentials that its registrant gets; undefined when it is not approved, or collected. */
     collect: (clientId: string, credentials: ClientCredentials): Promise<Client | undefined> =>
@@ -380,6 +386,7 @@ function toClient(row: Row): Client {
     requiredAcr: row.required_acr ?? undefined,
     uncollected: row.uncollected,
     approvedBy: row.approved_by ?? undefined,
+    everEnabled: row.ever_enabled,
     refusalReason: row.refusal_reason ?? undefined,
     lifetimes: {
       authorizationCode: row.authorization_code_lifetime ?? undefined,

@@ -12,6 +12,7 @@ export type LimitName =
   | 'clientAuthFailuresPerNetwork'
   | 'verificationCodes'
   | 'pushedPerNetwork'
+  | 'pendingSignInsPerNetwork'
   | 'mailedLinks'
   | 'mailedLinksPerNetwork';
 
@@ -28,6 +29,8 @@ const windows: Readonly<Record<LimitName, number>> = {
   clientAuthFailuresPerNetwork: 60,
   verificationCodes: 15 * 60,
   pushedPerNetwork: 60,
+  // counted by the requests themselves: only that it is passed is remembered
+  pendingSignInsPerNetwork: 60,
   mailedLinks: 3600,
   mailedLinksPerNetwork: 3600,
 };

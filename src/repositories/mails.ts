@@ -6,6 +6,8 @@ export interface MailOrder {
   name: string;
   sub?: string | undefined;
   clientId?: string | undefined;
+  /** The session that ordered it, where it is worth nothing without. */
+  sessionId?: string | undefined;
   /** Where it goes, if not to the user's own address. */
   recipient?: string | undefined;
   /** Of the request that ordered it, for people who have chosen none. */
@@ -28,6 +30,7 @@ interface Row {
   name: string;
   sub: string | null;
   client_id: string | null;
+  session_id: string | null;
   recipient: string | null;
   locale: string | null;
   data: Record<string, unknown>;
@@ -38,7 +41,7 @@ interface Row {
 
 const insert = statement(
   'mails.insert',
-  'INSERT INTO mails (name, sub, client_id, recipient, locale, data) VALUES ($1, $2, $3, $4, $5, $6)',
+  'INSERT INTO mails (name, sub, client_id, recipient, locale, data, session_id) VALUES ($1, $2, $3, $4, $5, $6, $7)',
 );
 // only people whose address is known to be theirs are told
 const notify = statement(
@@ -51,9 +54,11 @@ const toAdministrators = statement(
   `INSERT INTO mails (name, sub, data)
    SELECT $1, sub, $2 FROM users WHERE admin AND status = 'enabled' AND email_verified AND email IS NOT NULL`,
 );
+// it counts as ordered when it is due: until then it waits for nothing
 const later = statement(
   'mails.later',
-  `INSERT INTO mails (name, data, next_attempt_at) VALUES ($1, $2, now() + make_interval(secs => $3)) ON CONFLICT DO NOTHING`,
+  `INSERT INTO mails (name, data, created_at, next_attempt_at)
+   VALUES ($1, $2, now() + make_interval(secs => $3), now() + make_interval(secs => $3)) ON CONFLICT DO NOTHING`,
 );
 const claim = statement(
   'mails.claim',
@@ -82,15 +87,20 @@ const giveUp = statement(
       ORDER BY created_at LIMIT 100 FOR UPDATE SKIP LOCKED))
    RETURNING *`,
 );
-const waiting = statement('mails.waiting', 'SELECT count(*)::int AS waiting, min(created_at) AS since FROM mails');
+// what is scheduled for later was not tried yet, and is not due
+const waiting = statement(
+  'mails.waiting',
+  `SELECT count(*)::int AS waiting, min(CASE WHEN attempts = 0 THEN next_attempt_at ELSE created_at END) AS since
+     FROM mails WHERE attempts > 0 OR next_attempt_at <= now()`,
+);
 
 const firstPause = 5; // seconds
 const longestPause = 900;
 
 export function mailsRepository(sql: Sql) {
   return {
-    async insert({ name, sub, clientId, recipient, locale, data = {} }: MailOrder): Promise<void> {
-      await sql.query(insert, [name, sub, clientId, recipient, locale, data]);
+    async insert({ name, sub, clientId, sessionId, recipient, locale, data = {} }: MailOrder): Promise<void> {
+      await sql.query(insert, [name, sub, clientId, recipient, locale, data, sessionId]);
     },
     /** Orders a mail to a user's verified address; of whoever has none nothing is stored. */
     async notify({ name, sub, locale, data = {} }: MailOrder & { sub: string }): Promise<void> {
@@ -129,7 +139,7 @@ export function mailsRepository(sql: Sql) {
     async giveUp(patience: number): Promise<QueuedMail[]> {
       return (await sql.query<Row>(giveUp, [patience])).map(toMail);
     },
-    /** How much waits, and since when. */
+    /** How much waits that was to be sent by now, and since when. */
     async waiting(): Promise<{ waiting: number; since: Date | undefined }> {
       const [row] = await sql.query<{ waiting: number; since: Date | null }>(waiting);
       return { waiting: row!.waiting, since: row!.since ?? undefined };
@@ -143,6 +153,7 @@ function toMail(row: Row): QueuedMail {
     name: row.name,
     sub: row.sub ?? undefined,
     clientId: row.client_id ?? undefined,
+    sessionId: row.session_id ?? undefined,
     recipient: row.recipient ?? undefined,
     locale: row.locale ?? undefined,
     data: row.data,

@@ -28,7 +28,7 @@ export type RefreshFailure =
   | 'scope' // asked for more than was granted
   | 'resource' // the authorization is not for it
   | 'grace' // too many uses within the grace: only refused
-  | 'reused'; // after the grace: the family is revoked
+  | 'reused'; // after the grace, or of a line that the grace did not leave: the family is revoked (security R33, R121)
 
 export type RefreshResult =
   | { authorization: Authorization; issuedAt: Date; rotated: boolean }
@@ -38,7 +38,7 @@ export type RefreshResult =
 const graceSeconds = 10;
 const graceUses = 5;
 
-// What it decides and does, and what it locks: migrations/0043_token_functions.sql
+// What it decides and does, and what it locks: migrations/0056_refresh_token_lines.sql
 const rotate = call('refresh_tokens.rotate', {
   function: 'use_refresh_token',
   types: `bytea, text, text[], text, boolean, bytea, bytea, double precision, double precision, double precision,

@@ -18,6 +18,7 @@ const insertKey = statement(
   `INSERT INTO registration_keys (key_hash, body_hash, client_id, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))
    ON CONFLICT (key_hash) DO UPDATE SET body_hash = excluded.body_hash, client_id = excluded.client_id, expires_at = excluded.expires_at
      WHERE registration_keys.expires_at <= now()
+        OR EXISTS (SELECT FROM clients c WHERE c.client_id = registration_keys.client_id AND c.ever_enabled)
    RETURNING 1 AS stored`,
 );
 
@@ -36,7 +37,7 @@ export function registrationTokensRepository(sql: Sql) {
       const [row] = await sql.query<{ client_id: string; body_hash: Buffer }>(findKey, [keyHash]);
       return row && { clientId: row.client_id, bodyHash: row.body_hash };
     },
-    /** Remembers an Idempotency-Key; false when another registration holds it. @param lifetime in seconds */
+    /** Remembers an Idempotency-Key; false when another registration holds it that was never enabled. @param lifetime in seconds */
     async insertKey(keyHash: Buffer, bodyHash: Buffer, clientId: string, lifetime: number): Promise<boolean> {
       return (await sql.query(insertKey, [keyHash, bodyHash, clientId, lifetime])).length > 0;
     },

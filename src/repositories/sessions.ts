@@ -79,6 +79,7 @@ const touch = statement(
 const renew = statement('sessions.renew', 'SELECT store_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS id');
 // what hangs on the session goes with it; a trigger keeps what was granted offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
+const owner = statement('sessions.owner', 'SELECT sub FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2)');
 const endBySid = statement(
   'sessions.end_by_sid',
   'DELETE FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2) RETURNING sub',
@@ -127,6 +128,11 @@ export function sessionsRepository(sql: Sql) {
     /** Ends a session and all that hangs on it; of what was granted offline_access the refresh tokens live on. */
     async end(id: string): Promise<boolean> {
       return (await sql.query(end, [id])).length > 0;
+    },
+    /** Whose session has the name; undefined for none. @param of only if it is this user's */
+    async owner(sid: string, of?: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ sub: string }>(owner, [sid, of]);
+      return row?.sub;
     },
     /**
      * In a transaction: ends a session by the name under which clients know it, with all that ever came of it, refresh tokens

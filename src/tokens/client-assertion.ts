@@ -27,6 +27,15 @@ export function assertionSubject(assertion: string): string | undefined {
   }
 }
 
+/** The method that an assertion is made for, by its algorithm (OpenID Connect Core 9); nothing is verified yet. */
+export function assertionMethod(assertion: string): 'client_secret_jwt' | 'private_key_jwt' {
+  try {
+    return decodeProtectedHeader(assertion).alg === 'HS256' ? 'client_secret_jwt' : 'private_key_jwt';
+  } catch {
+    return 'private_key_jwt';
+  }
+}
+
 /**
  * Verifies an assertion of a client. The caller marks its `jti` as used.
  * @param keys the client's secret, or what gives its key set (with `fresh`, past any cache)

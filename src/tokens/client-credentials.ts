@@ -85,18 +85,20 @@ export function demandingMetadata(inForce: ClientMetadata, waiting: ClientMetada
 
 /**
  * What becomes of a client's secret when its metadata changes: nothing, or a new one where it has none or where the one
- * it has was stored as a hash only and must become a key; the secret that the client has just proven can become one.
+ * it has was stored as a hash only and must become a key; the secret that the client has just proven can become one. One that was made
+ * for a change that waits, or left by an earlier method, is nothing that the client has (security R116).
  */
 export function secretFor(
   secretBox: SecretBox,
-  client: { clientId: string; secretHash: Buffer | undefined; secretEncrypted: Buffer | undefined },
+  client: Pick<Client, 'clientId' | 'metadata' | 'secretHash' | 'secretEncrypted'>,
   metadata: ClientMetadata,
   proven?: string,
 ):
   | { credentials: Pick<ClientCredentials, 'secretHash' | 'secretEncrypted'>; newSecret: string | undefined }
   | undefined {
+  const has = needsSecret(client.metadata) && client.secretHash !== undefined;
   const lacksKey = needsSecretAsKey(metadata) && !client.secretEncrypted;
-  if (!needsSecret(metadata) || (client.secretHash && !lacksKey)) return undefined;
+  if (!needsSecret(metadata) || (has && !lacksKey)) return undefined;
   const secret = proven ?? randomSecret();
   return {
     credentials: storedSecret(secretBox, client.clientId, metadata, secret),

@@ -31,10 +31,14 @@ export async function findRecipient(
   const enc = metadata[`${response}_encrypted_response_enc`];
   if (alg === undefined || enc === undefined) return undefined;
   try {
+    let searched: unknown;
     for (const fresh of [false, true]) {
       // a key that the client published since we read its set is in the fresh one
-      const { keys } = await clientKeys(metadata, fresh);
-      for (const jwk of encryptionKeys(keys, alg)) {
+      const set = await clientKeys(metadata, fresh);
+      // one that is still the same is searched once (security R114)
+      if (set === searched) break;
+      searched = set;
+      for (const jwk of encryptionKeys(set.keys, alg)) {
         const recipient = await open(jwk, alg, enc);
         if (recipient) return recipient;
       }

@@ -1,6 +1,7 @@
 // The key sets of clients: registered by value, or fetched from their jwks_uri and kept for a short while.
-import type { JSONWebKeySet } from 'jose';
+import type { JSONWebKeySet, JWK } from 'jose';
 import type { ClientMetadata } from '../oauth/client-metadata.ts';
+import { hasFitSize, maxKeys } from '../oauth/json-web-key.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 
 export type ClientKeys = (metadata: ClientMetadata, fresh: boolean) => Promise<JSONWebKeySet>;
@@ -9,11 +10,21 @@ const maxAge = 60_000; // milliseconds: a rotated key is known a minute later at
 const minAge = 5_000; // and nobody can make us fetch more often than this
 const maxEntries = 1_000;
 
-/** @returns a reader that throws FetchRefused when the document cannot be had or is no key set */
+/**
+ * @returns a reader that throws FetchRefused when the document cannot be had or is no key set. The keys that it gives have fit sizes, and a
+ * set that is registered, or was not fetched again, is the same object.
+ */
 export function createClientKeys(fetchDocument: GuardedFetch): ClientKeys {
   const cache = new Map<string, { at: number; keys: Promise<JSONWebKeySet> }>();
+  const registered = new WeakMap<object, JSONWebKeySet>();
   return async (metadata, fresh) => {
-    if (metadata.jwks) return metadata.jwks as JSONWebKeySet;
+    const { jwks } = metadata;
+    if (jwks) {
+      // what is stored may be older than the rules
+      const known = registered.get(jwks) ?? fitKeys(jwks.keys);
+      registered.set(jwks, known);
+      return known;
+    }
     if (!metadata.jwks_uri) throw new FetchRefused('the client has no keys');
     const uri = metadata.jwks_uri;
     const hit = cache.get(uri);
@@ -29,11 +40,20 @@ export function createClientKeys(fetchDocument: GuardedFetch): ClientKeys {
 }
 
 function parse(text: string): JSONWebKeySet {
+  let document: { keys?: unknown } | null;
   try {
-    const document = JSON.parse(text) as JSONWebKeySet;
-    if (Array.isArray(document.keys) && document.keys.length <= 100) return document;
+    document = JSON.parse(text) as { keys?: unknown } | null;
   } catch (error) {
     throw new FetchRefused('the document is not JSON', { cause: error });
   }
-  throw new FetchRefused('the document is not a JSON Web Key Set');
+  if (!Array.isArray(document?.keys)) throw new FetchRefused('the document is not a JSON Web Key Set');
+  return fitKeys(document.keys);
 }
+
+/** Those keys of a set that may be used; a set of too many is refused (security R114). @throws FetchRefused */
+function fitKeys(keys: readonly unknown[]): JSONWebKeySet {
+  if (keys.length > maxKeys) throw new FetchRefused(`the key set has more than ${maxKeys} keys`);
+  return { keys: keys.filter((key) => isObject(key) && hasFitSize(key)) as JWK[] };
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

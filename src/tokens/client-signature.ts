@@ -1,14 +1,16 @@
 // What a client signed with its own key: verified with a key set that may have changed since it was read.
 import {
-  createLocalJWKSet,
   decodeProtectedHeader,
   errors,
+  importJWK,
   type JSONWebKeySet,
+  type JWK,
   type JWTPayload,
   jwtVerify,
   type JWTVerifyOptions,
 } from 'jose';
 import { hasUniqueNames } from '../oauth/json-text.ts';
+import { canVerify, type JsonWebKey } from '../oauth/json-web-key.ts';
 
 /** A client's key set; with `fresh`, past any cache. */
 export type ReadJwks = (fresh: boolean) => Promise<JSONWebKeySet>;
@@ -29,42 +31,67 @@ export function namesAreUnique(token: string): boolean {
 /** The name under which an algorithm is registered: newer libraries call EdDSA by its curve (RFC 9864 2.2). */
 export const registeredName = (alg: string | undefined): string | undefined => (alg === 'Ed25519' ? 'EdDSA' : alg);
 
-/** @throws what jose throws, and what reading the key set throws */
+/** How many keys a signature is tried against (security R114). */
+const maxCandidates = 4;
+
+/** More keys could have made the signature than are tried; the message is for the client. */
+export class TooManyCandidates extends Error {}
+
+/** @throws TooManyCandidates, what jose throws, and what reading the key set throws */
 export async function verifyWithKeys(
   token: string,
   jwks: ReadJwks,
   { algorithms, ...rest }: JWTVerifyOptions & { algorithms: readonly string[] },
 ): Promise<JWTPayload> {
   const options = { ...rest, algorithms: algorithms.flatMap((alg) => (alg === 'EdDSA' ? [alg, 'Ed25519'] : [alg])) };
+  const { alg, kid } = decodeProtectedHeader(token);
+  if (alg === undefined || !options.algorithms.includes(alg))
+    throw new errors.JOSEAlgNotAllowed('the algorithm is not one that the client may use');
+  const known = await jwks(false);
   try {
-    return await verifyWithAny(token, createLocalJWKSet(await jwks(false)), options);
+    return await verifyWithAny(token, candidatesOf(known, alg, kid), alg, options);
   } catch (error) {
     // the client may have rotated its keys since we read them, and its keys need no names (Core 10.1.1, RFC 7517 4.5)
     const maybeNew =
       error instanceof errors.JWKSNoMatchingKey ||
-      (error instanceof errors.JWSSignatureVerificationFailed && decodeProtectedHeader(token).kid === undefined);
+      (error instanceof errors.JWSSignatureVerificationFailed && kid === undefined);
     if (!maybeNew) throw error;
-    return verifyWithAny(token, createLocalJWKSet(await jwks(true)), options);
+    const fresh = await jwks(true);
+    // a registered set, and one that was read a moment ago, is searched once (security R114)
+    if (fresh === known) throw error;
+    return verifyWithAny(token, candidatesOf(fresh, alg, kid), alg, options);
   }
 }
 
-/** A key set without kid may have several candidates: each is tried. */
+/** @throws TooManyCandidates, JWKSNoMatchingKey */
+function candidatesOf({ keys }: JSONWebKeySet, alg: string, kid: string | undefined): JWK[] {
+  const candidates = keys.filter(
+    (key) => (kid === undefined || key.kid === kid) && canVerify(key as JsonWebKey, registeredName(alg)),
+  );
+  if (candidates.length === 0) throw new errors.JWKSNoMatchingKey();
+  if (candidates.length > maxCandidates)
+    throw new TooManyCandidates(
+      `more than ${maxCandidates} keys of the client fit: name the key that signed by its kid`,
+    );
+  return candidates;
+}
+
+/** Keys without kid, or of one kid, may be several: each is tried. */
 async function verifyWithAny(
   token: string,
-  keySet: ReturnType<typeof createLocalJWKSet>,
+  candidates: readonly JWK[],
+  alg: string,
   options: JWTVerifyOptions,
 ): Promise<JWTPayload> {
-  try {
-    return (await jwtVerify(token, keySet, options)).payload;
-  } catch (error) {
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-    for await (const key of error) {
-      try {
-        return (await jwtVerify(token, key, options)).payload;
-      } catch (inner) {
-        if (!(inner instanceof errors.JWSSignatureVerificationFailed)) throw inner;
-      }
+  for (const { kty, n, e, crv, x, y } of candidates) {
+    // one that is no key shows now
+    const key = await importJWK({ kty, n, e, crv, x, y } as JWK, alg).catch(() => undefined);
+    if (!key) continue;
+    try {
+      return (await jwtVerify(token, key, options)).payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
     }
-    throw new errors.JWSSignatureVerificationFailed();
   }
+  throw new errors.JWSSignatureVerificationFailed();
 }

@@ -1,7 +1,7 @@
 // The signed request of the non-standard end-session (decisions section 6, security R70, R71, R72).
-import { createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
+import { decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
-import { namesAreUnique } from './client-signature.ts';
+import { namesAreUnique, verifyWithKeys } from './client-signature.ts';
 
 /** The request is refused; the message is for the log. */
 export class EndSessionRefused extends Error {}
@@ -100,10 +100,12 @@ async function verifySignature(
     const { payload } =
       header.alg === 'HS256'
         ? await jwtVerify(request, keys.sharedSecret, { ...options, algorithms: ['HS256'] })
-        : await jwtVerify(request, createLocalJWKSet(await keys.jwks!()), {
-            ...options,
-            algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
-          });
+        : {
+            payload: await verifyWithKeys(request, keys.jwks!, {
+              ...options,
+              algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+            }),
+          };
     if (header.typ !== undefined && String(header.typ).toLowerCase() !== 'end-session+jwt')
       throw new EndSessionFault('the header typ must be end-session+jwt, or be left out');
     return payload;

@@ -70,17 +70,17 @@ export async function readIdTokenHint(
   hint: string,
   secretOf: (clientId: string) => Promise<Buffer | undefined>,
 ): Promise<{ sub: string; clientId: string; sid: string | undefined } | undefined> {
-  const payload = await verified(ring, issuer, hint, secretOf);
+  const payload = (await verified(ring, issuer, hint, secretOf))?.payload;
   return payload && { sub: payload.sub, clientId: payload.aud, sid: textOf(payload['sid']) };
 }
 
-/** What an ID Token of ours says, whatever its time. */
+/** What an ID Token says whatever its time, and whether its client could have signed it as well: the key of HS256 is the client's secret. */
 async function verified(
   ring: KeyRing,
   issuer: string,
   hint: string,
   secretOf: (clientId: string) => Promise<Buffer | undefined>,
-): Promise<(JWTPayload & { sub: string; aud: string }) | undefined> {
+): Promise<{ payload: JWTPayload & { sub: string; aud: string }; byClient: boolean } | undefined> {
   if (!/^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(hint) || hint.length > 8192) return undefined;
   try {
     const header = decodeProtectedHeader(hint);
@@ -94,7 +94,7 @@ async function verified(
     // logout tokens and access tokens have other members
     if (typeof aud !== 'string' || payload['auth_time'] === undefined || payload['events'] !== undefined)
       return undefined;
-    return { ...payload, sub: sub!, aud };
+    return { payload: { ...payload, sub: sub!, aud }, byClient: header.alg === 'HS256' };
   } catch (error) {
     if (error instanceof errors.JOSEError || error instanceof SyntaxError || error instanceof TypeError)
       return undefined;
@@ -115,37 +115,47 @@ async function verifyWithSecret(
 
 const textOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined);
 
-/** What a valid ID Token of ours says. */
+/** By how much two instances may differ in what they take for the time of the database, in seconds. */
+const clockDifference = 2;
+
+/** What a valid ID Token says. */
 export interface IdTokenStatement {
   sub: string;
   clientId: string;
   sid: string;
-  authTime: Date;
-  nonce: string | undefined;
   issuedAt: Date;
   expiresAt: Date;
+  /** What only a signature of the service vouches for; undefined where the client could have signed, too (security R122). */
+  vouched: { authTime: Date; nonce: string | undefined } | undefined;
 }
 
-/** Verifies an ID Token of ours with its time; undefined for one whose signature or time is wrong. */
+/**
+ * Verifies an ID Token with its time; undefined for one whose signature or time is wrong.
+ * @param lifetimeOf the lifetime of a client's ID Tokens, in seconds
+ */
 export async function verifyIdToken(
   ring: KeyRing,
   issuer: string,
   token: string,
   secretOf: (clientId: string) => Promise<Buffer | undefined>,
+  lifetimeOf: (clientId: string) => Promise<number>,
 ): Promise<IdTokenStatement | undefined> {
-  const payload = await verified(ring, issuer, token, secretOf);
-  const sid = textOf(payload?.['sid']);
-  if (!payload || !sid) return undefined;
+  const known = await verified(ring, issuer, token, secretOf);
+  const sid = textOf(known?.payload['sid']);
+  if (!known || !sid) return undefined;
+  const { payload, byClient } = known;
+  const [iat, exp, now] = [Number(payload.iat), Number(payload.exp), ring.now().getTime() / 1000];
+  if (!(exp > now)) return undefined;
+  // from now at the latest, and for no longer than the service would have made it (security R122)
+  if (byClient && !(iat <= now + clockDifference && exp <= iat + (await lifetimeOf(payload.aud)))) return undefined;
   const time = (seconds: unknown) => new Date(Number(seconds) * 1000);
-  if (time(payload.exp) <= ring.now()) return undefined;
   return {
     sub: payload.sub,
     clientId: payload.aud,
     sid,
-    authTime: time(payload['auth_time']),
-    nonce: textOf(payload['nonce']),
-    issuedAt: time(payload.iat),
-    expiresAt: time(payload.exp),
+    issuedAt: time(iat),
+    expiresAt: time(exp),
+    vouched: byClient ? undefined : { authTime: time(payload['auth_time']), nonce: textOf(payload['nonce']) },
   };
 }
 

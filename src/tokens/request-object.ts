@@ -3,7 +3,7 @@ import { decodeProtectedHeader, type JWTPayload, jwtVerify, UnsecuredJWT } from 
 import { type ClientMetadata, requestObjectSigningAlgorithms } from '../oauth/client-metadata.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 import type { ClientKeys } from './client-keys.ts';
-import { namesAreUnique, registeredName, verifyWithKeys } from './client-signature.ts';
+import { namesAreUnique, registeredName, TooManyCandidates, verifyWithKeys } from './client-signature.ts';
 
 type RefusalCode =
   'invalid_request_object' | 'invalid_request_uri' | 'request_not_supported' | 'request_uri_not_supported';
@@ -83,6 +83,7 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
           : await verifySignature(object, alg!, client);
     } catch (error) {
       if (error instanceof RequestObjectRefused) throw error;
+      if (error instanceof TooManyCandidates) return refuse(error.message);
       // whatever a client's own key or object makes the cryptography say
       return refuse('the request object cannot be verified: check its signature, aud, iss and times', error);
     }

@@ -40,7 +40,25 @@ export function createTokenService(options: TokenServiceOptions) {
 
   async function secretOf(clientId: string): Promise<Buffer | undefined> {
     const client = await options.findClient(clientId);
-    return client && clientSecret(client);
+    // the service signs by the secret only for a client that registered so, and that was ever enabled (security R113, R122)
+    const isSignedSo = client?.everEnabled === true && client.metadata.id_token_signed_response_alg === 'HS256';
+    return isSignedSo ? clientSecret(client) : undefined;
+  }
+
+  function lifetimes(client: Client) {
+    const own = client.lifetimes;
+    return {
+      authorizationCode: own.authorizationCode ?? options.lifetimes.authorizationCode,
+      accessToken: own.accessToken ?? options.lifetimes.accessToken,
+      refreshToken: own.refreshToken ?? options.lifetimes.refreshToken,
+      refreshTokenAbsolute: options.lifetimes.refreshTokenAbsolute,
+      idToken: own.idToken ?? options.lifetimes.idToken,
+    };
+  }
+
+  async function idTokenLifetimeOf(clientId: string): Promise<number> {
+    const client = await options.findClient(clientId);
+    return client ? lifetimes(client).idToken : 0;
   }
 
   async function responseKey(client: Client, alg: IdTokenSigningAlgorithm): Promise<ResponseKey> {
@@ -57,16 +75,7 @@ export function createTokenService(options: TokenServiceOptions) {
     /** The key of client_secret_jwt and HS256; undefined when the secret is stored as a hash only. */
     clientSecret,
     /** Lifetimes in force for a client, in seconds. */
-    lifetimes(client: Client) {
-      const own = client.lifetimes;
-      return {
-        authorizationCode: own.authorizationCode ?? options.lifetimes.authorizationCode,
-        accessToken: own.accessToken ?? options.lifetimes.accessToken,
-        refreshToken: own.refreshToken ?? options.lifetimes.refreshToken,
-        refreshTokenAbsolute: options.lifetimes.refreshTokenAbsolute,
-        idToken: own.idToken ?? options.lifetimes.idToken,
-      };
-    },
+    lifetimes,
     /** Public clients' refresh tokens rotate always (RFC 9700 4.14.2). */
     rotates: (client: Client): boolean => isPublicClient(client.metadata) || options.rotateConfidential,
     /**
@@ -78,7 +87,8 @@ export function createTokenService(options: TokenServiceOptions) {
       findRecipient(options.clientKeys, client.metadata, 'id_token'),
     /**
      * An ID Token for an authorization. With an access token at hand, or a code for one, the claims of the scopes stay at UserInfo, but for
-     * those of the scope `scope` (decisions section 5) and those that were asked for by name (Core 5.5).
+     * those of the scope `scope` (decisions section 5) and those that were asked for by name (Core 5.5). A client that registered
+     * `id_token_claims` gets them in what it is given directly, and never in what passes through a browser.
      */
     async idToken(
       client: Client,
@@ -89,11 +99,14 @@ export function createTokenService(options: TokenServiceOptions) {
         accessToken?: string | undefined;
         code?: string | undefined;
         nonce?: string | undefined;
+        /** Answered to the client itself, at the token endpoint. */
+        direct?: boolean;
       },
     ): Promise<string> {
       const scopes = splitScope(authorization.scope);
       const alone = issued.accessToken === undefined && issued.code === undefined;
-      const carried = alone ? scopes : scopes.filter((scope) => scope === 'scope');
+      const all = alone || (issued.direct === true && client.metadata.id_token_claims);
+      const carried = all ? scopes : scopes.filter((scope) => scope === 'scope');
       const asked = authorization.requested?.id_token ?? [];
       // as far as the client is still registered for them
       const registered = asked.length > 0 ? claimsOfScopes(splitScope(client.metadata.scope)) : [];
@@ -111,7 +124,7 @@ export function createTokenService(options: TokenServiceOptions) {
         accessToken: issued.accessToken,
         code: issued.code,
         issuedAt: Math.floor(issued.at.getTime() / 1000),
-        lifetime: this.lifetimes(client).idToken,
+        lifetime: lifetimes(client).idToken,
         claims: {
           ...releasedClaims(authorization.user, carried),
           ...namedClaims(authorization.user, requested),
@@ -142,7 +155,7 @@ export function createTokenService(options: TokenServiceOptions) {
     /** An ID Token of ours, expired or not; undefined for anything else. */
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),
     /** A valid ID Token of ours, within its time; undefined for anything else. */
-    verifyIdToken: (token: string) => verifyIdToken(keyRing, issuer, token, secretOf),
+    verifyIdToken: (token: string) => verifyIdToken(keyRing, issuer, token, secretOf, idTokenLifetimeOf),
     /** The time by which all that was signed is judged: the database's. */
     now: () => keyRing.now(),
     /** True for a JWT that could be ours, before anything is verified. */

@@ -181,6 +181,7 @@ attack(
     });
     expect(renewed.status).toBe(200);
     const { clientSecret } = c1!;
+    const signer = await service().createClient({ grant_types, token_endpoint_auth_method: 'client_secret_jwt' });
     const pairs = [
       ['unknown', clientSecret],
       [d1!.clientId, 'wrong'],
@@ -188,7 +189,8 @@ attack(
       [c1!.clientId, 'wrong'],
       [c1!.clientId, clientSecret.slice(1)],
       [c1!.clientId, c1!.sharedSecret],
-      [c2!.clientId, c2!.clientSecret],
+      [c2!.clientId, clientSecret],
+      [signer.clientId, 'wrong'],
       [p1!.clientId, 'invented'],
       [rotated.clientId, rotated.clientSecret],
     ] as const;
@@ -198,13 +200,11 @@ attack(
           () =>
             send(path, {}, { authorization: basic(id, secret) }),
       );
-      const bodies = pairs
-        .filter(([id]) => id !== c2!.clientId)
-        .map(
-          ([client_id, client_secret]) =>
-            () =>
-              send(path, { client_id, client_secret }),
-        );
+      const bodies = pairs.map(
+        ([client_id, client_secret]) =>
+          () =>
+            send(path, { client_id, client_secret }),
+      );
       const answers = [];
       for (const ask of [...asked, ...bodies]) {
         // what the known ones are is remembered

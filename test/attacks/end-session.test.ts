@@ -259,7 +259,7 @@ attack(
       expect(body['shared_secret']).toMatch(/^[\w-]{43}$/);
       expect(body['shared_secret']).not.toBe(body['client_secret']);
       const whole = { client_id: body['client_id'], redirect_uris: ['https://rp.example.com/callback'] };
-      for (const value of [shared_secret, body['client_secret'], body['shared_secret']])
+      for (const value of [shared_secret, body['client_secret'], `${body['shared_secret']}A`])
         expect((await manage(body, 'PUT', { ...whole, shared_secret: value })).status).toBe(400);
       const made = await call(path, { token, body: { redirect_uris: whole.redirect_uris, shared_secret } });
       expect(made).toMatchObject({ status: 201, body: { shared_secret: expect.stringMatching(/^[\w-]{43}$/) } });

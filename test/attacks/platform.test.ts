@@ -118,7 +118,7 @@ attack(
     request:
       'Every route by its method and as a preflight, with a foreign origin, with Origin: null and with that of the service',
     answer:
-      'Only discovery, JWKS, pushed requests, token, revocation and UserInfo answer, with * and never with credentials; all others send no CORS header',
+      'Only discovery, JWKS, pushed requests, registration, token, revocation and UserInfo answer, with * and never with credentials; all others send no CORS header',
     source: 'node-oidc-provider 99f0e46',
     requirements: ['R97'],
   },
@@ -128,6 +128,8 @@ attack(
       '/.well-known/openid-configuration',
       '/jwks',
       '/par',
+      '/register',
+      '/register/:clientId',
       '/revoke',
       '/token',
       '/user/info',
@@ -513,7 +515,7 @@ attack(
       }));
       for (const finishes of [named, mailed])
         expect(finishes.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
-      const key = { 'idempotency-key': `one-key-for-all-of-these-${round}` };
+      const key = { 'idempotency-key': randomUUID() };
       const registered = await race('/register', key, () => ({ redirect_uris: ['https://rp.example.com/cb'] }));
       for (const { status } of registered) expect([200, 201, 409]).toContain(status);
       const ids = registered

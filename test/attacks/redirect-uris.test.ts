@@ -38,6 +38,10 @@ attack(
       redirect_uris: ['http://127.0.0.1/cb', 'http://[::1]/cb?x=1'],
     });
     const web = await service().createClient({ redirect_uris: ['http://127.0.0.1:8081/cb'] });
+    const named = await service().createClient({
+      application_type: 'native',
+      redirect_uris: ['http://localhost/cb'],
+    });
     const lookalikes = [
       'http://localhost:51004/cb',
       'http://127.0.0.1.evil.example/cb',
@@ -80,6 +84,10 @@ attack(
       [web, 'http://127.0.0.1:8082/cb'],
       [web, 'http://127.0.0.1/cb'],
       [web, 'http://localhost:8081/cb'],
+      [named, 'http://127.0.0.1:51004/cb'],
+      [named, 'http://localhost.:51004/cb'],
+      [named, 'http://localhost.evil.example:51004/cb'],
+      [named, 'http://localhost:51004@evil.example/cb'],
     ];
     for (const [client, redirectUri] of refused) {
       for (const parameters of [{}, { prompt: 'none' }, { response_mode: 'form_post' }] as Record<string, string>[]) {
@@ -203,7 +211,7 @@ attack(
     );
 
     // a native application's addresses under the rules for the web
-    for (const uri of ['com.example.app:/cb', 'http://localhost:8080/cb']) {
+    for (const uri of ['com.example.app:/cb']) {
       const native = await service().createClient({ redirect_uris: [uri], application_type: 'native' });
       const was = await stored(native);
       for (const application_type of ['web', 'desktop', ''])

@@ -1,5 +1,5 @@
 // Attacks on dynamic registration: foreign credentials, hostile metadata, addresses that lead inward, floods.
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import type { ServerResponse } from 'node:http';
@@ -293,7 +293,7 @@ attack(
     id: 'A66',
     name: 'PUT that half-replaces',
     request:
-      "PUT without redirect_uris, with another client_id or none, with the secret of another client, and with members that are the service's or an administrator's to set",
+      "PUT without redirect_uris, with another client_id or none, with the secret of another client, and with other values of members that are the service's or an administrator's to set",
     answer: '400 each time, and the stored registration is untouched',
     source: 'RFC 7592 2.2',
     requirements: ['R46'],
@@ -317,9 +317,10 @@ attack(
       ...[
         { client_id_issued_at: 1 },
         { client_secret_expires_at: 1 },
-        { registration_access_token: client['registration_access_token'] },
-        { registration_client_uri: client['registration_client_uri'] },
-        { shared_secret: client['shared_secret'] },
+        { registration_access_token: other['registration_access_token'] },
+        { registration_client_uri: other['registration_client_uri'] },
+        { shared_secret: other['shared_secret'] },
+        { shared_secret: null },
         { status: 'enabled' },
         { first_party: true },
         { self_managed: true },
@@ -391,7 +392,7 @@ attack(
     expect(fresh.body['client_id']).not.toBe(client.clientId);
 
     // the key of a lost answer names a registration that is gone
-    const key = { 'idempotency-key': 'a-key-of-22-characters-or-more' };
+    const key = { 'idempotency-key': randomUUID() };
     const first = await register(service, again, key);
     expect((await manage(first.body, 'DELETE')).status).toBe(204);
     const repeated = await register(service, again, key);

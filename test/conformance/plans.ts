@@ -144,9 +144,7 @@ function signInPlan(
   responseMode: Variant['responseMode'],
 ): Plan {
   const byType = Object.entries(signIn[name]) as [ResponseType, string[]][];
-  // how a client came to be has nothing to do with the response mode: static clients run once
-  const made = responseMode === 'default' ? registrations : (['dynamic_client'] as const);
-  const cases = made.flatMap((registration) =>
+  const cases = registrations.flatMap((registration) =>
     byType.flatMap(([responseType, modules]) =>
       modules
         .filter((module) => registration === 'dynamic_client' || !dynamicOnly.includes(module))

@@ -10,6 +10,7 @@ const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 const iphone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1';
 const endOne = '/account/sessions';
 const endOthers = '/account/other-sessions';
+const endAll = '/account/all-sessions';
 const download = '/account/data';
 
 let service: TestService;
@@ -33,7 +34,12 @@ function tokenOf({ body }: Page, action: string): string {
   return token;
 }
 /** The page on which a form is. */
-const pageOf: Record<string, string> = { [endOne]: endOne, [endOthers]: endOne, [download]: download };
+const pageOf: Record<string, string> = {
+  [endOne]: endOne,
+  [endOthers]: endOne,
+  [endAll]: endOne,
+  [download]: download,
+};
 const token = async (agent: UserAgent, action: string) => tokenOf(await agent.get(pageOf[action]!), action);
 const isSignedIn = async (agent: UserAgent, base = service.instances[1]!) =>
   (await agent.get(`${base}/account`)).status === 200;
@@ -97,7 +103,7 @@ describe('sessions', () => {
     const kept = await obtainTokens(service, client, undefined, { scope: 'openid' }, here);
     const page = await here.post(endOthers, { csrf: await token(here, endOthers) });
     expect([page.status, page.location]).toEqual([303, `${service.issuer}/account/sessions?done=others-ended`]);
-    expect((await here.follow(page)).body).toMatch(/role="status"[^]*Signed out everywhere else/);
+    expect((await here.follow(page)).body).toMatch(/role="status"[^]*Signed out of all other browsers/);
     expect(await Promise.all([here, ...others].map((agent) => isSignedIn(agent)))).toEqual([true, false, false]);
     expect((await refresh(service.issuer, client, held.refresh_token)).status).toBe(400);
     expect((await userinfo(service.instances[1]!, kept.access_token)).status).toBe(200);
@@ -106,6 +112,32 @@ describe('sessions', () => {
       located: true,
       detail: { sessions: 2 },
     });
+  });
+
+  test('all of a user end at once, this one too, and what outlived earlier ones (security R54)', async () => {
+    const person = await service.createUser();
+    const client = await service.createClient({ scope: 'openid offline_access' });
+    const agents = [await signedIn(person), await signedIn(person, iphone), await signedIn(person)];
+    const held = await obtainTokens(service, client, undefined, { scope: 'openid offline_access' }, agents[1]);
+    // its session is over, and its refresh token lives on
+    await service.database.sql('DELETE FROM sessions WHERE sid = $1', [(await sidsOf(person))[1]]);
+    const page = await agents[0]!.post(endAll, { csrf: await token(agents[0]!, endAll) });
+    expect([page.status, page.location]).toEqual([303, `${service.issuer}/logout`]);
+    expect(page.headers.getSetCookie().join()).toMatch(/JSESSIONOPENID=;/);
+    expect((await agents[0]!.follow(page)).body).toContain('You are signed out');
+    for (const base of service.instances)
+      expect(await Promise.all(agents.map((agent) => isSignedIn(agent, base)))).toEqual([false, false, false]);
+    expect(await sidsOf(person)).toEqual([]);
+    expect((await refresh(service.issuer, client, held.refresh_token)).status).toBe(400);
+    expect(await eventsOf(person, 'session.ended')).toContainEqual({
+      actor: person.sub,
+      located: true,
+      detail: { sessions: 2 },
+    });
+    expect(await isSignedIn(here)).toBe(true);
+    // the form of one page is good for no other act
+    const foreign = await here.post(endAll, { csrf: await token(here, download) });
+    expect([foreign.status, await isSignedIn(here)]).toEqual([400, true]);
   });
 
   test('this one ends only if it is chosen, and leads to the page that says so (security R54)', async () => {

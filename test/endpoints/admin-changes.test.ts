@@ -90,14 +90,17 @@ describe('enabling a client', () => {
     expect(events).toMatchObject([{ type: 'client.approved', detail: { members: ['client_name', 'first_party'] } }]);
   });
 
-  test('and its metadata while an update waits is refused: the update would replace it (decisions section 2)', async () => {
+  test('and its metadata while an update waits does both, and the update goes on waiting (decisions section 2)', async () => {
     const client = await service.createClient();
     const { registrationAccessToken: registration_access_token, clientId: client_id } = client;
     await widen({ client_id, registration_access_token }, 0);
     await admin(`/clients/${client_id}/disable`, 'POST');
     const { version } = (await admin(`/clients/${client_id}`)).body;
-    const change = { status: 'enabled', version, client_name: 'Lost' };
-    expect(await admin(`/clients/${client_id}`, 'PATCH', change)).toMatchObject({ status: 409 });
+    const change = { status: 'enabled', version, client_name: 'Kept' };
+    expect(await admin(`/clients/${client_id}`, 'PATCH', change)).toMatchObject({
+      status: 200,
+      body: { status: 'enabled', client_name: 'Kept', pending_changes: { redirect_uris: expect.any(Array) } },
+    });
   });
 });
 

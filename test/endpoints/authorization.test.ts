@@ -231,8 +231,8 @@ test('a loopback redirect URI matches whatever the port, and in nothing else (RF
   }
 });
 
-test('a web client gets its loopback address only as it is registered, a native one localhost, too (decisions section 3)', async () => {
-  const web = await service.createClient({ redirect_uris: ['http://127.0.0.1:8081/cb'] });
+test('a web client gets its loopback address only as it is registered, a native one localhost at any port (RFC 8252 7.3, security R23)', async () => {
+  const web = await service.createClient({ redirect_uris: ['http://127.0.0.1:8081/cb', 'http://localhost:8081/cb'] });
   const native = await service.createClient({
     application_type: 'native',
     redirect_uris: ['http://localhost:8080/cb'],
@@ -243,7 +243,11 @@ test('a web client gets its loopback address only as it is registered, a native 
   expect(await location(native, 'http://localhost:8080/cb')).toMatch('http://localhost:8080/cb?');
   const refused = `${service.issuer}/login?problem=client`;
   expect(await location(web, 'http://127.0.0.1:51004/cb')).toBe(refused);
-  expect(await location(native, 'http://localhost:51004/cb')).toBe(refused);
+  expect(await location(web, 'http://localhost:8081/cb')).toMatch('http://localhost:8081/cb?');
+  expect(await location(web, 'http://localhost:51004/cb')).toBe(refused);
+  expect(await location(native, 'http://localhost:51004/cb')).toMatch('http://localhost:51004/cb?');
+  expect(await location(native, 'http://localhost:51004/cb?x=1')).toBe(refused);
+  expect(await location(native, 'http://127.0.0.1:8080/cb')).toBe(refused);
 });
 
 test('a code is bound to the loopback port that was asked with (RFC 6749 4.1.3)', async () => {
@@ -288,4 +292,28 @@ test('a service below a path keeps its cookies, forms and redirects there (decis
   } finally {
     await below.stop();
   }
+});
+
+test('without scope it asks for all registered scopes, as /authenticate does (RFC 6749 3.3)', async () => {
+  const wide = await service.createClient({ scope: 'openid email address' });
+  const page = await agent.authorize(wide, undefined, { scope: '' });
+  const { body } = await tokenRequest(service.issuer, wide, {
+    grant_type: 'authorization_code',
+    code: responseParameters(page)['code']!,
+    redirect_uri: wide.redirectUri,
+  });
+  expect(body['scope']).toBe('openid email address');
+  const short = `/authenticate?${new URLSearchParams({ client_id: wide.clientId, redirect_uri: wide.redirectUri })}`;
+  const again = await agent.get(short, { 'sec-fetch-site': 'none' });
+  const code = responseParameters(again)['code']!;
+  const form = { grant_type: 'authorization_code', code, redirect_uri: wide.redirectUri };
+  expect((await tokenRequest(service.issuer, wide, form)).body['scope']).toBe('openid email address');
+});
+
+test('without scope a client that is not registered for openid gets invalid_scope (OpenID Connect Core 3.1.2.1)', async () => {
+  const narrow = await service.createClient({ scope: 'profile' });
+  expect(responseParameters(await ask({ scope: '' }, narrow))).toMatchObject({
+    error: 'invalid_scope',
+    error_description: 'the client is not registered for the scope openid',
+  });
 });

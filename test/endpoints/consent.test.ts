@@ -42,6 +42,36 @@ test('the day of the last change is a date in the language of the page (security
   expect(page.body).toMatch(new RegExp(`Last changed</dt><dd><bdi>${day}</bdi>`));
 });
 
+test.each([
+  ['en', 'No', 'Yes'],
+  ['de', 'Nein', 'Ja'],
+  ['ar', 'لا', 'نعم'],
+])(
+  'a boolean claim is a word of the language %s on the pages of consent, account and console (decisions section 3)',
+  async (language, no, yes) => {
+    const person = await service.createUser({
+      ...{ admin: true, email: `${language}@example.com` },
+      claims: { phone_number: '+4912345', phone_number_verified: true },
+    });
+    const client = await service.createClient({ scope: 'openid email phone' });
+    const agent = new UserAgent(service, { 'accept-language': language });
+    await agent.signIn(person);
+    const told = (page: Page) =>
+      [...page.body.matchAll(/<dd><bdi[^>]*>([^<]*)<\/bdi>/g)].map(([, value]) => value!.trim());
+    const consent = told(
+      await ask(agent, client, { scope: 'openid phone', claims: '{"userinfo":{"email_verified":null}}' }),
+    );
+    const profile = told(await agent.get('/account/profile'));
+    for (const shown of [consent, profile]) {
+      expect(shown).toEqual(expect.arrayContaining([no, yes]));
+      expect(shown.join()).not.toMatch(/true|false/);
+    }
+    const stored = told(await agent.follow(await agent.get(`/admin/users/${person.sub}`)));
+    expect(stored).toContain(yes);
+    expect(stored.join()).not.toMatch(/true|false/);
+  },
+);
+
 test('the page names the client, where one goes on to, the account and what is asked, with the values (security R11)', async () => {
   const client = await service.createClient({
     client_name: 'Harbour <b>',

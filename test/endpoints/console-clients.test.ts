@@ -1,6 +1,6 @@
 // The console's clients: found, shown, made, changed, decided about, several at once; by administrators who signed in lately, and by nobody else.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formOf, openConsole } from '../helpers/console.ts';
+import { filledForm, formOf, openConsole } from '../helpers/console.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -197,35 +197,13 @@ describe('what waits', () => {
 });
 
 describe('a client', () => {
-  /** Fills the form as a browser would send it. */
-  function filled(page: Page): Record<string, string> {
-    const form: Record<string, string> = {};
-    const decode = (text: string) =>
-      text
-        .replaceAll('&lt;', '<')
-        .replaceAll('&gt;', '>')
-        .replaceAll('&quot;', '"')
-        .replaceAll('&#39;', "'")
-        .replaceAll('&amp;', '&');
-    const main = page.body.slice(page.body.indexOf('<form class="edit"'));
-    for (const [tag] of main.matchAll(/<input [^>]*>/g)) {
-      const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1];
-      const isTaken = !tag.includes('type="checkbox"') || tag.includes(' checked');
-      if (isTaken) form[attribute('name')!] = decode(attribute('value') ?? 'on');
-    }
-    for (const [, name, value] of main.matchAll(/<textarea [^>]*?name="([^"]*)"[^>]*>\n?([^<]*)<\/textarea>/g))
-      form[name!] = decode(value!);
-    for (const [, name, options] of main.matchAll(/<select [^>]*?name="([^"]*)"[^>]*>(.*?)<\/select>/gs))
-      form[name!] = / value="([^"]*)" selected/.exec(options!)?.[1] ?? '';
-    return form;
-  }
-
   test('is made from the form, enabled, and its secrets are shown once and work (issue 6)', async () => {
-    const form = filled(await at('/new'));
+    const form = filledForm(await at('/new'));
     const page = await agent.post('/admin/clients/new', {
       ...form,
       client_name: 'Quay',
       redirect_uris: 'https://quay.example/cb\r\nhttps://quay.example/cb2',
+      id_token_claims: 'true',
     });
     expect(page.status).toBe(200);
     expect(title(page)).toBe('The client is made');
@@ -238,6 +216,7 @@ describe('a client', () => {
       redirect_uris: ['https://quay.example/cb', 'https://quay.example/cb2'],
       grant_types: ['authorization_code', 'refresh_token'],
       require_pkce: true,
+      id_token_claims: true,
     });
     expect(secret('issuer')).toBe(service.issuer);
     const read = await call(`${service.issuer}/register/${client.clientId}`, {
@@ -251,7 +230,7 @@ describe('a client', () => {
 
   test('is made once, however often its form is sent (issue 6)', async () => {
     const form: Record<string, string> = {
-      ...filled(await at('/new')),
+      ...filledForm(await at('/new')),
       client_name: 'Twice',
       redirect_uris: 'https://twice.example/cb',
     };
@@ -283,12 +262,12 @@ describe('a client', () => {
       backchannel_logout_session_required: true,
     });
     const before = (await stored(clientId))!;
-    const form = filled(await at(`/${clientId}/edit`));
+    const form = filledForm(await at(`/${clientId}/edit`));
     expect(Object.keys(form).length).toBeLessThanOrEqual(64);
     const saved = await agent.post(`/admin/clients/${clientId}/edit`, form);
     expect(saved.location).toBe(`${service.issuer}/admin/clients/${clientId}?done=client-saved`);
     expect((await stored(clientId))!.metadata).toEqual(before.metadata);
-    const form2 = filled(await at(`/${clientId}/edit`));
+    const form2 = filledForm(await at(`/${clientId}/edit`));
     await agent.post(`/admin/clients/${clientId}/edit`, {
       ...form2,
       client_name: 'Pier 2',
@@ -303,7 +282,7 @@ describe('a client', () => {
   });
 
   test('is not saved where a field is wrong: each is named, and what was typed stays (decisions section 2)', async () => {
-    const form = filled(await at('/new'));
+    const form = filledForm(await at('/new'));
     const page = await agent.post('/admin/clients/new', {
       ...form,
       client_name: '"><script>alert(1)</script>',
@@ -340,7 +319,7 @@ describe('a client', () => {
 
   test('is not overwritten by somebody who looked at an older version (security R90)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Jetty' });
-    const form = filled(await at(`/${clientId}/edit`));
+    const form = filledForm(await at(`/${clientId}/edit`));
     await service.database.sql(`UPDATE clients SET first_party = true WHERE client_id = $1`, [clientId]);
     const page = await agent.post(`/admin/clients/${clientId}/edit`, { ...form, client_name: 'Other' });
     expect(page).toMatchObject({ status: 409 });

@@ -43,7 +43,7 @@ test('the overview says what waits, what was done, what there is, and how the se
   for (const [words, more] of [
     ['sign-ins', 3],
     ['failed sign-ins', 1],
-    ['refusals in all', 0],
+    ['refusals in all', 1],
     ['times tokens were issued', 3],
     ['users', 1],
     ['clients', 2],

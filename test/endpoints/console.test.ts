@@ -141,3 +141,29 @@ test('what the console’s own client is registered for is nobody’s to change,
     })
     .toEqual(before.metadata);
 });
+
+test.each(['localhost', '127.0.0.1'] as const)(
+  'a code for the console goes to its own port only, with the issuer on %s (security R123)',
+  async (host) => {
+    const own = await startTestService({ host });
+    try {
+      const { agent } = await openConsole(own, await own.createUser({ admin: true }));
+      expect((await own.store.clients.find('gatehouse-console'))!.metadata.redirect_uris).toEqual([
+        `${own.issuer}/admin/callback`,
+      ]);
+      const asked = (redirect_uri: string) =>
+        agent.get(
+          `/authorize?${new URLSearchParams({
+            ...{ response_type: 'code', client_id: 'gatehouse-console', redirect_uri, scope: 'openid admin' },
+            ...{ code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' },
+          })}`,
+        );
+      const other = Number(new URL(own.issuer).port) === 51004 ? 51005 : 51004;
+      for (const elsewhere of [`http://${host}:${other}`, `http://${host}`])
+        expect((await asked(`${elsewhere}/admin/callback`)).location).toBe(`${own.issuer}/login?problem=client`);
+      expect((await asked(`${own.issuer}/admin/callback`)).location).toMatch(`${own.issuer}/admin/callback?code=`);
+    } finally {
+      await own.stop();
+    }
+  },
+);

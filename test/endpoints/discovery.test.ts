@@ -74,7 +74,7 @@ describe.each(documents)('%s', (path) => {
       response_types_supported: ['code'],
       response_modes_supported: ['query', 'fragment', 'form_post'],
       grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
-      scopes_supported: ['openid', 'profile', 'email', 'address', 'phone', 'scope', 'offline_access'],
+      scopes_supported: ['openid', 'profile', 'email', 'address', 'phone', 'scope', 'groups', 'offline_access'],
       id_token_signing_alg_values_supported: ['RS256', 'ES256', 'EdDSA', 'PS256', 'HS256'],
       id_token_encryption_alg_values_supported: ['RSA-OAEP-256', 'ECDH-ES'],
       id_token_encryption_enc_values_supported: ['A128CBC-HS256', 'A256GCM'],

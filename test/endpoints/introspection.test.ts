@@ -1,8 +1,9 @@
 // POST /introspect: every outcome of decisions section 4, for those who may know and those who may not.
 import fc from 'fast-check';
-import { SignJWT } from 'jose';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { decodeJwt, type JWTPayload, SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
+import { eventually } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
@@ -85,6 +86,76 @@ test('an ID Token is introspected as pct and dies with its session (decisions se
   });
   await service.database.sql('DELETE FROM sessions WHERE sub = $1', [other.sub]);
   expect((await introspect(client, { token, token_type_hint: 'pct' }, 1)).text).toBe('{"active":false}');
+});
+
+describe('an ID Token by HS256, whose key the client holds', () => {
+  let own: TestClient;
+  let gateway: TestClient;
+  let genuine: string;
+  let payload: JWTPayload;
+  beforeAll(async () => {
+    own = await service.createClient({ id_token_signed_response_alg: 'HS256' });
+    gateway = await service.createClient();
+    await service.database.sql(`UPDATE clients SET introspect = 'any' WHERE client_id = $1`, [gateway.clientId]);
+    genuine = (await authorized(own)).tokens['id_token']!;
+    payload = decodeJwt(genuine);
+  });
+  /** One that the client signs itself. */
+  const forged = (change: JWTPayload) =>
+    new SignJWT({ ...payload, ...change })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .sign(Buffer.from(own.clientSecret));
+  const asked = async (caller: TestClient, token: string) =>
+    JSON.parse((await introspect(caller, { token, token_type_hint: 'pct' })).text) as Record<string, unknown>;
+
+  test('says only what the service stored, not what stands in it (security R122)', async () => {
+    const token = await forged({ auth_time: 4_000_000_000, acr: 'urn:forged', amr: ['mfa'], nonce: 'forged' });
+    const [first, second] = [await asked(own, genuine), await asked(own, token)];
+    expect(first).toMatchObject({
+      ...{ active: true, extension_field: 'id_token', sub: payload.sub, exp: payload.exp, iat: payload.iat },
+      ...{ auth_time: payload['auth_time'], acr: payload['acr'] },
+    });
+    expect(first['extended_claims']).toMatchObject({ auth_time: payload['auth_time'], amr: ['pwd'] });
+    expect(first['extended_claims']).not.toHaveProperty('nonce');
+    expect(second).toEqual(first);
+  });
+
+  test('is answered to that client alone, while one by a private key is evidence to others (security R122)', async () => {
+    expect(await asked(gateway, genuine)).toEqual({ active: false });
+    expect(await asked(gateway, tokens['id_token']!)).toMatchObject({
+      active: true,
+      extended_claims: { nonce: 'n' },
+    });
+  });
+
+  test('is inactive if the client is not registered for HS256: the service signed it by a key of its own (security R122)', async () => {
+    const other = await service.createClient({ request_object_signing_alg: 'HS256' });
+    const content = decodeJwt((await authorized(other)).tokens['id_token']!);
+    const token = await new SignJWT(content).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(other.clientSecret));
+    expect(await asked(other, token)).toEqual({ active: false });
+  });
+
+  test('is inactive if it is from the future, or lasts longer than the service makes it (security R122)', async () => {
+    const { iat, exp } = payload as { iat: number; exp: number };
+    expect(await asked(own, await forged({ iat: iat - 60, exp: exp - 60 }))).toMatchObject({ active: true });
+    for (const change of [
+      { iat: iat + 30, exp },
+      { iat: iat + 30, exp: exp + 30 },
+      { iat, exp: exp + 1 },
+      { iat: 0 },
+      { iat: 1e300, exp: 1e300 },
+    ])
+      expect(await asked(own, await forged(change)), JSON.stringify(change)).toEqual({ active: false });
+    // the lifetime that the administrator set for the client is the one that counts
+    const set = (seconds: number | null) =>
+      service.database.sql('UPDATE clients SET id_token_lifetime = $2 WHERE client_id = $1', [own.clientId, seconds]);
+    await set(exp - iat + 100);
+    await eventually(
+      async () => (await asked(own, await forged({ exp: exp + 100 })))['active'],
+      (active) => active === true,
+    );
+    await set(null);
+  });
 });
 
 /** A code that nobody has used yet. */
@@ -288,4 +359,12 @@ test('INTROSPECTION_MALFORMED=inactive answers malformed tokens as inactive, how
   } finally {
     await lenient.stop();
   }
+});
+
+test('a token without scopes is described without the member scope (RFC 7662 2.2)', async () => {
+  const machine = await service.createClient({ redirect_uris: [], grant_types: ['client_credentials'] });
+  const { body } = await tokenRequest(service.issuer, machine, { grant_type: 'client_credentials' });
+  const answer = JSON.parse((await introspect(machine, { token: body['access_token'] as string })).text) as object;
+  expect(answer).toMatchObject({ active: true, client_id: machine.clientId });
+  expect(answer).not.toHaveProperty('scope');
 });

@@ -161,9 +161,30 @@ test('without a session nothing is asked, and the address is kept to the same ru
   const byId = await agent.get(query({ client_id: client.clientId, post_logout_redirect_uri: back }));
   expect(byId.location).toBe(back);
   expect((await agent.get('/logout')).status).toBe(200);
-  const unnamed = await agent.get(query({ post_logout_redirect_uri: back }));
-  expect([unnamed.status, unnamed.location]).toEqual([400, undefined]);
 });
+
+test.each([
+  ['en', /does not say which application/, /never registered/],
+  ['de', /nicht, von welcher Anwendung/, /nie registriert/],
+  ['ar', /لا يذكر الطلب التطبيق/, /لم يسجله قط/],
+])(
+  'an address of a request that names no client is refused for that, in %s, with a session and without (decisions section 6)',
+  async (language, unnamed, unregistered) => {
+    const { agent } = await visit();
+    for (const browser of [agent, new UserAgent(service)]) {
+      const ask = (parameters: Record<string, string>) =>
+        browser.get(query(parameters), { 'accept-language': language });
+      const page = await ask({ post_logout_redirect_uri: back });
+      expect([page.status, page.location]).toEqual([400, undefined]);
+      expect(page.body).toMatch(unnamed);
+      expect(page.body).not.toMatch(unregistered);
+      const named = await ask({ client_id: client.clientId, post_logout_redirect_uri: `${back}x` });
+      expect(named.status).toBe(400);
+      expect(named.body).toMatch(unregistered);
+      expect(named.body).not.toMatch(unnamed);
+    }
+  },
+);
 
 test('an address that the named client did not register is never gone to (security A83, R68)', async () => {
   const { agent, idToken } = await visit();

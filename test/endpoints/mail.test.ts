@@ -109,7 +109,7 @@ describe('a notice', () => {
     await forgotten(user.email);
     const mail = await server.find(user.email, /new password/);
     expect(mail.parsed.bcc).toBeUndefined();
-    expect(mail.text).toContain('x Bcc: eve@example.com hello');
+    expect(mail.text).toContain('x Bcc: … hello');
     await service.store.mails.insert({ name: 'sign-up', recipient: 'a@example.com, eve@example.com' });
     await service.store.mails.insert({ name: 'sign-up', recipient: 'a@example.com>\r\nRCPT TO:<eve@example.com' });
     await quiet();
@@ -143,6 +143,15 @@ describe('the queue', () => {
     for (const { email } of users) expect(mailsTo(email)).toHaveLength(1);
   });
 
+  test('keeps a mail of a later version for an instance that knows it (security R118)', async () => {
+    const user = await newUser();
+    await service.database.sql(`INSERT INTO mails (name, sub) VALUES ('of-a-later-version', $1)`, [user.sub]);
+    await due();
+    const tried = `SELECT FROM mails WHERE name = 'of-a-later-version' AND last_failure LIKE '%does not know%'`;
+    await vi.waitUntil(async () => (await service.database.sql(tried)).length === 1, { timeout: 10_000, interval: 20 });
+    await service.database.sql(`DELETE FROM mails WHERE name = 'of-a-later-version'`);
+  });
+
   test('takes back the order of a link when the password changes before the mail server is back (security R55)', async () => {
     await quiet();
     const user = await newUser();
@@ -154,12 +163,14 @@ describe('the queue', () => {
     await forgotten(user.username);
     const failed = () =>
       service.database.sql(`SELECT FROM mails WHERE last_failure IS NOT NULL AND sub = $1`, [user.sub]);
-    await vi.waitUntil(async () => (await failed()).length === 2, { timeout: 10_000, interval: 20 });
+    await vi.waitUntil(async () => (await failed()).length === 3, { timeout: 10_000, interval: 20 });
     const owner = new UserAgent(service);
     await owner.signIn(user);
     const page = await owner.get('/account/password');
     await owner.submit(page, { current_password: user.password, new_password: fresh });
     expect(await service.database.sql(`SELECT name FROM mails WHERE sub = $1 ORDER BY name`, [user.sub])).toEqual([
+      // the address before is still told
+      { name: 'address-change-ordered' },
       { name: 'new-sign-in' },
       { name: 'password-changed' },
     ]);
@@ -168,8 +179,8 @@ describe('the queue', () => {
     await quiet();
     expect(mailsTo(`thief-of-${user.email}`)).toEqual([]);
     expect(
-      await service.database.sql('SELECT FROM mailed_links WHERE sub = $1 AND used_at IS NULL', [user.sub]),
-    ).toEqual([]);
+      await service.database.sql('SELECT purpose FROM mailed_links WHERE sub = $1 AND used_at IS NULL', [user.sub]),
+    ).toEqual([{ purpose: 'stop_change' }]);
   });
 
   test('makes no link for an order that is taken back at that moment (security R55)', async () => {

@@ -73,8 +73,6 @@ test.each([
   ['/consent', 'GET, POST'],
   ['/account', 'GET, POST'],
   ['/introspect', 'POST'],
-  ['/register', 'POST'],
-  ['/register/some-client', 'GET, PUT, DELETE'],
   ['/admin/api/clients', 'GET, POST'],
 ])(
   '%s answers OPTIONS as any other method that it does not know: 405 with Allow (RFC 9110 15.5.6)',
@@ -110,4 +108,50 @@ test('OPTIONS of an unknown address is 404, and a preflight is answered where sc
   const preflight = await fetch(`${service.issuer}/token`, { method: 'OPTIONS', headers });
   expect(preflight.status).toBe(204);
   expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+});
+
+test('scripts of any origin register and manage a client, without credentials of the browser (security R97, RFC 7591 3, RFC 7592 2)', async () => {
+  const origin = 'https://rp.example.com';
+  const listed = (answer: Response, name: string) => answer.headers.get(`access-control-allow-${name}`)?.split(', ');
+  const preflight = (path: string, method: string) =>
+    fetch(service.issuer + path, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': method,
+        'access-control-request-headers': 'authorization,content-type,idempotency-key',
+      },
+    });
+  for (const [path, methods] of [
+    ['/register', ['POST']],
+    ['/register/some-client', ['GET', 'PUT', 'DELETE']],
+    ['/token', ['POST']],
+  ] as const) {
+    for (const method of methods) {
+      const answer = await preflight(path, method);
+      expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([204, '*']);
+      expect(listed(answer, 'methods')?.toSorted()).toEqual([...methods].toSorted());
+      expect(listed(answer, 'headers')).toEqual(['authorization', 'content-type', 'idempotency-key']);
+      expect(answer.headers.has('access-control-allow-credentials')).toBe(false);
+    }
+  }
+  for (const path of ['/register/', '/register/a/b', '/register/a/'])
+    expect((await preflight(path, 'GET')).headers.get('access-control-allow-origin'), path).toBeNull();
+  const made = await fetch(`${service.issuer}/register`, {
+    method: 'POST',
+    body: JSON.stringify({ redirect_uris: [`${origin}/callback`] }),
+    headers: { origin, 'content-type': 'application/json' },
+  });
+  expect([made.status, made.headers.get('access-control-allow-origin')]).toEqual([201, '*']);
+  const client = (await made.json()) as Record<string, string>;
+  const read = (token: string) =>
+    fetch(client['registration_client_uri']!, { headers: { origin, authorization: `Bearer ${token}` } });
+  for (const [token, status] of [
+    [client['registration_access_token']!, 200],
+    ['wrong', 401],
+  ] as const) {
+    const answer = await read(token);
+    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([status, '*']);
+    expect(answer.headers.get('access-control-expose-headers')).toBe('www-authenticate');
+  }
 });

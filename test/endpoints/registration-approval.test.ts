@@ -238,10 +238,10 @@ describe('an update that widens what was approved', () => {
     const answer = await manage(client, 'PUT', {
       ...base,
       grant_types: ['authorization_code'],
-      client_name: 'New',
+      default_max_age: 60,
       client_id: client['client_id'],
     });
-    expect(answer.body).toMatchObject({ status: 'enabled', client_name: 'New', grant_types: ['authorization_code'] });
+    expect(answer.body).toMatchObject({ status: 'enabled', default_max_age: 60, grant_types: ['authorization_code'] });
     expect(answer.body).not.toHaveProperty('pending_changes');
   });
 
@@ -325,6 +325,26 @@ describe('without waiting', () => {
     } finally {
       await other.stop();
     }
+  });
+
+  test('with an initial access token a registration that names no scope has the standard ones, also when it is repeated or updated (decisions section 2)', async () => {
+    const standard = 'openid profile email address phone offline_access';
+    const { body } = await admin('/registration-tokens', 'POST', {});
+    const headers = { authorization: `Bearer ${body['initial_access_token'] as string}` };
+    const client = await register({}, headers);
+    expect(client).toMatchObject({ status: 'enabled', scope: standard });
+    const whole = { client_id: client['client_id'], redirect_uris: [redirect], client_name: 'Harbour' };
+    const updated = await manage(client, 'PUT', whole);
+    expect(updated.body).toMatchObject({ status: 'enabled', scope: standard });
+    expect(updated.body).not.toHaveProperty('pending_changes');
+    const token = client['registration_access_token']!;
+    const repeated = await call(`${service.issuer}/register`, { method: 'POST', body: whole, token });
+    expect(repeated.body).toMatchObject({ status: 'enabled', scope: standard });
+    // what it names it gets, but for what only an administrator gives
+    expect(await register({ scope: 'openid admin scope' }, headers)).toMatchObject({ scope: 'openid scope' });
+    expect((await register({ scope: 'admin' }, headers))['scope']).not.toContain('admin');
+    // all others have what any application needs
+    expect(await register()).toMatchObject({ status: 'disabled', scope: 'openid profile email' });
   });
 
   test('past LIMIT_REGISTRATIONS_WAITING a registration is put off, one with an initial access token is not (security R49, F15)', async () => {

@@ -374,7 +374,7 @@ describe('until it is collected, an approved client is nobody', () => {
       );
   });
 
-  test('even with the key that it registered (decisions section 2)', async () => {
+  test('even with the key that it registered, which is not used before (decisions section 2, security R113)', async () => {
     const { privateKey, publicKey } = await generateKeyPair('ES256');
     const deferred = await defer({
       redirect_uris: [],
@@ -396,7 +396,7 @@ describe('until it is collected, an approved client is nobody', () => {
           .sign(privateKey),
       });
     await approve(deferred);
-    expect(await ask()).toMatchObject({ status: 400, body: { error: 'unauthorized_client' } });
+    expect(await ask()).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
     expect(await poll(deferred.code)).toMatchObject({ status: 201 });
     expect(await ask()).toMatchObject({ status: 200 });
   });
@@ -427,7 +427,7 @@ describe('until it is collected, an approved client is nobody', () => {
 });
 
 describe('a lost answer', () => {
-  const newKey = () => ({ 'idempotency-key': randomUUID() + randomUUID() });
+  const newKey = () => ({ 'idempotency-key': randomUUID() });
 
   test('to a deferred registration is repeated with new codes for the same client, and no credentials (decisions section 2)', async () => {
     const key = newKey();
@@ -442,11 +442,14 @@ describe('a lost answer', () => {
     expectRefused(await poll(second.code), 'invalid_registration');
     const collected = await poll(third.code);
     expect(collected).toMatchObject({ status: 201, body: { client_id: first.id } });
-    // and the answer that carried the credentials may be lost as well
+    // with its credentials it may act: from now on the key makes another client (security R120)
     const body = { redirect_uris: [redirect], client_name: metadata.client_name, registration_mode: ['approval'] };
     const again = await send(body, key);
-    expect(again).toMatchObject({ status: 200, body: { client_id: first.id, status: 'enabled' } });
-    expect(again.body['client_secret']).not.toBe(collected.body['client_secret']);
+    expect(again.status).toBe(202);
+    const { registration_access_token: token } = collected.body;
+    expect(await call(`${service.issuer}/register/${first.id}`, { token: token as string })).toMatchObject({
+      status: 200,
+    });
   });
 
   test('is not repeated once the registration was refused or its time is over (approval-based DCR 6.4)', async () => {

@@ -1,5 +1,6 @@
 // Repeat registration: who may renew credentials, by which proof, and what becomes of the old ones.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Answer, adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
@@ -12,7 +13,7 @@ afterAll(() => service?.stop());
 
 type Registered = Record<string, string>;
 const metadata = { redirect_uris: ['https://rp.example.com/callback'], client_name: 'Harbour' };
-const newKey = () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64url');
+const newKey = () => randomBytes(16).toString('base64url');
 const post = (body: unknown, headers: Record<string, string> = {}, base = service.issuer) =>
   call(`${base}/register`, { method: 'POST', body, headers });
 const register = async (body: unknown = metadata, headers: Record<string, string> = {}) =>
@@ -21,6 +22,8 @@ const basic = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secr
 const bearer = (token: string | undefined) => ({ authorization: `Bearer ${token}` });
 const read = (client: Registered) =>
   call(client['registration_client_uri']!, { token: client['registration_access_token']! });
+const setStatus = (client: Registered, status: 'enabled' | 'disabled') =>
+  service.database.sql('UPDATE clients SET status = $2 WHERE client_id = $1', [client['client_id'], status]);
 
 /** 401 for wrong credentials, 400 unauthorized_client for right ones of a disabled client. */
 const isSecret = async (client: Registered, secret: string | undefined) => {
@@ -62,6 +65,21 @@ describe.each(Object.entries(proofs))('proven by %s', (_name, proof) => {
     expect((await post(metadata, { authorization: basic(first['client_id']!, client_secret!) })).status).toBe(401);
   });
 });
+
+test.each(['the registration access token', 'HTTP Basic with the current secret'])(
+  'of repeats at once that %s proves, one renews the credentials, and the others come too late (security R44)',
+  async (name) => {
+    for (let round = 0; round < 5; round++) {
+      const first = await register();
+      const headers = proofs[name]!(first, '');
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, (_, index) => post(metadata, headers, service.instances[index % 2])),
+      );
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401, 401, 401, 401]);
+      expect((await read(answers.find(({ status }) => status === 200)!.body as Registered)).status).toBe(200);
+    }
+  },
+);
 
 test('a repeat of an enabled client leaves it enabled, with its old values where the new ones widen (decisions section 2)', async () => {
   const first = await register();
@@ -143,14 +161,83 @@ describe('an Idempotency-Key', () => {
     expect((await read(client)).status).toBe(200);
   });
 
-  test.each(['short', 'x'.repeat(21), 'x'.repeat(257), 'ünicode-key-of-some-length'])(
-    'of less than 128 bits or of other characters is refused: %s (decisions section 2)',
-    async (key) => {
-      expect(await post(metadata, { 'idempotency-key': Buffer.from(key).toString('latin1') })).toMatchObject({
-        status: 400,
-      });
-    },
-  );
+  test.each([
+    'registration-of-harbour-2026',
+    'short',
+    '0123456789abcdef0123456789abcde',
+    '0123456789abcdef'.repeat(4) + '0',
+    'harbour-harbour-harbou',
+    'abcdefghijk'.repeat(4).slice(0, 43),
+    'Harbour Harbour+Quay/1',
+    '7d444840-9dc0-11d1-b245-5ffdce74fad2',
+    '7d444840-9dc0-4111-7245-5ffdce74fad2',
+    '7d4448409dc0-4111-b245-5ffdce74fad2a',
+    'x'.repeat(256),
+    'ünicode-key-of-some-length',
+    '',
+  ])('of another form than that of random bits is refused: %s (decisions section 2, security R120)', async (key) => {
+    const headers = { 'idempotency-key': Buffer.from(key).toString('latin1') };
+    const refused = { status: 400, body: { error: 'invalid_request' } };
+    expect(await post(metadata, headers)).toMatchObject(refused);
+    // also where something else proves the repeat
+    const client = await register();
+    expect(await post(metadata, { ...headers, ...bearer(client['registration_access_token']) })).toMatchObject(refused);
+  });
+
+  test.each([
+    ['a UUIDv4', () => randomUUID()],
+    ['a UUIDv4 in capitals', () => randomUUID().toUpperCase()],
+    ['32 hexadecimal digits', () => randomBytes(16).toString('hex')],
+    ['64 hexadecimal digits', () => randomBytes(32).toString('hex').toUpperCase()],
+    ['22 characters of base64url', () => randomBytes(16).toString('base64url')],
+    ['43 characters of base64url', () => randomBytes(32).toString('base64url')],
+  ])('of %s repeats the answer (decisions section 2, security R120)', async (_form, newKey) => {
+    const headers = { 'idempotency-key': newKey() };
+    const first = await register(metadata, headers);
+    expect(await post(metadata, headers)).toMatchObject({ status: 200, body: { client_id: first['client_id'] } });
+  });
+
+  test('repeats nothing once the client was enabled, disabled again or not: it makes another client, with another body, too (security R120)', async () => {
+    for (const disabledAgain of [false, true]) {
+      const headers = { 'idempotency-key': newKey() };
+      const first = await register(metadata, headers);
+      await setStatus(first, 'enabled');
+      if (disabledAgain) await setStatus(first, 'disabled');
+      const body = disabledAgain ? { ...metadata, client_name: 'Quay' } : metadata;
+      const second = await post(body, headers);
+      expect(second).toMatchObject({ status: 201, body: { status: 'disabled' } });
+      expect(second.body['client_id']).not.toBe(first['client_id']);
+      expect(await isSecret(first, first['client_secret'])).toBe(true);
+      expect((await read(first)).status).toBe(200);
+      // of the new client it repeats the answer
+      const third = await post(body, headers);
+      expect(third).toMatchObject({ status: 200, body: { client_id: second.body['client_id'] } });
+    }
+  });
+
+  test('that meets the approval under way gives no credentials of the approved client (security R120)', async () => {
+    const headers = { 'idempotency-key': newKey() };
+    const first = await register(metadata, headers);
+    const [under, over] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const approval = service.store.transaction(async ({ clients }) => {
+      await clients.approve(first['client_id']!);
+      under.resolve(undefined);
+      await over.promise;
+    });
+    await under.promise;
+    const repeated = post(metadata, headers);
+    try {
+      // it has found the client as it was before, and waits for its row
+      const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+      await vi.waitUntil(async () => (await service.database.sql(waiting)).length > 0);
+    } finally {
+      over.resolve(undefined);
+      await approval;
+    }
+    expect(await repeated).toMatchObject({ status: 409, body: { error: 'conflict' } });
+    expect(await isSecret(first, first['client_secret'])).toBe(true);
+    expect((await read(first)).status).toBe(200);
+  });
 
   test('is forgotten after 24 hours: then it makes another client (decisions section 2)', async () => {
     const key = newKey();
@@ -173,7 +260,7 @@ describe('an Idempotency-Key', () => {
     expect(JSON.stringify(rows)).not.toContain(Buffer.from(key).toString('hex'));
   });
 
-  test('finds the registration again after a lost answer to one with an initial access token (decisions section 2)', async () => {
+  test('repeats no answer to a registration with an initial access token, which is enabled at once (decisions section 2, security R120)', async () => {
     const { body } = await call(`${service.issuer}/admin/api/registration-tokens`, {
       method: 'POST',
       token: await adminToken(service),
@@ -182,7 +269,13 @@ describe('an Idempotency-Key', () => {
     const first = await post(metadata, headers);
     const second = await post(metadata, headers);
     expect(first).toMatchObject({ status: 201, body: { status: 'enabled' } });
-    expect(second).toMatchObject({ status: 200, body: { status: 'enabled', client_id: first.body['client_id'] } });
+    expect(second).toMatchObject({ status: 201, body: { status: 'enabled' } });
+    expect(second.body['client_id']).not.toBe(first.body['client_id']);
+    expect((await read(first.body as Registered)).status).toBe(200);
+    // nor does a key that was used without the token hide it
+    const key = { 'idempotency-key': newKey() };
+    expect(await post(metadata, key)).toMatchObject({ status: 201, body: { status: 'disabled' } });
+    expect(await post(metadata, { ...headers, ...key })).toMatchObject({ status: 409, body: { error: 'conflict' } });
   });
 
   test('sent ten times at once on two instances makes one client (decisions section 2)', async () => {

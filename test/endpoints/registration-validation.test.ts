@@ -1,5 +1,5 @@
 // What may be registered and what may not, field by field, at registration and in an update.
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -29,6 +29,13 @@ const keySet = {
 const [goodKey] = keySet.keys;
 const rsa = (modulusLength: number) =>
   generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ format: 'jwk' });
+/** An RSA key by its numbers alone: to make a true one of such a size would take long. @param exponent in hexadecimal digits */
+const rsaOf = (bits: number, exponent = '010001') => {
+  const number = randomBytes(Math.ceil(bits / 8));
+  number[0] = 1 << ((bits - 1) % 8);
+  number[number.length - 1]! |= 1;
+  return { kty: 'RSA', n: number.toString('base64url'), e: Buffer.from(exponent, 'hex').toString('base64url') };
+};
 /** A client that proves itself by keys. */
 const byKeys = (keys: unknown[], more: Record<string, unknown> = {}) => ({
   token_endpoint_auth_method: 'private_key_jwt',
@@ -43,7 +50,8 @@ const refusals: [string, Record<string, unknown>, string][] = [
   ['text instead of a list', { redirect_uris: redirect }, 'invalid_redirect_uri'],
   ...[
     'http://rp.example.com/cb',
-    'http://localhost:8080/cb',
+    'http://localhost:80/cb',
+    'http://localhost./cb',
     'http://localhost.evil.example/cb',
     'https://rp.example.com/cb#',
     'https://rp.example.com/cb#x',
@@ -113,6 +121,15 @@ const refusals: [string, Record<string, unknown>, string][] = [
     ['a broken key beside a good one', [goodKey, { kty: 'OKP', crv: 'Ed25519', x: 'AA' }]],
     ['RSA without a modulus', [{ kty: 'RSA', e: 'AQAB' }]],
     ['RSA of 1024 bits', [goodKey, rsa(1024)]],
+    ['RSA of 2047 bits', [goodKey, rsaOf(2047)]],
+    ['RSA of 2047 bits behind zeros', [goodKey, { ...rsaOf(2047), n: `AAAA${rsaOf(2040).n}` }]],
+    ['RSA of 4097 bits', [goodKey, rsaOf(4097)]],
+    ['RSA of 16384 bits', [goodKey, rsaOf(16_384)]],
+    ['RSA with an exponent of 2^32 and 1', [goodKey, rsaOf(2048, '0100000001')]],
+    ['RSA with an exponent as long as its modulus', [goodKey, { ...rsaOf(2048), e: rsaOf(2048).n }]],
+    ['RSA with an exponent of 1', [goodKey, rsaOf(2048, '01')]],
+    ['21 keys', Array.from({ length: 21 }, () => goodKey)],
+    ['a curve that is no text', [{ kty: 'EC', crv: { toString: 1 } }]],
     ['numbers for text', [{ ...goodKey, x: 1, y: 2 }]],
   ].map(([what, keys]): [string, Record<string, unknown>, string] => [
     `jwks with ${what as string}`,
@@ -164,7 +181,7 @@ const refusals: [string, Record<string, unknown>, string][] = [
 ];
 
 test.each(refusals)(
-  '%s is refused at registration and in an update (RFC 7591 3.2.2, security A44, R25)',
+  '%s is refused at registration and in an update (RFC 7591 3.2.2, security A44, R25, R114)',
   async (_what, metadata, error) => {
     const refusal = { status: 400, body: { error, error_description: expect.any(String) } };
     expect(await register({ redirect_uris: [redirect], ...metadata })).toMatchObject(refusal);
@@ -179,11 +196,11 @@ test.each([
   ['https with a query', { redirect_uris: ['https://rp.example.com/cb?x=1'] }],
   ['http on a loopback literal', { redirect_uris: ['http://127.0.0.1:8080/cb', 'http://[::1]/cb'] }],
   [
-    'http on localhost of a native application',
+    'http on localhost (security R24, R25)',
     {
       redirect_uris: ['http://localhost:8080/cb'],
       post_logout_redirect_uris: ['http://localhost:8080/'],
-      application_type: 'native',
+      client_uri: 'http://localhost:8080/',
     },
   ],
   [
@@ -198,6 +215,16 @@ test.each([
   ],
   ['a key for encryption beside one for signatures', byKeys([goodKey, { ...rsa(2048), use: 'enc' }])],
   ['RSA of 2048 bits', byKeys([rsa(2048)], { token_endpoint_auth_signing_alg: 'PS256' })],
+  ['RSA of 4096 bits with an exponent below 2^32', byKeys([rsaOf(4096, 'ffffffff')])],
+  ['RSA of 4096 bits behind a zero', byKeys([{ ...rsaOf(4096), n: `AAAA${rsaOf(4096).n}` }])],
+  [
+    'a key whose curve is no text beside one to encrypt to',
+    {
+      id_token_encrypted_response_alg: 'ECDH-ES',
+      jwks: { keys: [goodKey, { kty: 'EC', crv: { toString: 1 } }] },
+    },
+  ],
+  ['20 keys', byKeys(Array.from({ length: 20 }, () => goodKey))],
   ['a name in another script', { client_name: 'Ἀθήνα' }],
 ])('%s may be registered (RFC 8252 7, OpenID Connect Registration 2)', async (_what, metadata) => {
   expect(await register({ redirect_uris: [redirect], ...metadata })).toMatchObject({ status: 201 });

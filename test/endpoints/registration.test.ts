@@ -62,6 +62,7 @@ describe('a first registration', () => {
       scope: 'openid profile email',
       require_pkce: false,
       uma_profile: false,
+      id_token_claims: false,
     });
     expect(Math.abs((answer.body['client_id_issued_at'] as number) - Date.now() / 1000)).toBeLessThan(60);
     expect(answer.body['shared_secret']).not.toBe(answer.body['client_secret']);
@@ -169,6 +170,66 @@ describe('reading, updating and deleting', () => {
     expect((await manage(client, 'GET')).body).toMatchObject({ redirect_uris: ['https://rp.example.com/new'] });
   });
 
+  test('an update with exactly what a read or the registration answered changes nothing (RFC 7592 2.2, security R46)', async () => {
+    const client = await registered({ client_name: 'Harbour', contacts: ['a@example.com'] });
+    const { body: read } = await manage(client, 'GET');
+    const version = async () =>
+      (await service.database.sql('SELECT version FROM clients WHERE client_id = $1', [client['client_id']]))[0];
+    const before = await version();
+    const answer = await manage(client, 'PUT', read);
+    expect(answer).toMatchObject({ status: 200, body: read });
+    // the first answer had the secrets, too
+    expect(await manage(client, 'PUT', client)).toMatchObject({ status: 200, body: read });
+    expect(await version()).toEqual(before);
+    expect((await manage(client, 'GET')).body).toEqual(read);
+    const renamed = await manage(client, 'PUT', { ...read, client_name: 'Quay' });
+    expect(renamed).toMatchObject({ status: 200, body: { client_name: 'Quay' } });
+    expect(await manage(client, 'PUT', { ...read, status: 'enabled' })).toMatchObject({ status: 400 });
+    // the client hears nothing of its approval, and sends what it was answered before
+    await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [client['client_id']]);
+    expect(await manage(client, 'PUT', { ...client, client_name: 'Quay' })).toMatchObject({
+      status: 200,
+      body: { status: 'enabled' },
+    });
+  });
+
+  test('what an administrator gave is sent back with the rest, and stays (RFC 7592 2.2, security R46)', async () => {
+    const { clientId, registrationAccessToken: token } = await service.createClient({
+      scope: 'admin openid',
+      request_object_signing_alg: 'none',
+    });
+    const uri = `${service.issuer}/register/${clientId}`;
+    const { body: read } = await call(uri, { token });
+    expect(read).toMatchObject({ scope: 'admin openid', status: 'enabled' });
+    expect(await call(uri, { method: 'PUT', token, body: read })).toMatchObject({ status: 200, body: read });
+    for (const scope of ['admin openid metrics', 'metrics'])
+      expect(await call(uri, { method: 'PUT', token, body: { ...read, scope } })).toMatchObject({ status: 400 });
+    expect((await call(uri, { token })).body).toEqual(read);
+  });
+
+  test('a waiting change and a reason of refusal may be sent back unchanged, and an update of nothing leaves the change (RFC 7592 2.2, security R46)', async () => {
+    const client = await registered({ client_name: 'Harbour' });
+    const id = client['client_id']!;
+    await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [id]);
+    const wider = { client_id: id, client_name: 'Harbour', redirect_uris: [redirect, 'https://rp.example.com/two'] };
+    await manage(client, 'PUT', wider);
+    const { body: read } = await manage(client, 'GET');
+    expect(read).toMatchObject({ redirect_uris: [redirect], pending_changes: { redirect_uris: wider.redirect_uris } });
+    expect(await manage(client, 'PUT', read)).toMatchObject({ status: 200, body: read });
+    const other = { ...(read['pending_changes'] as Record<string, unknown>), uma_profile: true };
+    expect(await manage(client, 'PUT', { ...read, pending_changes: other })).toMatchObject({ status: 400 });
+    // without it, the values that are sent are all that is wanted
+    expect((await manage(client, 'PUT', { ...read, pending_changes: undefined })).body).not.toHaveProperty(
+      'pending_changes',
+    );
+    await manage(client, 'PUT', wider);
+    await service.store.clients.refuse(id, 'Not this address.');
+    const { body: refused } = await manage(client, 'GET');
+    expect(refused).toMatchObject({ refusal_reason: 'Not this address.' });
+    expect(await manage(client, 'PUT', { ...refused, refusal_reason: 'Another.' })).toMatchObject({ status: 400 });
+    expect(await manage(client, 'PUT', refused)).toMatchObject({ status: 200 });
+  });
+
   test.each([
     ['another client_id', { client_id: 'other' }],
     ['no client_id', { client_id: undefined }],
@@ -193,7 +254,11 @@ describe('reading, updating and deleting', () => {
       'client_id_issued_at',
       'shared_secret',
       'login_uri',
+      'logout_uri',
+      'error_uri',
+      'access_denied_uri',
       'pending_changes',
+      'refusal_reason',
     ].map((member): [string, Record<string, unknown>] => [`the service's ${member}`, { [member]: 'x' }]),
   ])('an update with %s is refused and changes nothing (security A66, R46)', async (_what, change) => {
     const client = await registered({ client_name: 'Before' });
@@ -203,6 +268,10 @@ describe('reading, updating and deleting', () => {
       ...change,
     });
     expect(answer.status).toBe(400);
+    // it says what to do instead
+    expect(answer.body['error_description']).toMatch(
+      /must|differs|missing|scope may hold|leave it out, or send the value that GET/,
+    );
     expect((await manage(client, 'GET')).body).toMatchObject({ client_name: 'Before' });
   });
 

@@ -1,8 +1,10 @@
 // Client authentication by secret, or by none with PKCE: exactly one method a request, the registered one, and one answer to all that is wrong.
 import { connect } from 'node:net';
+import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+import { form } from '../spec/kit.ts';
 import { pkce, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 let service: TestService;
@@ -44,11 +46,73 @@ describe('the registered method', () => {
     expect(await withHeader(basic.basic, { ...own, client_id: basic.clientId })).toMatchObject({ status: 200 });
   });
 
-  test('another method than the registered one is refused, the secret being right (security R37)', async () => {
-    expectRefused(await withHeader(post.basic));
-    expectRefused(
-      await withHeader(undefined, { ...own, client_id: basic.clientId, client_secret: basic.clientSecret }),
-    );
+  test('client_secret_basic and client_secret_post count as one: a secret is good in the header and in the form (security R37)', async () => {
+    for (const path of ['/token', '/introspect', '/revoke', '/par'])
+      for (const client of [basic, post]) {
+        const ask = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
+          form(service.issuer + path, { ...own, token: 'x', ...fields }, headers);
+        const answers = [
+          await ask({}, { authorization: client.basic }),
+          await ask({ client_id: client.clientId, client_secret: client.clientSecret }),
+        ];
+        for (const { status, body } of answers) {
+          expect(status, path).not.toBe(401);
+          expect(body['error'], path).not.toBe('invalid_client');
+        }
+        expectRefused(await ask({}, { authorization: encode(`${client.clientId}:wrong`) }));
+        expectRefused(await ask({ client_id: client.clientId, client_secret: 'wrong' }));
+      }
+  });
+
+  test('right credentials by another method are told the registered one, wrong ones are answered as anybody’s are (security R37, R39)', async () => {
+    const grants = { grant_types: ['client_credentials'], redirect_uris: [] };
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const jwks = { keys: [await exportJWK(publicKey)] };
+    const asserting = await service.createClient({ ...grants, token_endpoint_auth_method: 'client_secret_jwt' });
+    const keyed = await service.createClient({ ...grants, jwks, token_endpoint_auth_method: 'private_key_jwt' });
+    const sending = await service.createClient({ ...grants, jwks, id_token_signed_response_alg: 'HS256' });
+    const assertion = (client: TestClient, key: CryptoKey | Uint8Array) =>
+      new SignJWT({ iss: client.clientId, sub: client.clientId, aud: service.issuer, jti: crypto.randomUUID() })
+        .setProtectedHeader({ alg: key instanceof Uint8Array ? 'HS256' : 'ES256' })
+        .setExpirationTime('1m')
+        .sign(key);
+    const byAssertion = async (client: TestClient, key: CryptoKey | Uint8Array) =>
+      withHeader(undefined, {
+        ...own,
+        client_assertion: await assertion(client, key),
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      });
+    const bySecret = ({ clientId: client_id }: TestClient, client_secret: string) =>
+      withHeader(undefined, { ...own, client_id, client_secret });
+    const told: [string, Answer][] = [
+      ['client_secret_jwt', await withHeader(asserting.basic)],
+      ['client_secret_jwt', await bySecret(asserting, asserting.clientSecret)],
+      ['client_secret_basic', await byAssertion(sending, Buffer.from(sending.clientSecret))],
+      ['client_secret_basic', await byAssertion(sending, privateKey)],
+    ];
+    for (const [method, answer] of told) {
+      expectRefused(answer);
+      expect(answer.body['error_description']).toContain(`registered for ${method}`);
+    }
+    const other = (await generateKeyPair('ES256')).privateKey;
+    const wrong = [
+      await withHeader(encode(`${asserting.clientId}:wrong`)),
+      await bySecret(asserting, 'wrong'),
+      await bySecret(keyed, 'wrong'),
+      await byAssertion(sending, Buffer.from('wrong'.repeat(8))),
+      await byAssertion(sending, other),
+      await byAssertion(asserting, other),
+      await byAssertion(keyed, Buffer.from('wrong'.repeat(8))),
+    ];
+    const unknown = await withHeader(encode('nobody:wrong'));
+    for (const answer of wrong) {
+      expectRefused(answer);
+      expect(answer.body).toEqual(unknown.body);
+    }
+    // what is right passes by the registered method alone
+    expect((await byAssertion(keyed, privateKey)).status).toBe(200);
+    expect((await byAssertion(asserting, Buffer.from(asserting.clientSecret))).status).toBe(200);
+    expect((await withHeader(sending.basic)).status).toBe(200);
   });
 
   test('a confidential client cannot pass as a public one, nor a public one invent a secret (security A48)', async () => {

@@ -204,7 +204,7 @@ describe('scripts of other origins', () => {
     }
   });
 
-  test.each(['/authorize', '/login', '/logout', '/account', '/admin/api/users', '/register', '/health/ready'])(
+  test.each(['/authorize', '/login', '/logout', '/account', '/admin/api/users', '/introspect', '/health/ready'])(
     'get no leave from %s (security A117, R97)',
     async (path) => {
       for (const method of ['OPTIONS', 'GET']) {

@@ -210,7 +210,7 @@ describe('the sample application server', () => {
     await heading(page, `Come in, ${alice.username}`);
     const other = await open(page.context());
     await other.goto(`${service.issuer}/logout`);
-    await press(other, 'Sign out everywhere');
+    await press(other, 'Sign out');
     await heading(other, 'You are signed out');
     // no signed request is sent for a session that is over: its answer would be no page
     await press(page, 'Sign out');

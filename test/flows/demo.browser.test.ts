@@ -129,7 +129,7 @@ describe('the sample application', () => {
     await heading(page, 'Sign out?');
     expect(new URL(page.url()).origin).toBe(service.issuer);
     await look();
-    await hand.press('button', 'Sign out everywhere');
+    await hand.press('button', 'Sign out');
     await expectText(page, 'You are signed out');
     expect(page.url()).toBe(`${application.url}/`);
     await heading(page, 'Welcome to Harbour');

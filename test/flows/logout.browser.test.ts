@@ -83,7 +83,7 @@ describe('signing out in a browser', () => {
     };
   }
 
-  const confirm = (page: Page) => page.getByRole('button', { name: 'Sign out everywhere' }).click();
+  const confirm = (page: Page) => page.getByRole('button', { name: 'Sign out', exact: true }).click();
 
   async function expectTold(sid: string): Promise<void> {
     for (const { told } of [one, two]) {
@@ -146,8 +146,8 @@ describe('signing out in a browser', () => {
     expect((await download).suggestedFilename()).toBe('account.json');
 
     await page.goto(`${service.issuer}/account/sessions`);
-    await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
-    await page.getByRole('button', { name: 'Sign out everywhere else' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Sign out of all other browsers' }).click();
+    await page.getByRole('button', { name: 'Sign out of all other browsers' }).waitFor({ state: 'detached' });
     expect((await elsewhere.get('/account')).location).toBe(`${service.issuer}/login`);
 
     await page.getByRole('button', { name: /^Sign out: / }).click();
@@ -160,6 +160,41 @@ describe('signing out in a browser', () => {
     await page.goto(`${service.issuer}/account`);
     expect(page.url()).toBe(`${service.issuer}/login`);
   });
+
+  for (const [locale, signOut, signOutOfAll] of [
+    ['en-GB', 'Sign out', 'Sign out of all browsers'],
+    ['de-DE', 'Abmelden', 'Von allen Browsern abmelden'],
+    ['ar-EG', 'تسجيل الخروج', 'تسجيل الخروج من جميع المتصفحات'],
+  ] as const)
+    browserTest(
+      `in ${locale} "${signOut}" ends the session of one browser, and "${signOutOfAll}" those of all (decisions section 6)`,
+      async () => {
+        const person = await service.createUser();
+        const browsers: Page[] = [];
+        for (let count = 0; count < 3; count++)
+          browsers.push(await open(await browser.newContext({ locale, javaScriptEnabled: false })));
+        for (const page of browsers) {
+          await page.goto(`${service.issuer}/login`);
+          await page.locator('#username').fill(person.username);
+          await page.locator('#password').fill(person.password);
+          await page.keyboard.press('Enter');
+          await page.waitForURL(`${service.issuer}/account`);
+        }
+        const [first, second] = browsers as [Page, Page, Page];
+        const signedIn = async () => {
+          await Promise.all(browsers.map((page) => page.goto(`${service.issuer}/account`)));
+          return browsers.map((page) => page.url() === `${service.issuer}/account`);
+        };
+        await first.goto(`${service.issuer}/logout`);
+        await first.getByRole('button', { name: signOut, exact: true }).click();
+        await first.locator('h1').waitFor();
+        expect(await signedIn()).toEqual([false, true, true]);
+        await second.goto(`${service.issuer}/account/sessions`);
+        await second.getByRole('button', { name: signOutOfAll, exact: true }).click();
+        await second.waitForURL(`${service.issuer}/logout`);
+        expect(await signedIn()).toEqual([false, false, false]);
+      },
+    );
 
   browserTest(
     'the frame says unchanged before, changed after, and error where it cannot know (Session Management 1.0 section 3.2)',

@@ -43,7 +43,7 @@ afterAll(async () => {
 
 /** What a malformed request may be answered with, wherever it goes. */
 const malformed = [400, 404, 405, 413, 414, 415, 417, 431];
-const openToScripts = ['/.well-known/', '/jwks', '/token', '/revoke', '/par', '/user/info'];
+const openToScripts = ['/.well-known/', '/jwks', '/token', '/revoke', '/par', '/user/info', '/register'];
 const leaks =
   /SQLSTATE|node_modules|\.ts:\d|\bat .+ \(|postgres|pg_|duplicate key|violates|constraint|ECONN|ENOENT|FST_ERR|TypeError|RangeError|SyntaxError|undefined|\[object/i;
 

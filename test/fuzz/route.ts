@@ -36,5 +36,6 @@ export const metadata = {
   'id_token_signed_response_alg?': ['RS256', 'EdDSA'],
   'default_max_age?': [60],
   'uma_profile?': [true],
+  'id_token_claims?': [true],
   'post_logout_redirect_uris?': [['https://rp.example.com/callback']],
 };

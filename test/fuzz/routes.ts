@@ -94,6 +94,7 @@ export const routes: Record<string, Route> = {
   'GET /account': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/email': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/email/confirm': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
+  'GET /account/email/stop': { query: { token: ['@mailed_link'] }, cookies: byCookie, statuses: [200, 403, 410] },
   'GET /account/passkeys': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/applications': { cookies: byCookie, statuses: [200, 303, 403] },
   'GET /account/data': { cookies: byCookie, statuses: [200, 303, 403] },
@@ -415,6 +416,11 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [303, 403, 410],
   },
+  'POST /account/email/stop': {
+    form: { csrf: ['@csrf /account/email'], token: ['@mailed_link'] },
+    cookies: byCookie,
+    statuses: [303, 403, 410],
+  },
   'POST /account/email/verification': {
     form: { csrf: ['@csrf /account/email/verification'] },
     cookies: byCookie,
@@ -443,6 +449,11 @@ export const routes: Record<string, Route> = {
   },
   'POST /account/other-sessions': {
     // the token is of another form: no round may end what the others use
+    form: { csrf: ['@csrf /account'] },
+    cookies: byCookie,
+    statuses: [303, 403],
+  },
+  'POST /account/all-sessions': {
     form: { csrf: ['@csrf /account'] },
     cookies: byCookie,
     statuses: [303, 403],

@@ -26,3 +26,26 @@ export function formOf(page: Page, action: string): Record<string, string> {
     .matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g);
   return Object.fromEntries([...fields].map(([, name, value]) => [name!, value!]));
 }
+
+/** The form that makes or changes a client, as a browser sends it. */
+export function filledForm(page: Page): Record<string, string> {
+  const form: Record<string, string> = {};
+  const decode = (text: string) =>
+    text
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&quot;', '"')
+      .replaceAll('&#39;', "'")
+      .replaceAll('&amp;', '&');
+  const main = page.body.slice(page.body.indexOf('<form class="edit"'));
+  for (const [tag] of main.matchAll(/<input [^>]*>/g)) {
+    const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1];
+    const isTaken = !tag.includes('type="checkbox"') || tag.includes(' checked');
+    if (isTaken) form[attribute('name')!] = decode(attribute('value') ?? 'on');
+  }
+  for (const [, name, value] of main.matchAll(/<textarea [^>]*?name="([^"]*)"[^>]*>\n?([^<]*)<\/textarea>/g))
+    form[name!] = decode(value!);
+  for (const [, name, options] of main.matchAll(/<select [^>]*?name="([^"]*)"[^>]*>(.*?)<\/select>/gs))
+    form[name!] = / value="([^"]*)" selected/.exec(options!)?.[1] ?? '';
+  return form;
+}

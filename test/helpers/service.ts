@@ -50,7 +50,7 @@ export interface TestService {
   /** Log lines of all instances, as parsed JSON. */
   logs: Record<string, unknown>[];
   createUser(user?: Partial<NewUser> & { password?: string }): Promise<User & { password: string }>;
-  /** An enabled client, as an administrator makes one. */
+  /** An enabled client, as an administrator makes one, or a disabled one, as it waits after its registration. */
   createClient(
     metadata?: Record<string, unknown>,
     options?: { firstParty?: boolean; status?: 'enabled' | 'disabled' },
@@ -198,6 +198,7 @@ export async function startTestService(
           metadata: parsed,
           status,
           approvedBy: status === 'enabled' ? 'administrator' : undefined,
+          selfRegistered: status === 'disabled',
           firstParty,
           ...stored,
         },

@@ -1,6 +1,6 @@
 // Text from elsewhere on the pages: it stays text, leads nowhere harmful, and cannot pose as something else.
-import { describe, expect, it } from 'vitest';
-import { linkTarget } from '../../src/http/markup.ts';
+import { describe, expect, it, test } from 'vitest';
+import { linkTarget, nameInMail } from '../../src/http/markup.ts';
 import { createPages } from '../../src/http/pages.ts';
 import { type ClientView, examples, type Pages } from '../../src/http/views/index.ts';
 import { signIn, type View } from './page-states/index.ts';
@@ -191,6 +191,7 @@ describe('text from elsewhere', () => {
         ],
         form,
         othersForm: form,
+        allForm: form,
       },
     },
   ];
@@ -271,4 +272,14 @@ describe('text from elsewhere', () => {
     expect(html).toContain('This is not your fault');
     expect(html).toContain('href="/account"');
   });
+});
+
+test('a joiner, which some scripts need between letters, hides no address of a name in a mail (security R124)', () => {
+  for (const name of [
+    'go to evil\u200c.example now',
+    'go to evil.\u200dexample now',
+    'go to https\u200c://evil\u200c.example/x now',
+  ])
+    expect(nameInMail(name)).toBe('go to … now');
+  expect(nameInMail('می\u200cخواهم')).toBe('می\u200cخواهم');
 });

@@ -7,9 +7,10 @@ import {
   needsSecretAsKey,
   parseClientMetadata,
   redirectHost,
-  widens,
 } from '../../src/oauth/client-metadata.ts';
+import { multiFactor } from '../../src/oauth/acr.ts';
 import { OAuthError } from '../../src/oauth/errors.ts';
+import { widens } from '../../src/oauth/widening-change.ts';
 
 const redirect_uris = ['https://rp.example.com/cb'];
 const publicKey = {
@@ -44,6 +45,7 @@ test('what is left out gets the default of the standard or of decisions (RFC 759
     scope: 'openid profile email',
     require_pkce: false,
     uma_profile: false,
+    id_token_claims: false,
   });
 });
 
@@ -75,7 +77,7 @@ describe('accepted', () => {
       { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://rp.example.com/jwks' },
     ],
     ['client credentials without an address', { grant_types: ['client_credentials'], redirect_uris: [] }],
-    ['every registrable scope', { scope: 'openid profile email address phone scope offline_access' }],
+    ['every registrable scope', { scope: 'openid profile email address phone scope groups offline_access' }],
     ['twenty addresses', { redirect_uris: Array.from({ length: 20 }, (_, n) => `https://rp.example.com/${n}`) }],
     ['a name of 100 characters of any script', { client_name: '名'.repeat(100) }],
     ['HS256 ID Tokens with a secret', { id_token_signed_response_alg: 'HS256' }],
@@ -212,6 +214,7 @@ describe('refused', () => {
     ['a fractional default_max_age', { default_max_age: 1.5 }],
     ['a default_max_age in words', { default_max_age: '60' }],
     ['require_pkce in words', { require_pkce: 'true' }],
+    ['id_token_claims in words', { id_token_claims: 'yes' }],
     ['a name of 101 characters', { client_name: 'x'.repeat(101) }],
     ['an empty name', { client_name: ' ' }],
     ['a name that is no text', { client_name: 1 }],
@@ -263,12 +266,57 @@ describe('what an administrator did not look at', () => {
   });
 
   test.each<[string, Record<string, unknown>]>([
+    ['another name', { client_name: 'Quay' }],
+    ['no name any more', { client_name: undefined }],
+    ['a logo', { logo_uri: 'https://rp.example.com/logo.png' }],
+    ['another home page', { client_uri: 'https://rp.example.com/new' }],
+    ['a policy', { policy_uri: 'https://rp.example.com/policy' }],
+    ['terms', { tos_uri: 'https://rp.example.com/terms' }],
+    ['another contact', { contacts: ['ops@rp.example.com'] }],
+  ])('%s is what people see, and waits (decisions section 2, security R117)', (_what, change) => {
+    const named = { ...approved, client_name: 'Harbour', client_uri: 'https://rp.example.com/' };
+    const before = parseClientMetadata({ ...named, contacts: ['desk@rp.example.com'] });
+    expect(widens(before, parseClientMetadata({ ...named, contacts: ['desk@rp.example.com'], ...change }))).toBe(true);
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ['encrypted ID Tokens', { id_token_encrypted_response_alg: undefined }],
+    ['ID Tokens by a key of the service', { id_token_signed_response_alg: 'HS256' }],
+    ['the level of the sign-in', { default_acr_values: undefined }],
+    ['the age of the sign-in', { default_max_age: 7200 }],
+  ])('%s is a protection, and giving it up waits (decisions section 2, security R117)', (_what, change) => {
+    const encryptionKey = { ...publicKey, use: 'enc' };
+    const guarded = {
+      ...{ redirect_uris, jwks: { keys: [encryptionKey] }, id_token_encrypted_response_alg: 'ECDH-ES' },
+      ...{ id_token_signed_response_alg: 'ES256', default_acr_values: [multiFactor], default_max_age: 3600 },
+    };
+    const before = parseClientMetadata(guarded);
+    expect(widens(before, parseClientMetadata(guarded))).toBe(false);
+    expect(widens(before, parseClientMetadata({ ...guarded, ...change }))).toBe(true);
+    expect(widens(parseClientMetadata({ ...guarded, ...change }), before)).toBe(false);
+  });
+
+  test.each([
+    ['private_key_jwt', 'client_secret_basic', true],
+    ['private_key_jwt', 'client_secret_jwt', true],
+    ['private_key_jwt', 'none', true],
+    ['client_secret_jwt', 'none', true],
+    ['client_secret_jwt', 'client_secret_basic', false],
+    ['client_secret_post', 'private_key_jwt', false],
+    ['none', 'client_secret_basic', false],
+  ] as const)('from %s to %s lowers a protection: %s (decisions section 2, security R117)', (from, to, lowers) => {
+    const by = (token_endpoint_auth_method: string) =>
+      parseClientMetadata({ redirect_uris, jwks: { keys: [publicKey] }, token_endpoint_auth_method });
+    expect(widens(by(from), by(to))).toBe(lowers);
+  });
+
+  test.each<[string, Record<string, unknown>]>([
     ['nothing', {}],
-    ['a name', { client_name: 'Harbour' }],
     ['fewer scopes', { scope: 'openid' }],
     ['the same scopes in another order', { scope: 'email openid profile' }],
-    ['a logo', { logo_uri: 'https://rp.example.com/logo.png' }],
+    ['the claims in ID Tokens, which UserInfo gives anyway', { id_token_claims: true }],
     ['another confidential method', { token_endpoint_auth_method: 'client_secret_post' }],
+    ['a stronger method', { token_endpoint_auth_method: 'client_secret_jwt' }],
   ])('%s does not (decisions section 2)', (_what, change) => {
     expect(widens(current, next(change))).toBe(false);
   });

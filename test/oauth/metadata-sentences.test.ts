@@ -13,6 +13,7 @@ const metadata = source('oauth/client-metadata.ts');
 const shape = metadata.slice(metadata.indexOf('const displayText'), metadata.indexOf('export const registrableFields'));
 const thrown = [
   ...literalsAfter(metadata, 'invalid(?:ClientMetadata|RedirectUri)\\('),
+  ...literalsAfter(source('oauth/client-addresses.ts'), 'invalid(?:ClientMetadata|RedirectUri)\\('),
   ...literalsAfter(source('oauth/subject-type.ts'), 'return(?= .[a-z]+[ _])'),
   ...literalsAfter(source('http/sector-check.ts'), 'refused\\('),
 ].filter((sentence) => !/^\$\{|plain\(/.test(sentence) && sentence.includes(' '));

@@ -5,6 +5,7 @@ import {
   isRedirectUri,
   isWebUri,
   matchesRedirectUri,
+  redirectAdvice,
   withQuery,
 } from '../../src/oauth/redirect-uri.ts';
 
@@ -17,6 +18,9 @@ describe('what may be registered', () => {
     'http://127.0.0.1/cb',
     'http://127.0.0.1:8080/cb',
     'http://[::1]/cb',
+    'http://localhost',
+    'http://localhost/cb',
+    'http://localhost:8080/cb?x=1',
     `https://rp.example.com/${'x'.repeat(1975)}`,
   ])('%s by web and native clients (security R24)', (uri) => {
     expect(isRedirectUri(uri, 'web')).toBe(true);
@@ -34,13 +38,27 @@ describe('what may be registered', () => {
   );
 
   test.each(['http://localhost', 'http://localhost/cb', 'http://localhost:8080/cb?x=1'])(
-    '%s by native clients only (OpenID Connect Registration 2)',
+    '%s by nobody without LOOPBACK_LOCALHOST (security R24)',
     (uri) => {
-      expect(isRedirectUri(uri, 'native')).toBe(true);
-      expect(isRedirectUri(uri, 'web')).toBe(false);
-      expect(isWebUri(uri)).toBe(false);
+      expect(isRedirectUri(uri, 'native', false)).toBe(false);
+      expect(isRedirectUri(uri, 'web', false)).toBe(false);
+      expect(redirectAdvice(uri, 'web', false)).toBe(
+        'use http://127.0.0.1 or http://[::1] instead of http://localhost',
+      );
     },
   );
+
+  test.each<[string, 'web' | 'native', RegExp]>([
+    ['http://10.0.0.1/cb', 'web', /^use https, since http is for 127\.0\.0\.1, \[::1\] and localhost only$/],
+    ['myapp:/cb', 'native', /such as com\.example\.app:\/callback$/],
+    ['com.example.app:/cb', 'web', /needs application_type native$/],
+    ['/cb', 'web', /begins with https/],
+    ['https://rp.example.com/cb#x', 'web', /leave out the fragment/],
+    ['https://rp.example.com:443/cb', 'web', /^write it as browsers do/],
+  ])('%s of a %s client is refused with advice (security R24)', (uri, type, advice) => {
+    expect(redirectAdvice(uri, type)).toMatch(advice);
+    expect(redirectAdvice(uri, type)).toMatch(/^[ !#-[\]-~]+$/);
+  });
 
   test.each([
     '',
@@ -122,6 +140,8 @@ describe('what matches', () => {
     'http://127.0.0.1/fixed',
     'http://127.0.0.1:1/fixed',
     'http://[::1]:8/cb?a=1',
+    'http://localhost/cb',
+    'http://localhost:51004/cb',
   ])('%s for native clients, and not for others (RFC 8252 7.3, decisions section 3)', (requested) => {
     expect(matchesRedirectUri(registered, requested, 'native')).toBe(true);
     expect(matchesRedirectUri(registered, requested, 'web')).toBe(false);
@@ -141,8 +161,17 @@ describe('what matches', () => {
     'https://rp.example.com.evil.example/cb',
     'https://evil.example/https://rp.example.com/cb',
     'http://rp.example.com/cb',
-    'http://localhost/cb',
-    'http://localhost:51004/cb',
+    'http://localhost:51004/cb/',
+    'http://localhost:51004/cb?x',
+    'http://localhost:51004/fixed',
+    'http://LOCALHOST:51004/cb',
+    'http://localhost.:51004/cb',
+    'http://localhost.evil.example/cb',
+    'http://localhost:51004.evil.example/cb',
+    'http://localhost:51004@evil.example/cb',
+    'http://localhost:/cb',
+    'http://localhost:65536/cb',
+    'https://localhost:51004/cb',
     'http://127.0.0.1:8080/cb2',
     'http://127.0.0.1.evil.example/cb',
     'http://127.0.0.1evil.example/cb',
@@ -171,6 +200,15 @@ describe('what matches', () => {
   ])('not %j (security R23, A42)', (requested) => {
     expect(matchesRedirectUri(registered, requested, 'native')).toBe(false);
     expect(matchesRedirectUri(registered, requested, 'web')).toBe(false);
+  });
+
+  test('the port of localhost is compared without LOOPBACK_LOCALHOST, and that of an address is not (security R23)', () => {
+    for (const [uri, expected] of [
+      ['http://localhost:8080/cb', true],
+      ['http://localhost:51004/cb', false],
+      ['http://127.0.0.1:51004/cb', true],
+    ] as const)
+      expect(matchesRedirectUri(registered, uri, 'native', false)).toBe(expected);
   });
 
   test('nothing matches where nothing is registered (security R23)', () => {

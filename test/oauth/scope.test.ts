@@ -44,6 +44,7 @@ test('what a client may register is what decisions name, and never admin (decisi
   expect([...registrableScopes].sort()).toEqual([
     'address',
     'email',
+    'groups',
     'offline_access',
     'openid',
     'phone',
@@ -58,6 +59,7 @@ test.each([
   ['address', ['address']],
   ['phone', ['phone_number', 'phone_number_verified']],
   ['scope', ['preferred_username', 'groups']],
+  ['groups', ['groups']],
   ['offline_access', []],
 ])('%s releases %j (OpenID Connect Core 5.4, decisions section 5)', (scope, claims) => {
   expect(scopeClaims[scope]).toEqual(claims);

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readUsers, rowsOf, headOf } from '../../src/http/user-records.ts';
 import { importReasons } from '../../src/oauth/import-reasons.ts';
+import { markedCell, unmarkedCell } from '../../src/oauth/table-cell.ts';
 import { readUserRow } from '../../src/oauth/user-record.ts';
 import { translation } from '../http/page-states/index.ts';
 
@@ -14,7 +15,7 @@ async function written(record: Record<string, unknown>): Promise<unknown> {
 }
 
 /** What separates, escapes, quotes and begins formulas, more often than chance would bring it. */
-const odd = fc.constantFrom(';', '\\', "'", '"', ',', '=', '+', '-', '@', ' ', 'a', 'ü', '＝');
+const odd = fc.constantFrom(';', '\\', "'", '"', ',', '=', '+', '-', '@', ' ', 'a', 'ü', '＝', '＋', '－', '＠');
 const word = fc
   .array(fc.oneof({ weight: 3, arbitrary: odd }, fc.string({ unit: 'grapheme', minLength: 1, maxLength: 3 })), {
     minLength: 1,
@@ -29,6 +30,26 @@ test('any groups and names are read from a table as they were written into it (R
       expect(await written({ username, groups })).toEqual({ username, groups });
     }),
     { numRuns: 400 },
+  );
+});
+
+test('no cell of a table begins a formula, whatever stands before it, and each is read as it was written (security R126)', () => {
+  const before = fc.array(
+    fc.constantFrom("'", ' ', '\t', '\r', '\n', '\u00a0', '\u200b', '\ufeff', '\u3000', 'a', ';'),
+    {
+      maxLength: 4,
+    },
+  );
+  const text = fc
+    .tuple(before, fc.constantFrom('=', '+', '-', '@', '＝', '＋', '－', '＠', ''), fc.string({ maxLength: 3 }))
+    .map(([spaces, sign, rest]) => spaces.join('') + sign + rest);
+  fc.assert(
+    fc.property(text, (cell) => {
+      // behind a semicolon too, at which spreadsheets in many languages split a file
+      expect(markedCell(cell)).not.toMatch(/(^|[;\t\r\n])[\s\u200b\ufeff]*[=+\-@＝＋－＠]|^[\t\r]/);
+      expect(unmarkedCell(markedCell(cell))).toBe(cell);
+    }),
+    { numRuns: 2000 },
   );
 });
 

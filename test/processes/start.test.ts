@@ -12,7 +12,7 @@ import { dropDatabase } from '../helpers/database.ts';
 import { execute } from '../helpers/global-setup.ts';
 import { freePort, postmasterOf, type ServerProcess, startServer, stopServers } from '../helpers/server-process.ts';
 import { startTestService } from '../helpers/service.ts';
-import { tokenRequest } from '../helpers/user-agent.ts';
+import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 const secretKey = randomBytes(32).toString('base64url');
 const nobody = 'postgresql://gatehouse:a-secret-word@127.0.0.1:1/gatehouse';
@@ -210,6 +210,62 @@ test('instances that start at once on an empty database make one schema, one key
   );
   const sets = await Promise.all(servers.map(async (server) => (await fetch(`${server.issuer}/jwks`)).text()));
   expect(new Set(sets).size).toBe(1);
+});
+
+/** The table of users, locked so that an administrator is made only when it is let go. */
+async function lockedUsers() {
+  const service = await startTestService();
+  const locker = new pg.Client(service.database.connection);
+  await locker.connect();
+  cleanUps.push(
+    () => locker.end(),
+    () => service.stop(),
+  );
+  await locker.query('BEGIN');
+  await locker.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+  return {
+    service,
+    settings: { DATABASE_URL: service.database.url, SECRET_KEY: service.secretKey, LOG_LEVEL: 'info' },
+    /** Waits until as many starts as these wait for the lock. */
+    async waitedFor(starts: number) {
+      const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'users'::regclass`;
+      const count = async () => (await service.database.sql<{ count: number }>(waiting))[0]!.count;
+      await vi.waitUntil(async () => (await count()) === starts, { timeout: 20_000, interval: 10 });
+    },
+    letGo: () => locker.query('COMMIT'),
+  };
+}
+
+test('a start with ADMIN_PASSWORD lets no request in before its administrator can sign in, on each of several instances (decisions section 8)', async () => {
+  const { settings, service, waitedFor, letGo } = await lockedUsers();
+  const password = 'correct horse battery staple';
+  const servers = await Promise.all(
+    Array.from({ length: 2 }, async () =>
+      startServer({ ...settings, ADMIN_PASSWORD: password, PORT: String(await freePort()) }),
+    ),
+  );
+  await waitedFor(servers.length);
+  for (const { issuer } of servers) await expect(fetch(`${issuer}/health/ready`)).rejects.toThrow('fetch failed');
+  await letGo();
+  for (const server of servers) {
+    const ready = () => isUp(server).catch(() => false);
+    await vi.waitUntil(ready, { timeout: 20_000, interval: 1 });
+    const page = await new UserAgent(server).signIn({ username: 'admin', password });
+    expect([page.status, page.url]).toEqual([200, `${server.issuer}/account`]);
+  }
+  expect(await service.database.sql('SELECT username FROM users')).toEqual([{ username: 'admin' }]);
+});
+
+test('a start that generates the first password is alive, but not ready, until its administrator is there (decisions section 8)', async () => {
+  const { settings, waitedFor, letGo } = await lockedUsers();
+  const server = startServer({ ...settings, PORT: String(await freePort()) });
+  await waitedFor(1);
+  expect((await fetch(`${server.issuer}/health/live`)).status).toBe(200);
+  const ready = await fetch(`${server.issuer}/health/ready`);
+  expect([ready.status, await ready.json()]).toEqual([503, { status: 'down' }]);
+  await letGo();
+  await server.ready();
+  expect(await isUp(server)).toBe(true);
 });
 
 test('two services share one DATA_DIR, whoever started first and whoever stops first (decisions section 8)', async () => {

@@ -118,7 +118,7 @@ async function walk(page: Page, url: string, party: Party, provider: Provider, p
   await press(page, 'Sign out');
   await page.getByRole('heading', { name: 'Sign out?' }).waitFor();
   assert.equal(new URL(page.url()).origin, provider.issuer);
-  await page.getByRole('button', { name: 'Sign out everywhere' }).click();
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await page.waitForURL((address) => address.origin + address.pathname === `${url}/signed-out`);
   await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
   // the party no longer knows the person, the service neither: it asks for the password, and no longer for consent
@@ -131,7 +131,7 @@ async function walk(page: Page, url: string, party: Party, provider: Provider, p
   await arrive(page, url, provider);
   const elsewhere = await page.context().newPage();
   await elsewhere.goto(`${provider.issuer}/logout`);
-  await elsewhere.getByRole('button', { name: 'Sign out everywhere' }).click();
+  await elsewhere.getByRole('button', { name: 'Sign out', exact: true }).click();
   await elsewhere.getByRole('heading', { name: 'You are signed out' }).waitFor();
   // the news travels after the answer
   for (const begin = Date.now(); new URL(page.url()).origin === url; await page.goto(url)) {

@@ -29,7 +29,7 @@ test('tokens of two families that are refreshed on two instances, in orders that
     const hash = Buffer.concat([Buffer.from([first]), randomBytes(31)]);
     await service.database.sql(
       `INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at)
-       VALUES ($1, $2, 9, now() + interval '1 hour')`,
+       VALUES ($1, $2, 1, now() + interval '1 hour')`,
       [hash, families[family]!.id],
     );
     return hash;

@@ -1,7 +1,7 @@
 // Finding a client among ten thousand and judging what waits: what is found, what looks alike, and that no table is read through for it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { metadataDifference } from '../../src/oauth/metadata-difference.ts';
-import { parseClientMetadata } from '../../src/oauth/client-metadata.ts';
+import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createStore, type Repositories } from '../../src/repositories/index.ts';
 import type { ClientFilter } from '../../src/repositories/clients.ts';
@@ -179,6 +179,10 @@ test('what an update would change is told member by member (security R45)', () =
     { member: 'scope', added: ['email'], removed: [], kept: ['profile', 'openid'] },
   ]);
   expect(metadataDifference(before, before)).toEqual([]);
+  // stored before there was such a switch
+  const older: Partial<ClientMetadata> = { ...before };
+  delete older.id_token_claims;
+  expect(metadataDifference(older as ClientMetadata, before)).toEqual([]);
 });
 
 describe('none of the questions that the console asks about clients reads a table through (issue 6)', () => {

@@ -146,6 +146,41 @@ describe('a refresh token', () => {
       [tokens.refresh_token, first.body['refresh_token'] as string, ...good.map(refreshToken)],
     );
   });
+
+  test('two lines used at once after the grace end the family, in 20 rounds (security R121)', async () => {
+    const client = await service.createClient();
+    const user = await service.createUser();
+    const agent = new UserAgent(service);
+    for (let round = 0; round < 20; round++) {
+      const tokens = await obtainTokens(service, client, user, {}, agent);
+      const lines = [
+        await refresh(instance(0), client, tokens.refresh_token),
+        await refresh(instance(1), client, tokens.refresh_token),
+      ].map(refreshToken);
+      await afterTheGrace(service, client);
+      const count = [4, 50][round % 2]!;
+      // of each line half of the uses, on both instances
+      const { good } = sort(await atOnce(count, (base, index) => refresh(base, client, lines[(index >> 1) % 2]!)));
+      expect(good.length).toBeGreaterThanOrEqual(1);
+      expect(good.length).toBeLessThanOrEqual(6);
+      await expectDead(client, [tokens.access_token, ...good.map(accessToken)], [...lines, ...good.map(refreshToken)]);
+    }
+  });
+
+  test('50 uses of one line at once after the grace end the other line, and nothing else (security R121, R32)', async () => {
+    const client = await service.createClient();
+    const tokens = await obtainTokens(service, client, await service.createUser());
+    const other = await refresh(instance(0), client, tokens.refresh_token);
+    const one = await refresh(instance(1), client, tokens.refresh_token);
+    await afterTheGrace(service, client);
+    const { good } = sort(await atOnce(50, (base) => refresh(base, client, refreshToken(one))));
+    expect(good).toHaveLength(6);
+    for (const token of good.map(refreshToken))
+      expect(await refresh(instance(0), client, token)).toMatchObject({ status: 200 });
+    await afterTheGrace(service, client);
+    sort([await refresh(instance(1), client, refreshToken(other))]);
+    await expectDead(client, [tokens.access_token, ...good.map(accessToken)], good.map(refreshToken));
+  });
 });
 
 /** Some 200 races in all, as security F3 wants them. */

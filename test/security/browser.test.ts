@@ -104,6 +104,7 @@ test('a request with two Authorization headers is refused at every address, thou
 test('of all addresses only those that scripts need give leave to other origins, and never with credentials (security R97, R57, R96)', async () => {
   const metadata = '/.well-known/oauth-authorization-server';
   const open = [metadata, `${metadata}/idp`, '/.well-known/openid-configuration', '/jwks', '/par', '/revoke', '/token'];
+  const registration = ['/register', '/register/x'];
   const given = new Set<string>();
   const routes = routesOf(service.apps[0]!).map((route) => route.split(' ') as [string, string]);
   for (const [method, route] of [...routes, ['GET', '/idp/nowhere'] as const, ['GET', '/nowhere'] as const]) {
@@ -125,5 +126,5 @@ test('of all addresses only those that scripts need give leave to other origins,
       expect(headers.get('content-security-policy'), route).toContain(`frame-ancestors 'none'`);
     }
   }
-  expect([...given].sort()).toEqual([...open, '/user/info'].sort());
+  expect([...given].sort()).toEqual([...open, ...registration, '/user/info'].sort());
 });

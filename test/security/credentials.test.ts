@@ -131,7 +131,7 @@ test('secrets are the service’s own: whatever a registrant or an administrator
   const secrets = [body['client_secret'], body['shared_secret']] as string[];
   expect(new Set([...secrets, wish]).size).toBe(3);
   for (const secret of secrets) expect(Buffer.from(secret, 'base64url')).toHaveLength(32);
-  for (const [name, value] of [...Object.entries(own), ['shared_secret', body['shared_secret']]]) {
+  for (const [name, value] of [...Object.entries(own), ['shared_secret', body['client_secret']]]) {
     const answer = await call(body['registration_client_uri'] as string, {
       method: 'PUT',
       token: body['registration_access_token'] as string,

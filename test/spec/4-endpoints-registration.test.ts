@@ -65,12 +65,12 @@ test('4.5 Update: PUT replaces the whole metadata and answers what is in force (
   expect((await at(body, 'GET', token)).body).not.toHaveProperty('client_name');
 });
 
-test('4.5 Update: another client_id, a wrong client_secret and members of the service are refused (decisions 2)', async () => {
+test('4.5 Update: another client_id, a wrong client_secret and other values of members of the service are refused (decisions 2)', async () => {
   const { body } = await register(service());
   for (const wrong of [
     { client_id: 'another' },
     { client_secret: 'wrong' },
-    { shared_secret: body['shared_secret'] },
+    { shared_secret: body['client_secret'] },
     { status: 'enabled' },
     { first_party: true },
   ] as Record<string, unknown>[]) {

@@ -7,6 +7,7 @@ import { ownAddress } from '../../http/destination.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { freshSignInPath, isFresh } from '../../http/fresh-sign-in.ts';
 import { countOrder, findLink, languagesOf, linkGone, type OpenLink } from '../../http/mailed-link.ts';
+import { clientAddress } from '../../http/network.ts';
 import { accountView } from '../../http/page-response.ts';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
@@ -14,13 +15,16 @@ import type { Pages } from '../../http/views/index.ts';
 import { email as mailAddress } from '../../oauth/administration.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import type { LinkPurpose } from '../../repositories/mailed-links.ts';
+import type { MailOrder } from '../../repositories/mails.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import type { User } from '../../repositories/users.ts';
 
 const path = '/account/email';
 const verification = '/account/email/verification';
 const confirmation = '/account/email/confirm';
+const stopping = '/account/email/stop';
 const purposes: LinkPurpose[] = ['verify_address'];
+const stopPurposes: LinkPurpose[] = ['stop_change'];
 
 const plain = z.object({ csrf: text(100).optional() });
 const change = plain.extend({ email: text(320).optional() });
@@ -85,6 +89,29 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Server
     return pages.send(request, reply, 'address-confirm', { ...view(link, user), taken }, { status: taken ? 409 : 200 });
   });
 
+  // without sign-in: an attacker who took the account over may have changed its password (security R118)
+  app.get(stopping, async (request, reply) => {
+    onlyNavigation(request);
+    const found = await findStop(request);
+    if (!found || !(await store.mailedLinks.hasChanges(found.user.sub)))
+      return showStop(request, reply, { nothing: true });
+    const { link, user } = found;
+    const csrf = sessions.formToken(request, reply, { action: stopping, shown: link.token });
+    const form = { action: stopping, hidden: { csrf, token: link.token } };
+    return showStop(request, reply, { username: user.username, form });
+  });
+
+  app.post(stopping, async (request, reply) => {
+    const { csrf } = readParameters(plain, request.body);
+    const found = await findStop(request);
+    if (!found) return showStop(request, reply, { nothing: true });
+    const { link, user } = found;
+    if (!sessions.isOwnForm(request, csrf, { action: stopping, shown: link.token }))
+      throw invalidRequest('the form is too old or came from elsewhere');
+    const stopped = await stop(request, link, user.sub);
+    return showStop(request, reply, stopped ? { username: user.username } : { nothing: true });
+  });
+
   /** @throws OAuthError for another form (security R55) */
   function own(request: FastifyRequest, csrf: string | undefined, action: string, session: Session): void {
     if (!sessions.isOwnForm(request, csrf, { action, session }))
@@ -98,15 +125,46 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Server
     session: Session,
     recipient: string,
   ): Promise<FastifyReply> {
-    const wait = await countOrder(limits, request);
+    const { sub, email } = session.user;
+    const isChange = recipient !== email;
+    // each change goes with a notice to the address before, so that there are as many of both
+    const wait =
+      (await countOrder(limits, request)) || (isChange ? await limits.consume('mailedLinks', `change ${sub}`) : 0);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
       return show(request, reply, session, { typed: recipient, problem: 'throttled', wait }, 429);
     }
-    const { sub, email } = session.user;
     const data = { replaces: email };
-    await store.mails.insert({ name: 'verify-address', sub, recipient, locale: languagesOf(request), data });
+    const order = { name: 'verify-address', sub, recipient, locale: languagesOf(request), data };
+    if (!isChange) await store.mails.insert(order);
+    else await orderChange(request, { ...order, sessionId: session.id }, email);
     return show(request, reply, session, { sent: recipient }, 200);
+  }
+
+  /** A change dies with the session that orders it, and the address before is told how to stop it (security R118). */
+  async function orderChange(request: FastifyRequest, order: MailOrder, before: string | undefined): Promise<void> {
+    const { sub, locale } = order;
+    const data = { at: new Date().toISOString(), address: clientAddress(request) };
+    await store.transaction(async ({ mails }) => {
+      await mails.insert(order);
+      if (before !== undefined)
+        await mails.insert({ name: 'address-change-ordered', sub, recipient: before, locale, data });
+    });
+  }
+
+  /** Ends every change that waits, whichever the link was sent for; false when there was none, or the link was used meanwhile. */
+  function stop(request: FastifyRequest, link: OpenLink, sub: string): Promise<boolean> {
+    return store.transaction(async (repositories) => {
+      const { users, mailedLinks } = repositories;
+      await users.lock(sub);
+      if (!(await mailedLinks.use(link.hash, stopPurposes))) return false;
+      const present = await mailedLinks.hasChanges(sub);
+      await mailedLinks.takeBackChanges(sub);
+      const by = { outcome: 'success', actor: sub, sub } as const;
+      await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
+      if (present) await audit(request, { ...by, type: 'user.email_change_stopped' }, repositories);
+      return present;
+    });
   }
 
   /** The address takes effect, and the one before is told. */
@@ -138,6 +196,22 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Server
     const link = await findLink(store, request, purposes);
     const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
     return link && user?.status === 'enabled' && user.email === link.replaces ? { link, user } : undefined;
+  }
+
+  async function findStop(request: FastifyRequest): Promise<{ link: OpenLink; user: User } | undefined> {
+    const link = await findLink(store, request, stopPurposes);
+    const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
+    // the address before has no say once another one took its place
+    return link && user && user.email === link.email ? { link, user } : undefined;
+  }
+
+  function showStop(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    state: Partial<Pick<Pages['address-stop'], 'username' | 'form' | 'nothing'>>,
+  ): FastifyReply {
+    const data = { username: '', ...state, passwordUri: '/password/forgotten', accountUri: '/account' };
+    return pages.send(request, reply, 'address-stop', data, { status: state.nothing ? 410 : 200 });
   }
 
   const view = (link: OpenLink, user: User) => ({

@@ -77,7 +77,7 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
     const codes = await store.transaction(async (repositories) => {
       if (!(await repositories.users.lock(sub)) || !(await repositories.passkeys.insert(passkey, mostPasskeys)))
         return undefined;
-      return secondFactors.added(request, repositories, sub, { kind: 'passkey', name });
+      return secondFactors.added(request, repositories, sub, { id: passkey.id, kind: 'passkey', name });
     });
     if (!codes) return show(request, reply, session, { problem: 'known' }, 409, waiting);
     // that it signs is seen at the next sign-in only: without attestation it said no more than its public key
@@ -158,6 +158,11 @@ export async function accountPasskeysEndpoint(app: FastifyInstance, options: Ser
       securityUri: '/account/security',
       ...state,
     };
+    const addable = closed === undefined || closed === 'stale';
+    if (addable && session.user.passwordHash !== undefined) {
+      const standing = await store.secondFactors.standing(session.user.sub);
+      if (standing?.enrolled === false) data.first = true;
+    }
     if (waiting?.client) data.client = waiting.client;
     if (closed) data.closed = closed;
     else

@@ -1,5 +1,5 @@
-// Where a person is signed in, by device: ends one session, or all but this one.
-import type { FastifyInstance } from 'fastify';
+// Where a person is signed in, by device: ends one session, all but this one, or all.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountDoor, ownAct } from '../../http/account-door.ts';
 import { onlyForms } from '../../http/form-body.ts';
@@ -12,6 +12,7 @@ import { sessionsView } from './view.ts';
 
 const path = '/account/sessions';
 const othersPath = '/account/other-sessions';
+const allPath = '/account/all-sessions';
 
 const plain = z.object({ csrf: text(100) });
 const ending = z.object({ csrf: text(100), end: text(255) });
@@ -33,6 +34,7 @@ export async function accountSessionsEndpoint(app: FastifyInstance, options: Ser
     return door.send(request, reply, session, 'account-sessions', {
       sessions: sessionsView(live, session.sid),
       form: door.form(request, reply, session, path),
+      allForm: door.form(request, reply, session, allPath),
       ...(others && { othersForm: door.form(request, reply, session, othersPath) }),
     });
   });
@@ -48,10 +50,7 @@ export async function accountSessionsEndpoint(app: FastifyInstance, options: Ser
       .then(() => true, unlessGone);
     // one that is over already, or somebody else's, is no session of this person: the page shows those that are
     if (!own) return ended ? door.done(reply, path, 'session-ended') : pages.redirect(reply, path);
-    sessions.forget(reply);
-    // without a session this is the page that says so; frames cannot be handed on to it
-    if (frames.length === 0) return pages.redirect(reply, '/logout');
-    return pages.send(request, reply, 'signed-out', { stayed: false, accountUri: '/account', frames });
+    return signedOut(request, reply, frames);
   });
 
   app.post(othersPath, async (request, reply) => {
@@ -61,4 +60,21 @@ export async function accountSessionsEndpoint(app: FastifyInstance, options: Ser
     await administration.endSessions(ownAct(request, session), session.user.sub, session.id).catch(unlessGone);
     return door.done(reply, path, 'others-ended');
   });
+
+  app.post(allPath, async (request, reply) => {
+    const { csrf } = readParameters(plain, request.body);
+    const session = await door.submitted(request, reply, { csrf, action: allPath });
+    if (!session) return reply;
+    const frames = await logoutFrames(store, config.issuer, session);
+    await administration.endSessions(ownAct(request, session), session.user.sub).catch(unlessGone);
+    return signedOut(request, reply, frames);
+  });
+
+  /** The session of this browser is over. */
+  function signedOut(request: FastifyRequest, reply: FastifyReply, frames: string[]): FastifyReply {
+    sessions.forget(reply);
+    // without a session this is the page that says so; frames cannot be handed on to it
+    if (frames.length === 0) return pages.redirect(reply, '/logout');
+    return pages.send(request, reply, 'signed-out', { stayed: false, accountUri: '/account', frames });
+  }
 }

@@ -13,11 +13,13 @@ const time = z.iso.datetime();
 const status = z.enum(['enabled', 'disabled']);
 const lifetime = z.int().optional();
 
-const client = clientMetadataShape.extend({
+// a client that was registered before there was id_token_claims answers without it
+const metadata = clientMetadataShape.partial({ id_token_claims: true });
+const client = metadata.extend({
   client_id: z.string(),
   status,
   version: z.int().describe('Rises with every change; approving and refusing name it.'),
-  pending_changes: clientMetadataShape.optional().describe('What waits for approval, the whole metadata.'),
+  pending_changes: metadata.optional().describe('What waits for approval, the whole metadata.'),
   first_party: z.boolean(),
   self_managed: z.boolean(),
   self_registered: z.boolean().describe('Made by its own registration, and not by an administrator.'),
@@ -142,7 +144,7 @@ export const answers = {
       z.object({
         client_id: z.string(),
         outcome: z
-          .enum(['decided', 'changed', 'gone'])
+          .enum(['decided', 'changed', 'held', 'gone'])
           .describe(
             'changed: it is at another version by now, or nothing of it waits: look again. gone: there is none.',
           ),

@@ -99,8 +99,8 @@ export const clientRoutes = [
     documentedBody: clientMetadataShape.extend(clientChangeShape.shape),
     status: 201,
     answer: 'NewClient',
-    async handle({ administration, secretBox, checkSector }, { body, by }) {
-      const metadata = parseClientMetadata(body, { admin: true });
+    async handle({ config, administration, secretBox, checkSector }, { body, by }) {
+      const metadata = parseClientMetadata(body, { admin: true }, config);
       await checkSector(metadata);
       const clientId = randomId();
       const credentials = newCredentials(secretBox, clientId, metadata);
@@ -146,7 +146,7 @@ export const clientRoutes = [
     body: () => clientChangeShape,
     documentedBody: z.strictObject({ ...metadataChange, ...clientChangeShape.shape }),
     answer: 'ChangedClient',
-    async handle({ store, clients, administration, secretBox, checkSector }, { params: { id }, body, by }) {
+    async handle({ config, store, clients, administration, secretBox, checkSector }, { params: { id }, body, by }) {
       const known = [...registrableFields, ...Object.keys(clientChangeShape.shape)];
       const unknown = Object.keys(body).find((member) => !known.includes(member));
       if (unknown !== undefined)
@@ -159,6 +159,7 @@ export const clientRoutes = [
             Object.entries({ ...client.metadata, ...Object.fromEntries(fields) }).filter(([, value]) => value !== null),
           ),
           { admin: true },
+          config,
         );
       // the document is fetched before the client is locked
       const looked = fields.length > 0 ? await store.clients.find(id) : undefined;
@@ -171,8 +172,6 @@ export const clientRoutes = [
         if (status === 'enabled' && client.status === 'disabled' && version === undefined)
           throw conflict('to enable a client, name the version that you looked at as version');
         if (fields.length === 0) return decision;
-        if (status === 'enabled' && client.status === 'disabled' && client.pendingMetadata)
-          throw conflict('an update of the client waits: approve or refuse it first, then change the metadata');
         const metadata = metadataOf(client);
         if (needsSectorCheck(metadata, client.metadata) && needsSectorCheck(metadata, foreseen)) {
           throw conflict('the client changed meanwhile: try again');
@@ -200,7 +199,8 @@ export const clientRoutes = [
     method: 'POST',
     path: `${path}/:id/approve`,
     tag,
-    summary: 'Enables a client with what waits for approval, if it still is at the version that was looked at',
+    summary:
+      'Enables a client that is disabled, whose changes go on waiting, or approves what waits of an enabled one, if it still is at the version that was looked at',
     params: byId,
     body: () => approval,
     answer: 'Client',

@@ -65,7 +65,7 @@ export async function adminEndpoint(app: FastifyInstance, options: ServerOptions
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply);
     const fresh = !harmless.has(`${request.method} ${request.routeOptions.url}`);
-    const actor = await requireAdministrator(request, store, ['admin'], fresh);
+    const actor = await requireAdministrator(request, options, ['admin'], fresh);
     actors.set(request, { actor, address: clientAddress(request) });
   });
   const handle = (route: AdminRoute, request: FastifyRequest, body: unknown) =>

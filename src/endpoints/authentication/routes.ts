@@ -16,7 +16,7 @@ const honoured = ['client_id', 'redirect_uri', 'state', 'nonce', 'code_challenge
 const confirmation = z.object({ csrf: text(100), transaction: text(100) });
 
 export async function authenticationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { clients, flow, pages, sessions } = options;
+  const { config, clients, flow, pages, sessions } = options;
   await onlyForms(app);
   app.setErrorHandler(flow.errors);
 
@@ -24,7 +24,8 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Serv
     onlyNavigation(request);
     const sent = singleValued(request.query);
     const { client_id: named, redirect_uri: redirectUri } = sent;
-    const suits = (known: Client) => mayAsk(known, redirectUri) && !isPublicClient(known.metadata);
+    const suits = (known: Client) =>
+      mayAsk(known, redirectUri, config.loopbackLocalhost) && !isPublicClient(known.metadata);
     const client = named === undefined ? undefined : await clients.find(named, suits);
     if (!client || !suits(client)) {
       throw new OAuthError('invalid_request', 'the request cannot be trusted', 400, {

@@ -1,5 +1,5 @@
 // GET|POST /authorize: the authorization endpoint; the answer to a question of a sign-in returns here (OpenID Connect Core 3.1.2).
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { carriesSession, onlyNavigation } from '../../http/browser-session.ts';
 import { onlyForms } from '../../http/form-body.ts';
 import { singleValued } from '../../http/parameters.ts';
@@ -14,8 +14,8 @@ export async function authorizationEndpoint(app: FastifyInstance, { flow, pages 
   app.setErrorHandler(flow.errors);
 
   app.get('/authorize', (request, reply) => {
-    onlyNavigation(request);
     const parameters = singleValued(request.query);
+    onlyVisit(request, parameters);
     const { transaction } = parameters;
     return transaction === undefined
       ? flow.begin(request, reply, 'authorization', parameters)
@@ -23,15 +23,26 @@ export async function authorizationEndpoint(app: FastifyInstance, { flow, pages 
   });
 
   app.post('/authorize', (request, reply) => {
-    onlyNavigation(request);
     const query = singleValued(request.query);
     const body = singleValued(request.body);
     if (Object.keys(query).some((name) => name in body)) throw invalidRequest('a parameter is repeated');
     const parameters = { ...query, ...body };
     delete parameters['transaction'];
+    onlyVisit(request, parameters);
     // another site's form comes without the session's cookie (SameSite=Lax); as a GET it comes with it
     const address = `/authorize?${new URLSearchParams(parameters).toString()}`;
     if (!carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
     return flow.begin(request, reply, 'authorization', parameters);
   });
+}
+
+/**
+ * A frame gets an answer to `prompt=none` only, by which applications renew their tokens (security R8); with a request object
+ * it stands in there.
+ * @throws OAuthError
+ */
+function onlyVisit(request: FastifyRequest, parameters: Readonly<Record<string, string>>): void {
+  const { prompt, transaction, request: object, request_uri: reference } = parameters;
+  const isSilent = prompt?.split(' ').includes('none') || object !== undefined || reference !== undefined;
+  onlyNavigation(request, transaction === undefined && isSilent);
 }

@@ -2,7 +2,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
-import { grantedUri } from '../../http/authorization/flow.ts';
 import { type TrustedRequest, verifyRequest } from '../../http/authorization/request.ts';
 import { requestRules } from '../../http/authorization/rules.ts';
 import { onlyNavigation } from '../../http/browser-session.ts';
@@ -148,7 +147,7 @@ function pendingOf(authorization: TrustedRequest): Pending {
   return {
     client: authorization.client,
     redirectUri: authorization.target.redirectUri,
-    registeredUri: grantedUri(authorization),
+    registeredUri: authorization.registeredUri,
     scope: authorization.scope,
     claims: authorization.claims.beside,
     uiLocales: authorization.uiLocales,
@@ -162,5 +161,7 @@ function shown({ scope, claims }: Pending): string {
 
 /** The values that a scope would release, as a person reads them. */
 function releasedValues(user: User, scope: string): Pages['consent']['scopes'][number]['claims'] {
-  return Object.entries(releasedClaims(user, [scope])).map(([claim, value]) => legible(claim, value));
+  return Object.entries(releasedClaims(user, [scope]))
+    .map(([claim, value]) => legible(claim, value))
+    .filter(({ value }) => value !== '');
 }

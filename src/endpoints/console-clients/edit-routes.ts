@@ -8,7 +8,7 @@ import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { FieldFault } from '../../http/views/console-clients.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
-import { conflict, OAuthError } from '../../oauth/errors.ts';
+import { conflict, OAuthError, ResourceHeld } from '../../oauth/errors.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { Administration } from '../../repositories/administration.ts';
 import type { Client, ClientChange } from '../../repositories/clients.ts';
@@ -74,7 +74,7 @@ export function editRoutes(
     });
     if (!visit) return reply;
     const typed = readForm(singleValued(request.body));
-    const read = validated(typed);
+    const read = validated(typed, config);
     if ('refusal' in read) return show(request, reply, visit, undefined, typed, read.refusal, clientId);
     const { metadata, settings } = read;
     const { stored, shown } = newCredentials(secretBox, clientId, metadata);
@@ -91,6 +91,8 @@ export function editRoutes(
         settings,
       );
     } catch (error) {
+      if (error instanceof ResourceHeld)
+        return show(request, reply, visit, undefined, typed, refusalOf(error), clientId);
       if (!isUniqueViolation(error)) throw error;
       // its secrets were shown then, and are not known any more
       return console.done(reply, clientPath(clientId), 'client-made-before');
@@ -120,7 +122,7 @@ export function editRoutes(
     if (!visit) return reply;
     const looked = await changeable(id);
     const typed = readForm(singleValued(request.body));
-    const read = validated(typed);
+    const read = validated(typed, config);
     if ('refusal' in read) return show(request, reply, visit, looked, typed, read.refusal, version);
     const { metadata, settings } = read;
     let newSecret: string | undefined;
@@ -188,20 +190,26 @@ export function editRoutes(
 /** What was typed as metadata that registers, or what is wrong with it. */
 function validated(
   typed: Record<string, string>,
+  config: ServerOptions['config'],
 ): { metadata: ClientMetadata; settings: ClientChange } | { refusal: Refusal } {
   const { metadata, settings, faults } = clientOfForm(typed);
-  const all = { ...faultsOf(metadata), ...faults };
-  if (Object.keys(all).length > 0) return { refusal: { faults: all, status: 400 } };
+  const all: Refusal['faults'] = { ...faultsOf(metadata), ...faults };
+  // only what registers itself may leave it out (RFC 7591 2): its id is shown in the place of a name
+  const unnamed: Refusal['faults'] = metadata['client_name'] === undefined ? { client_name: { code: 'name' } } : {};
+  const refused = (of: Refusal) => ({ refusal: { ...of, faults: { ...unnamed, ...of.faults } } });
+  if (Object.keys(all).length > 0) return refused({ faults: all, status: 400 });
   try {
-    return { metadata: parseClientMetadata(metadata, { admin: true }), settings };
+    const parsed = parseClientMetadata(metadata, { admin: true }, config);
+    return 'client_name' in unnamed ? refused({ faults: {}, status: 400 }) : { metadata: parsed, settings };
   } catch (error) {
-    return { refusal: refusalOf(error) };
+    return refused(refusalOf(error));
   }
 }
 
 /** A refusal of the service's as the form shows it; anything else is no answer to the form. */
 function refusalOf(error: unknown): Refusal {
   if (!(error instanceof OAuthError) || error.status >= 500) throw error;
+  if (error instanceof ResourceHeld) return { faults: {}, problem: error.description, status: 409 };
   if (error.code === 'conflict') return { faults: {}, changed: true, status: 409 };
   const found = faultOf(error.description);
   return found

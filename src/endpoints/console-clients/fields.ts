@@ -90,6 +90,7 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
       choice('id_token_signed_response_alg', idTokenSigningAlgorithms),
       choice('id_token_encrypted_response_alg', optional(keyManagementAlgorithms)),
       choice('id_token_encrypted_response_enc', optional(contentEncryptionAlgorithms)),
+      check('id_token_claims'),
       choice('userinfo_signed_response_alg', optional(idTokenSigningAlgorithms)),
       choice('userinfo_encrypted_response_alg', optional(keyManagementAlgorithms)),
       choice('userinfo_encrypted_response_enc', optional(contentEncryptionAlgorithms)),

@@ -108,16 +108,19 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Serv
     for (const { clientId } of outcomes) clients.forget(clientId);
     const changed = outcomes.filter(({ outcome }) => outcome === 'changed');
     const gone = outcomes.filter(({ outcome }) => outcome === 'gone').length;
-    if (changed.length + gone === 0) {
+    const held = outcomes.filter(({ outcome }) => outcome === 'held');
+    if (changed.length + held.length + gone === 0) {
       const only = sent['one'] === undefined ? undefined : picked[0];
+      const stillWaits = only && !refuses && (await store.clients.find(only.clientId))?.pendingMetadata !== undefined;
       return console.done(
         reply,
         only ? clientPath(only.clientId) : waitingPath,
-        refuses ? 'client-refused' : 'client-approved',
+        refuses ? 'client-refused' : stillWaits ? 'client-enabled' : 'client-approved',
       );
     }
-    const names = await Promise.all(changed.map(({ clientId }) => nameOf(clientId)));
-    const report = { decided: outcomes.length - changed.length - gone, changed: names, gone };
+    const names = (of: typeof outcomes) => Promise.all(of.map(({ clientId }) => nameOf(clientId)));
+    const decided = outcomes.length - changed.length - held.length - gone;
+    const report = { decided, changed: await names(changed), held: await names(held), gone };
     return showWaiting(request, reply, visit, { reason, report, status: 409 });
   });
 

@@ -1,7 +1,16 @@
 // Clients as the console shows them: a row of a list, what a decision hangs on, and one client with all that hangs on it.
 import type { ClientRow, ClientState, Judgement } from '../../http/views/console-clients.ts';
 import type { Pages } from '../../http/views/index.ts';
-import { alike, clientPath, hostFacts, hostsOf, type Knowledge, knowledgeOf } from '../../http/client-knowledge.ts';
+import {
+  alike,
+  clientPath,
+  heldBy,
+  hostFacts,
+  hostsOf,
+  type Knowledge,
+  knowledgeOf,
+} from '../../http/client-knowledge.ts';
+import { linkedNames } from '../../http/linked-names.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
 import { entries, metadataDifference } from '../../oauth/metadata-difference.ts';
 import type { ClientFigures } from '../../repositories/client-judgement.ts';
@@ -20,7 +29,7 @@ export function stateOf(client: Client): ClientState {
   if (client.pendingMetadata) return 'change';
   if (client.status === 'enabled') return 'enabled';
   if (client.refusalReason !== undefined && !client.approvedBy) return 'refused';
-  if (!client.approvedBy) return 'registration';
+  if (!client.approvedBy && client.selfRegistered) return 'registration';
   return client.uncollected ? 'collection' : 'disabled';
 }
 
@@ -52,6 +61,7 @@ export function judgementOf(client: Client, knowledge: Knowledge): Judgement {
     kind: pendingMetadata ? 'change' : 'registration',
     hosts: hostFacts(wanted.redirect_uris, pendingMetadata ? metadata.redirect_uris : [], knowledge),
     lookAlikes: alike(client, knowledge),
+    heldResources: heldBy(client, knowledge),
     changes: pendingMetadata
       ? metadataDifference(metadata, pendingMetadata)
       : Object.entries(metadata).map(([member, value]) => ({
@@ -63,6 +73,7 @@ export function judgementOf(client: Client, knowledge: Knowledge): Judgement {
     contacts: wanted.contacts ?? [],
     at: pendingMetadata ? client.updatedAt : client.createdAt,
     awaitsCollection: client.uncollected,
+    disabled: pendingMetadata !== undefined && client.status === 'disabled',
   };
   if (origin?.address !== undefined) judgement.address = origin.address;
   return judgement;
@@ -84,6 +95,7 @@ export function factsOf(client: Client, knowledge: Knowledge) {
     facts: {
       hosts: hostFacts(metadata.redirect_uris, metadata.redirect_uris, knowledge),
       lookAlikes: alike(client, knowledge),
+      heldResources: heldBy(client, knowledge),
     },
     ...(waits(client) && { judgement: judgementOf(client, knowledge) }),
     ...(approvedBy && { approvedBy }),
@@ -110,6 +122,7 @@ export async function historyOf(
     store.logoutDeliveries.list({ clientId, status: undefined }, { limit: 5, after: undefined }),
     store.auditView.list({ clientId }, { limit: 10, before: undefined }),
   ]);
+  const linked = await linkedNames(store, events);
   return {
     figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings', 'logouts']),
     most: mostCounted,
@@ -121,10 +134,10 @@ export async function historyOf(
       ...{ status, attempts, createdAt },
       ...(lastFailure !== undefined && { failure: lastFailure }),
     })),
-    events: events.map(({ type, outcome, actor, at }) => ({
-      ...{ type, at, success: outcome === 'success' },
-      ...(actor !== undefined && { actor }),
-    })),
+    events: events.map((event) => {
+      const { actor } = linked(event);
+      return { type: event.type, at: event.at, success: event.outcome === 'success', ...(actor && { actor }) };
+    }),
     auditUri: `/admin/audit?client=${encodeURIComponent(clientId)}`,
   };
 }

@@ -4,16 +4,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { exportEvents } from '../../http/audit-export.ts';
 import type { ConsoleVisit } from '../../http/console.ts';
 import { noStore } from '../../http/errors.ts';
+import { linkedNames } from '../../http/linked-names.ts';
 import { singleValued } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { mediaTypes } from '../../http/user-records.ts';
-import type { AuditEventRow, AuditFilterView, LinkedName } from '../../http/views/console-operations.ts';
+import type { AuditEventRow, AuditFilterView } from '../../http/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../http/views/index.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { mostLookedAt, type StoredEvent } from '../../repositories/audit-search.ts';
 import { isEventId, tokenIssued, viewedTypes, type ViewedEvent } from '../../repositories/audit-view.ts';
 import { readAuditFilter, type AuditFilterRead } from './audit-filter.ts';
-import { clientLink, queryOf, userLink } from './links.ts';
+import { queryOf } from './links.ts';
 
 const list = '/admin/audit';
 const exportPath = `${list}/export`;
@@ -108,28 +109,15 @@ export function auditRoutes(app: FastifyInstance, { console, store }: ServerOpti
   }
 
   async function withNames(events: (StoredEvent | ViewedEvent)[]): Promise<AuditEventRow[]> {
-    const all = (ids: (string | undefined)[]) => [...new Set(ids)].filter((id) => id !== undefined);
-    const names =
-      events.length === 0
-        ? []
-        : await store.auditSearch.names(
-            all(events.flatMap(({ sub, actor }) => [sub, actor])),
-            all(events.flatMap(({ clientId, actor }) => [clientId, actor])),
-          );
-    const nameOf = (kind: 'user' | 'client', id: string) =>
-      names.find((one) => one.kind === kind && one.id === id)?.name;
-    const actorLink = (id: string): LinkedName => {
-      const user = nameOf('user', id);
-      return user === undefined ? clientLink(id, nameOf('client', id)) : userLink(id, user);
-    };
-    return events.map(({ id, at, type, outcome, actor, sub, clientId, address }) => ({
-      ...{ id, at, type, failed: outcome === 'failure' },
-      ...(actor !== undefined && { actor: actorLink(actor) }),
-      ...(sub !== undefined && { user: userLink(sub, nameOf('user', sub)) }),
-      ...(clientId !== undefined && { client: clientLink(clientId, nameOf('client', clientId)) }),
-      ...(address !== undefined && { address }),
-      ...(!id.startsWith('token-') && { uri: `${list}/${id}` }),
-    }));
+    const linked = await linkedNames(store, events);
+    return events.map((event) => {
+      const { id, at, type, outcome, address } = event;
+      return {
+        ...{ id, at, type, failed: outcome === 'failure', ...linked(event) },
+        ...(address !== undefined && { address }),
+        ...(!id.startsWith('token-') && { uri: `${list}/${id}` }),
+      };
+    });
   }
 }
 

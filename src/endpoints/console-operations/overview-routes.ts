@@ -19,13 +19,14 @@ export function overviewRoutes(
   app: FastifyInstance,
   { console, store, keyRing, config, activity }: ServerOptions,
 ): void {
+  const started = new Date();
   app.get('/admin', async (request, reply) => {
     const visit = await console.enter(request, reply);
     if (!visit) return reply;
     const state = await store.hourlyCounts.state();
     const { now } = state;
     const [waiting, newest, counts, database, mails, users, clients, sessions, events] = await Promise.all([
-      store.clients.countWaiting(mostCounted + 1),
+      store.clients.countToDecide(mostCounted + 1),
       store.clients.list({ status: undefined, waiting: true }, { limit: mostShown, after: undefined }),
       store.hourlyCounts.list(beginningOf('month', now)),
       store.vitalSigns.database(),
@@ -61,8 +62,13 @@ export function overviewRoutes(
       lately: [
         { name: 'signed-in', count: day.totals.signedIn, uri: `/admin/audit?type=user.signed_in&${since}` },
         { name: 'failed', count: day.totals.failed, uri: `/admin/audit?type=user.sign_in_failed&${since}` },
-        { name: 'refused', count: day.totals.refused, uri: `/admin/audit?outcome=failure&${since}` },
-        { name: 'granted', count: day.totals.granted, uri: `/admin/audit?type=token.issued&${since}` },
+        {
+          name: 'refused',
+          count: day.totals.failed + day.totals.refused,
+          uri: `/admin/audit?outcome=failure&${since}`,
+        },
+        // without a list: grants are counted, and of tokens only those are listed that are still stored
+        { name: 'granted', count: day.totals.granted },
       ],
       charts: [day, chart('month', counts, now)],
       health: {
@@ -74,7 +80,8 @@ export function overviewRoutes(
           ...(keyRotationInterval > 0 && { next: new Date(oldest.getTime() + keyRotationInterval * 1000) }),
         },
         cleanUp: {
-          late: state.finishedAt === undefined || now.getTime() - state.finishedAt.getTime() > lateAfter,
+          // never finished: it is late only once this instance could have done it
+          late: now.getTime() - (state.finishedAt ?? started).getTime() > lateAfter,
           ...(state.finishedAt && { at: state.finishedAt }),
         },
         mails: {

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { browserName } from '../../http/browser-name.ts';
+import { clientLink, userLink } from '../../http/linked-names.ts';
 import { cursorOf, isNumber, readCursor } from '../../http/paging.ts';
 import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import { unlessGone } from '../../http/refused-acts.ts';
@@ -11,7 +12,7 @@ import type { LinkedName } from '../../http/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../http/views/index.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
-import { clientLink, queryOf, userLink } from './links.ts';
+import { queryOf } from './links.ts';
 
 const limit = 50;
 /** Counted up to here: more is "more than". */

@@ -30,7 +30,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: ServerOp
     const { client, ending } = await verify(jwt);
     const { metadata } = client;
     const registered = [...(metadata.post_logout_redirect_uris ?? []), ...metadata.redirect_uris];
-    if (!matchesRedirectUri(registered, ending.redirectUri, metadata.application_type))
+    if (!matchesRedirectUri(registered, ending.redirectUri, metadata.application_type, config.loopbackLocalhost))
       throw invalidRequest('redirect_uri is not registered');
     if (ending.all && !client.firstParty) throw invalidRequest('all is for first-party clients only');
     const session = await sessions.find(request, reply);

@@ -6,12 +6,13 @@ import type { ServerOptions } from '../../http/server-options.ts';
 
 export async function healthEndpoint(
   app: FastifyInstance,
-  { store, metrics, isUnfit }: ServerOptions & { isUnfit: () => boolean },
+  options: ServerOptions & { isUnfit: () => boolean },
 ): Promise<void> {
+  const { store, metrics, isUnfit } = options;
   app.setErrorHandler(jsonErrors);
   app.get('/health/live', { exposeHeadRoute: true }, (_request, reply) => noStore(reply).send({ status: 'up' }));
   app.get('/health/ready', { exposeHeadRoute: true }, async (_request, reply) => {
-    // it closes, or its SECRET_KEY was retired: the balancer is to leave it out
+    // it closes, still starts, or its SECRET_KEY was retired: the balancer is to leave it out
     if (isUnfit()) return noStore(reply).code(503).send({ status: 'down' });
     // throws, and so answers 503, when the database cannot be asked
     await store.users.hasAdmin();
@@ -20,7 +21,7 @@ export async function healthEndpoint(
   await app.register(async (guarded) => {
     guarded.setErrorHandler(bearerErrors);
     guarded.get('/metrics', async (request, reply) => {
-      await requireAdministrator(request, store, ['metrics', 'admin']);
+      await requireAdministrator(request, options, ['metrics', 'admin']);
       return noStore(reply)
         .type(metrics.contentType)
         .send(await metrics.text());

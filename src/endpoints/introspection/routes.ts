@@ -33,6 +33,8 @@ interface Known {
   amr: string[] | undefined;
   nonce: string | undefined;
   requested?: RequestedClaims | undefined;
+  /** Whether its own client could have made it, as with an ID Token by HS256: then it is no evidence to other clients. */
+  byClient?: boolean;
 }
 
 const malformed = new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
@@ -101,9 +103,11 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
       user: session.user,
       subject: content.sub,
       sid: content.sid,
-      authTime: content.authTime,
+      // the client's own word is no evidence: what is stored is (security R122)
+      authTime: content.vouched?.authTime ?? session.authTime,
       amr: session.amr,
-      nonce: content.nonce,
+      nonce: content.vouched?.nonce,
+      byClient: content.vouched === undefined,
     };
   }
 
@@ -126,7 +130,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Serve
       client_id: token.clientId,
       // the name is everybody's for the user: a pairwise client gets it with the scopes that release it only
       username: user && (sub === user.sub || released['preferred_username'] !== undefined) ? user.username : undefined,
-      scope: token.scope,
+      scope: token.scope === '' ? undefined : token.scope,
       sub,
       aud: token.audience,
       iss: config.issuer,
@@ -152,6 +156,8 @@ function tooOften(wait: number): OAuthError {
 
 /** Its own token, one that is for it, or any if an administrator said so (decisions section 4, security R76). */
 function mayKnow(caller: Client, token: Known): boolean {
-  if (caller.introspect === 'any' || token.clientId === caller.clientId) return true;
-  return token.audience.includes(caller.clientId);
+  if (token.clientId === caller.clientId) return true;
+  // what its client could have made is answered to that client alone (security R122)
+  if (token.byClient) return false;
+  return caller.introspect === 'any' || token.audience.includes(caller.clientId);
 }

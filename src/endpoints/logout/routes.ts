@@ -24,11 +24,14 @@ const shape = z.object({
 const maxAddress = 8000;
 const answer = z.object({ csrf: text(100), decision: z.enum(['sign-out', 'stay']) });
 
+/** A hint that is wrong, an address that the client did not register, or one of a request that names no client. */
+type Problem = 'hint' | 'redirect' | 'unnamed';
+
 /** What a logout request comes down to, once its hint and its address are checked. */
 interface Verified {
   client: Client | undefined;
   redirectTo: string | undefined;
-  problem: 'hint' | 'redirect' | undefined;
+  problem: Problem | undefined;
   uiLocales: string | undefined;
 }
 
@@ -121,12 +124,14 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
     const registered =
       post_logout_redirect_uri !== undefined &&
       (known?.metadata.post_logout_redirect_uris ?? []).includes(post_logout_redirect_uri);
+    const addressProblem =
+      post_logout_redirect_uri === undefined || registered ? undefined : named === undefined ? 'unnamed' : 'redirect';
     return {
       client: known,
       redirectTo: registered
         ? withQuery(post_logout_redirect_uri, state === undefined ? [] : [['state', state]])
         : undefined,
-      problem: wrongHint ? 'hint' : post_logout_redirect_uri !== undefined && !registered ? 'redirect' : undefined,
+      problem: wrongHint ? 'hint' : addressProblem,
       uiLocales: ui_locales,
     };
   }
@@ -172,7 +177,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: ServerOption
     request: FastifyRequest,
     reply: FastifyReply,
     verified: Verified,
-    problem: 'hint' | 'redirect',
+    problem: Problem,
   ): FastifyReply {
     const data: Pages['error'] = { kind: `logout-${problem}`, reference: '' };
     if (verified.client) data.client = clientView(verified.client);

@@ -1,7 +1,6 @@
 // POST /par: an authorization request that its client pushes ahead of the browser (RFC 9126).
 import type { FastifyInstance } from 'fastify';
-import { digest } from '../../crypto/secrets.ts';
-import { requestParameters } from '../../http/authorization/effective-request.ts';
+import { createPendingRequests } from '../../http/authorization/pending.ts';
 import { checkPushedRequest, newRequestUri } from '../../http/authorization/pushed-request.ts';
 import { requestRules } from '../../http/authorization/rules.ts';
 import { jsonErrors, noStore } from '../../http/errors.ts';
@@ -13,8 +12,9 @@ import { isPublicClient } from '../../oauth/client-metadata.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 
 export async function pushedAuthorizationRequestEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, tokens, limits, authenticateClient } = options;
+  const { config, tokens, limits, authenticateClient } = options;
   const rules = requestRules(options);
+  const pending = createPendingRequests(options);
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
 
@@ -22,23 +22,13 @@ export async function pushedAuthorizationRequestEndpoint(app: FastifyInstance, o
     const client = await authenticateClient(request, { allowPublic: true });
     const sent = singleValued(request.body);
     if (sent['request_uri'] !== undefined) throw invalidRequest('request_uri must not be pushed');
-    // the credentials are no part of the request
-    const pushed = Object.fromEntries(
-      ['request', ...requestParameters].flatMap((name) => (sent[name] === undefined ? [] : [[name, sent[name]]])),
-    );
     if (isPublicClient(client.metadata)) {
       const wait = await limits.consume('pushedPerNetwork', `${client.clientId} ${networkOf(clientAddress(request))}`);
       if (wait > 0) throw tooManyPushed(wait);
     }
-    const parameters = await checkPushedRequest({ ...pushed, client_id: client.clientId }, rules, tokens);
+    const parameters = await checkPushedRequest({ ...sent, client_id: client.clientId }, rules, tokens);
     const { requestUri, transaction } = newRequestUri();
-    await store.authorizationRequests.push({
-      idHash: digest('transaction', transaction),
-      clientId: client.clientId,
-      parameters,
-      lifetime: config.lifetimes.pushedRequest,
-      perClient: config.limits.pushedRequests,
-    });
+    await pending.push(request, { transaction, client, parameters });
     request.log.info({ client_id: client.clientId }, 'authorization request pushed');
     noStore(reply).code(201);
     return { request_uri: requestUri, expires_in: config.lifetimes.pushedRequest };

@@ -1,6 +1,6 @@
 // What an administrator is shown of a registration: the facts that a decision hangs on, and then every registered member.
 import type { RegistrationFacts } from '../../http/views/index.ts';
-import { alike, hostFacts, type Knowledge } from '../../http/client-knowledge.ts';
+import { alike, heldBy, hostFacts, type Knowledge } from '../../http/client-knowledge.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients.ts';
@@ -16,6 +16,7 @@ export function registrationFacts(
     name: displayName(client.clientId, metadata),
     hosts: hostFacts(metadata.redirect_uris, [], knowledge),
     lookAlikes: alike(client, knowledge),
+    heldResources: heldBy(client, knowledge),
     redirectUris: metadata.redirect_uris,
     responseTypes: metadata.response_types,
     grantTypes: metadata.grant_types,

@@ -12,7 +12,7 @@ import { readParameters, singleValued, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import type { Pages } from '../../http/views/index.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
-import { OAuthError } from '../../oauth/errors.ts';
+import { OAuthError, ResourceHeld } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { Session } from '../../repositories/sessions.ts';
@@ -85,10 +85,10 @@ export async function registrationApprovalEndpoint(app: FastifyInstance, options
       else await administration.refuseClient(by, clientId, version, reason === '' ? withoutReason : reason);
     } catch (error) {
       if (!(error instanceof OAuthError) || (error.code !== 'conflict' && error.code !== 'not_found')) throw error;
-      // changed, decided elsewhere, or given up since it was shown: nothing was done
+      // changed, decided elsewhere, given up since it was shown, or claiming what another client holds: nothing was done
       const now = await find(code);
       return now
-        ? review(request, reply, session, now, 'changed')
+        ? review(request, reply, session, now, error instanceof ResourceHeld ? 'held' : 'changed')
         : ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
     }
     clients.forget(clientId);
@@ -164,7 +164,7 @@ export async function registrationApprovalEndpoint(app: FastifyInstance, options
     reply: FastifyReply,
     session: Session,
     { code, client, address }: Waiting,
-    problem?: 'changed',
+    problem?: 'changed' | 'held',
   ): Promise<FastifyReply> {
     const { clientId, version } = client;
     const data: Pages['registration-review'] = {

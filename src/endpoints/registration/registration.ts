@@ -1,4 +1,5 @@
 // What registration answers, and which members a registrant may not send.
+import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
 import { administratorMembers, serverMembers } from '../../oauth/client-metadata.ts';
 import { invalidClientMetadata } from '../../oauth/errors.ts';
@@ -34,12 +35,27 @@ export function registrationResponse(
 }
 
 /**
- * Refuses members that are not the registrant's to send in an update (RFC 7592 2.2, decisions section 2; security R44, R46).
+ * Refuses members that are not the registrant's to set, unless they have the value that a read gives now: a client sends them back
+ * with what it changes (RFC 7592 2.2, decisions section 2; security R44, R46).
+ * @param answered what a read gives now, and the secrets that were answered with it once
  * @throws OAuthError invalid_client_metadata
  */
-export function refuseForeignMembers(body: Record<string, unknown>): void {
-  const foreign = [...administratorMembers, ...serverMembers].find((member) => member in body);
-  if (foreign !== undefined) throw invalidClientMetadata(`${foreign} is set by the service: leave it out`);
+export function refuseForeignMembers(
+  body: Record<string, unknown>,
+  answered: Record<string, unknown>,
+  { everEnabled }: Client,
+): void {
+  const hasTold = (member: string, value: unknown) =>
+    isDeepStrictEqual(value, answered[member]) ||
+    // the last answer may be from before the approval, of which the client hears nothing
+    (member === 'status' && everEnabled && (value === 'enabled' || value === 'disabled'));
+  const foreign = [...administratorMembers, ...serverMembers].find(
+    (member) => member in body && !hasTold(member, body[member]),
+  );
+  if (foreign !== undefined)
+    throw invalidClientMetadata(
+      `${foreign} is set by the service: leave it out, or send the value that GET at this address answers now`,
+    );
 }
 
 /** What a registration may hold: the scopes that only an administrator gives are ignored in it (decisions section 2). */
@@ -48,4 +64,21 @@ export function withoutAdministratorScopes(body: Record<string, unknown>): Recor
   if (typeof scope !== 'string') return body;
   const left = scope.split(' ').filter((value) => !isAdministratorScope(value));
   return left.length > 0 ? { ...rest, scope: left.join(' ') } : rest;
+}
+
+/**
+ * An update without the scopes that an administrator gave to this client: they are sent back with the others, and stay (RFC 7592 2.2).
+ * Any that it does not have are left in, and refused with the rest of the metadata.
+ */
+export function withoutGivenScopes(client: Client, body: Record<string, unknown>): Record<string, unknown> {
+  const { scope } = body;
+  if (typeof scope !== 'string') return body;
+  const given = client.metadata.scope.split(' ').filter(isAdministratorScope);
+  return {
+    ...body,
+    scope: scope
+      .split(' ')
+      .filter((value) => !given.includes(value))
+      .join(' '),
+  };
 }

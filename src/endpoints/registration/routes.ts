@@ -1,15 +1,23 @@
 // POST /register and GET|PUT|DELETE /register/{clientId}: dynamic registration (RFC 7591, RFC 7592), repeats included.
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { digest, equalDigests, randomId } from '../../crypto/secrets.ts';
+import { digest, equalDigests, equalSecrets, randomId } from '../../crypto/secrets.ts';
 import { bearerToken } from '../../http/bearer-token.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
 import { onlyJson } from '../../http/form-body.ts';
 import { clientAddress, networkOf } from '../../http/network.ts';
-import { createRegistrationProof, idempotencyKey, lockHeld } from '../../http/registration-proof.ts';
+import { createRegistrationProof, idempotencyKey, lockHeld, type Proof } from '../../http/registration-proof.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
-import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
+import {
+  conflict,
+  invalidClientMetadata,
+  invalidRequest,
+  invalidToken,
+  OAuthError,
+  ResourceHeld,
+} from '../../oauth/errors.ts';
 import { standardScopes } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { clientEvent } from '../../repositories/changes.ts';
@@ -18,7 +26,12 @@ import type { Repositories } from '../../repositories/index.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { renewalOf, updateOf } from './change.ts';
 import { acceptsApproval, createDeferredRegistration, readPoll, type Recorder, tooManyPolls } from './deferred.ts';
-import { refuseForeignMembers, registrationResponse, withoutAdministratorScopes } from './registration.ts';
+import {
+  refuseForeignMembers,
+  registrationResponse,
+  withoutAdministratorScopes,
+  withoutGivenScopes,
+} from './registration.ts';
 
 const document = z.record(z.string(), z.unknown());
 const idempotencyLifetime = 86_400; // seconds
@@ -32,18 +45,24 @@ interface Answer {
 }
 
 export async function registrationEndpoint(app: FastifyInstance, options: ServerOptions): Promise<void> {
-  const { config, store, clients, secretBox, audit, limits, checkSector } = options;
+  const { config, store, clients, secretBox, tokens, audit, limits, checkSector } = options;
   const { prove, authorize } = createRegistrationProof(options);
   const deferred = createDeferredRegistration(options);
-  const parse = (body: Record<string, unknown>): ClientMetadata =>
-    parseClientMetadata(body, { unsigned: config.requestObjectUnsigned });
+  const parse = (body: Record<string, unknown>, current?: Client): ClientMetadata => {
+    // what an administrator gave is sent back with the rest (RFC 7592 2.2)
+    const unsigned = config.requestObjectUnsigned || current?.metadata.request_object_signing_alg === 'none';
+    return parseClientMetadata(body, { unsigned }, config);
+  };
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
-  // OpenID Connect clients name no scope as they register: one that nobody looks at may have all standard ones
-  const defaults: Record<string, unknown> = config.automaticApproval ? { scope: standardScopes.join(' ') } : {};
+  // OpenID Connect clients name no scope as they register: one that needs no approval gets all standard ones (decisions section 2)
+  const withScope = (body: Record<string, unknown>, approvedBy: Client['approvedBy']): Record<string, unknown> =>
+    config.automaticApproval || approvedBy === 'automatic' || approvedBy === 'initial_access_token'
+      ? { scope: standardScopes.join(' '), ...body }
+      : body;
 
   app.post('/register', async (request, reply) => {
-    const body = { ...defaults, ...read(request) };
+    const body = read(request);
     const poll = readPoll(body);
     const { status, answer } = poll ? await resume(request, poll) : await register(request, body);
     noStore(reply).code(status);
@@ -58,17 +77,21 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
 
   app.put('/register/:clientId', async (request, reply) => {
     const held = await authorize(request);
-    const body = { ...defaults, ...read(request) };
+    const body = withScope(read(request), held.approvedBy);
     if (body['client_id'] !== held.clientId) throw invalidRequest('client_id must be there and be that of the address');
     const secret = body['client_secret'];
     checkSecret(held, secret);
-    refuseForeignMembers(body);
-    const metadata = parse(body);
+    refuseForeignMembers(body, await answered(held, body, bearerToken(request)), held);
+    const metadata = parse(withoutGivenScopes(held, body), held);
     await checkSectorOf(request, metadata, held.metadata);
-    const { client, newSecret } = await store.transaction(async (repositories) => {
+    const { client, newSecret } = await changing(async (repositories) => {
       const current = await lockHeld(repositories, held);
       checkSecret(current, secret);
-      const change = updateOf(options, current, metadata, typeof secret === 'string' ? secret : undefined);
+      const change = updateOf(options, current, metadata, {
+        secret: typeof secret === 'string' ? secret : undefined,
+        keepsWaiting: 'pending_changes' in body,
+        claimsHeld: await claimsHeld(repositories, current, metadata),
+      });
       const updated = (await repositories.clients.update(current.clientId, change.change))!;
       const event = clientEvent(current, updated);
       if (event) {
@@ -104,12 +127,33 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     return noStore(reply).code(204).send();
   });
 
+  /** A transaction that changes a client. Which client was given a resource a moment before is told to administrators alone. */
+  async function changing<T>(act: (repositories: Repositories) => Promise<T>): Promise<T> {
+    try {
+      return await store.transaction(act);
+    } catch (error) {
+      if (!(error instanceof ResourceHeld)) throw error;
+      throw conflict('another client was given one of these resource_uris just now: send the request again');
+    }
+  }
+
+  /** The client as a read answers it, with the secrets of the body where they are the right ones. */
+  async function answered(
+    client: Client,
+    body: Record<string, unknown>,
+    registrationAccessToken: string,
+  ): Promise<Record<string, unknown>> {
+    const sent = body['shared_secret'];
+    const isRight = typeof sent === 'string' && equalSecrets(sent, (await tokens.sharedSecret(client)).toString());
+    return registrationResponse(config, client, { registrationAccessToken, sharedSecret: isRight ? sent : undefined });
+  }
+
   /** A registration: a new one, or the repeat of one that the request proves. */
   async function register(request: FastifyRequest, body: Record<string, unknown>): Promise<Answer> {
     const approval = acceptsApproval(body);
     const proof = await prove(request, body);
     if (proof && 'client' in proof) {
-      if (!proof.client.uncollected) return { status: 200, answer: await repeat(request, proof.client, body) };
+      if (!proof.client.uncollected) return { status: 200, answer: await repeat(request, proof, body) };
       return { status: 202, answer: await deferred.renew(proof.client.clientId, clientAddress(request)) };
     }
     return create(request, body, proof?.initialAccessToken === true, approval);
@@ -137,8 +181,8 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
     trusted: boolean,
     acceptsDeferral: boolean,
   ): Promise<Answer> {
-    const metadata = parse(withoutAdministratorScopes(body));
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
+    const metadata = parse(withoutAdministratorScopes(withScope(body, approvedBy)));
     if (!trusted) await countRegistration(request);
     const cap = approvedBy ? 0 : config.limits.registrationsWaiting;
     const room = async (repositories: Repositories) => {
@@ -175,7 +219,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
         key &&
         !(await repositories.registrationTokens.insertKey(key.keyHash, key.bodyHash, clientId, idempotencyLifetime))
       ) {
-        throw conflict('another registration with this Idempotency-Key is under way: repeat the request');
+        throw conflict('another registration holds this Idempotency-Key: repeat that one, or send a new key');
       }
       await audit(
         request,
@@ -197,15 +241,21 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
   /** A repeat registration: new credentials, the state unchanged, the metadata updated as PUT does. */
   async function repeat(
     request: FastifyRequest,
-    known: Client,
+    { client: known, byKey }: Extract<Proof, { client: Client }>,
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const metadata = parse(withoutAdministratorScopes(body));
+    const metadata = parse(withoutAdministratorScopes(withScope(body, known.approvedBy)), known);
     await checkSectorOf(request, metadata, known.metadata);
-    const { client, shown } = await store.transaction(async (repositories) => {
+    const { client, shown } = await changing(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');
-      const renewal = renewalOf(options, current, metadata);
+      // what proved the repeat may have been renewed since then (security R44)
+      if (!byKey && !hasCredentialsOf(current, known))
+        throw invalidToken('the credentials of this client were renewed meanwhile');
+      // enabled since the key was looked up (security R120)
+      if (byKey && current.everEnabled)
+        throw conflict('the registration was approved meanwhile: this Idempotency-Key repeats it no more');
+      const renewal = renewalOf(options, current, metadata, await claimsHeld(repositories, current, metadata));
       const updated = (await repositories.clients.update(current.clientId, renewal.change))!;
       await audit(
         request,
@@ -218,6 +268,16 @@ export async function registrationEndpoint(app: FastifyInstance, options: Server
         },
         repositories,
       );
+      // administrators hear of a change that waits, however it came
+      if (updated.pendingMetadata && !isDeepStrictEqual(updated.pendingMetadata, current.pendingMetadata))
+        await audit(
+          request,
+          {
+            ...{ type: 'client.updated', outcome: 'success', actor: current.clientId, clientId: current.clientId },
+            detail: { version: updated.version, members: ['pending_changes'], waits_for_approval: true },
+          },
+          repositories,
+        );
       return { client: updated, shown: renewal.shown };
     });
     clients.forget(client.clientId);
@@ -252,6 +312,23 @@ function read(request: FastifyRequest): Record<string, unknown> {
   if (!parsed.success || Array.isArray(request.body))
     throw invalidClientMetadata('send the client metadata as a JSON object');
   return parsed.data;
+}
+
+/** Whether a client still has the secret and the registration access token that it had. */
+function hasCredentialsOf(current: Client, known: Client): boolean {
+  const same = (a: Buffer | undefined, b: Buffer | undefined) => (a && b ? equalDigests(a, b) : a === b);
+  return same(current.registrationTokenHash, known.registrationTokenHash) && same(current.secretHash, known.secretHash);
+}
+
+/** Whether an update of an enabled client adds a resource that another client holds. */
+async function claimsHeld(
+  { clientJudgement }: Repositories,
+  { clientId, status, metadata }: Client,
+  next: ClientMetadata,
+): Promise<boolean> {
+  const added = next.resource_uris?.filter((uri) => !metadata.resource_uris?.includes(uri)) ?? [];
+  if (status !== 'enabled' || added.length === 0) return false;
+  return (await clientJudgement.heldResources(added.map((uri) => ({ clientId, uri })))).size > 0;
 }
 
 /** The secret that an update may hold. @throws OAuthError invalid_request when it is not the client's */

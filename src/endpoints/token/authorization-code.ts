@@ -97,6 +97,7 @@ export function authorizationCodeGrant({
           recipient,
           accessToken: accessToken.token,
           nonce: authorization.nonce,
+          direct: true,
         });
       }
       request.log.info(

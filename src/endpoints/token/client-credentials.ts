@@ -2,41 +2,45 @@
 import { z } from 'zod';
 import { readParameters, text } from '../../http/parameters.ts';
 import type { ServerOptions } from '../../http/server-options.ts';
-import { audienceOf } from '../../http/audience.ts';
+import { audienceOf, scopeFor } from '../../http/audience.ts';
 import { clientDisabled, invalidScope } from '../../oauth/errors.ts';
-import { isScope, splitScope } from '../../oauth/scope.ts';
+import { isScope, registrableScopes, splitScope } from '../../oauth/scope.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import type { GrantType, TokenResponse } from './grant-type.ts';
 
 const shape = z.object({ scope: text(1024).optional(), resource: text(2000).optional() });
 
-// these speak of an End-User, and there is none
-const userScopes = ['openid', 'profile', 'email', 'address', 'phone', 'scope', 'offline_access'];
-
-export function clientCredentialsGrant({ store, tokens }: Pick<ServerOptions, 'store' | 'tokens'>): GrantType {
+export function clientCredentialsGrant({
+  config,
+  store,
+  tokens,
+}: Pick<ServerOptions, 'config' | 'store' | 'tokens'>): GrantType {
   return {
     name: 'client_credentials',
     allowsPublic: false,
     async handle(request, client) {
       const { scope, resource } = readParameters(shape, request.body);
       if (scope !== undefined && !isScope(scope)) throw invalidScope('scope must be a list of scope values');
-      const registered = splitScope(client.metadata.scope).filter((value) => !userScopes.includes(value));
+      // what registrants may have speaks of an End-User, and there is none
+      const registered = splitScope(client.metadata.scope).filter((value) => !registrableScopes.includes(value));
       const asked = scope === undefined ? registered : splitScope(scope);
       if (!asked.every((value) => registered.includes(value)))
         throw invalidScope('scope exceeds what the client may have without an End-User');
+      const audience = resource === undefined ? undefined : await audienceOf(store, config.issuer, resource);
+      const granted = scopeFor(audience, asked, scope !== undefined).join(' ');
       const accessToken = newOpaqueToken('access_token');
       const lifetime = tokens.lifetimes(client).accessToken;
       const stored = await store.accessTokens.insertForClient({
         tokenHash: accessToken.hash,
         clientId: client.clientId,
-        scope: asked.join(' '),
+        scope: granted,
         lifetime,
-        audience: resource === undefined ? undefined : await audienceOf(store, resource),
+        audience,
       });
       if (!stored) throw clientDisabled();
       request.log.info({ client_id: client.clientId, grant_type: 'client_credentials' }, 'tokens issued');
       const response: TokenResponse = { access_token: accessToken.token, token_type: 'Bearer', expires_in: lifetime };
-      if (asked.length > 0) response.scope = asked.join(' ');
+      if (granted !== '') response.scope = granted;
       return response;
     },
   };

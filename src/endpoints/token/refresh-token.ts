@@ -17,7 +17,7 @@ const descriptions: Record<Exclude<RefreshFailure, 'scope' | 'resource'>, string
   ended: 'the authorization is no longer in force',
   expired: 'the refresh token has expired',
   grace: 'the refresh token was used before',
-  reused: 'the refresh token was used before',
+  reused: 'the refresh token was used before, or another one took its place: ask the user to sign in again',
 };
 
 export function refreshTokenGrant({
@@ -74,6 +74,7 @@ export function refreshTokenGrant({
           at: issuedAt,
           recipient,
           accessToken: accessToken.token,
+          direct: true,
         });
       }
       request.log.info(

@@ -1,5 +1,6 @@
 // GET /user/info: the End-User's claims for an access token (OpenID Connect Core 5.3, RFC 6750).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { requireAudience } from '../../http/audience.ts';
 import { bearerToken } from '../../http/bearer-token.ts';
 import { bearerErrors, noStore } from '../../http/errors.ts';
 import { addFormParser } from '../../http/form-body.ts';
@@ -17,10 +18,11 @@ export async function userinfoEndpoint(app: FastifyInstance, options: ServerOpti
   app.setErrorHandler(bearerErrors);
 
   /** Sends the claims as the client registered to get them, whatever Accept says (Core 5.3.2). */
-  async function answer(reply: FastifyReply, token: string): Promise<void> {
+  async function answer(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
     const tokenHash = opaqueTokenHash('access_token', token);
     const found = tokenHash && (await store.accessTokens.find(tokenHash));
     if (!found) throw invalidToken('the access token is unknown, expired or revoked');
+    requireAudience(config.issuer, found, request);
     const scopes = splitScope(found.scope);
     if (!found.user || found.subject === undefined || !scopes.includes('openid'))
       throw insufficientScope('the access token has not the scope openid');
@@ -39,7 +41,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: ServerOpti
   }
 
   app.get('/user/info', async (request, reply) => {
-    await answer(reply, bearerToken(request));
+    await answer(request, reply, bearerToken(request));
     return reply;
   });
 
@@ -49,7 +51,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: ServerOpti
       throw new OAuthError('invalid_request', 'this address answers GET', 405, { headers: { allow: 'GET' } });
   };
   app.post('/user/info', { onRequest }, async (request, reply) => {
-    await answer(reply, postedToken(request));
+    await answer(request, reply, postedToken(request));
     return reply;
   });
 }

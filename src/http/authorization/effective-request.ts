@@ -18,8 +18,8 @@ export interface RequestProblem {
   description: string;
 }
 
-/** What a request may be made of; everything else in a request object, or in a push, is ignored. */
-export const requestParameters = [
+/** What a request may be made of; everything else, credentials included, is ignored. */
+const requestParameters = [
   'response_type',
   'response_mode',
   'client_id',
@@ -42,28 +42,52 @@ export const requestParameters = [
   'registration',
 ];
 
+/** Bytes of names and values (security R119). */
+const mostBytes = 8 * 1024;
+/** The same of a request with a request object, `claims` or `authorization_details`. */
+const mostLargeBytes = 16 * 1024;
+const sizes = 'the request is too long: 8 KiB in all, and 16 KiB with a request object or claims, is the most';
+
+/** What says where an error can be told, each as long as it can be right. */
+const essential: readonly [string, number][] = [
+  ['client_id', 255],
+  ['redirect_uri', 2000],
+  ['response_type', 100],
+  ['response_mode', 100],
+  ['state', 2048],
+  ['prompt', 100],
+];
+
 /**
  * With a request object only what stands in it counts, but for client_id (RFC 9101 6.3). Where the object is refused, the
  * parameters outside say where that can be told, if they can be trusted.
- * @param sent single-valued, as sent
+ * @param received single-valued, as sent
  * @param pushed whether the client itself sent it ahead
  */
 export async function effectiveRequest(
-  sent: Record<string, string>,
-  { findClient, clientSecret, requestObjects, requirePushed }: RequestRules,
+  received: Record<string, string>,
+  { findClient, clientSecret, requestObjects, requirePushed, localhost }: RequestRules,
   pushed: boolean,
 ): Promise<EffectiveRequest> {
-  const { request, request_uri: requestUri, ...outside } = sent;
+  // what the service does not know is not kept (security R119)
+  const known = parametersIn(received, ['request', 'request_uri', ...requestParameters]);
+  const { request, request_uri: requestUri, ...outside } = known;
   const { client_id: named, redirect_uri: redirectUri } = outside;
   // without an address here it stands in the request object
-  const suits = (known: Client) =>
-    known.status === 'enabled' && (redirectUri === undefined || mayAsk(known, redirectUri));
+  const suits = (found: Client) =>
+    found.status === 'enabled' && (redirectUri === undefined || mayAsk(found, redirectUri, localhost));
   const client = named === undefined ? undefined : await findClient(named, suits);
   // nothing is read and nothing fetched for one who is refused anyway
   if (!client || client.status !== 'enabled') return { parameters: outside, problem: undefined };
   const { clientId, metadata } = client;
   // as it was sent: an instance of the version before, on the same database, refuses it too
-  const refused = (code: ErrorCode, description: string) => ({ parameters: sent, problem: { code, description } });
+  const refused = (code: ErrorCode, description: string) => ({ parameters: known, problem: { code, description } });
+  const tooLong = {
+    parameters: essentials(outside),
+    problem: { code: 'invalid_request', description: sizes },
+  } as const;
+  const large = [request, requestUri, outside['claims'], received['authorization_details']];
+  if (sizeOf(known) > (large.every((value) => value === undefined) ? mostBytes : mostLargeBytes)) return tooLong;
 
   if (!pushed && (requirePushed || metadata.require_pushed_authorization_requests))
     return refused('invalid_request', 'the request has to be pushed first (RFC 9126)');
@@ -87,11 +111,27 @@ export async function effectiveRequest(
       if (inside[name] !== undefined && outside[name] !== undefined && inside[name] !== outside[name])
         return refused('invalid_request_object', `${name} differs from that of the request object`);
     }
-    return { parameters: { ...inside, client_id: clientId }, problem: undefined };
+    const parameters = { ...inside, client_id: clientId };
+    return sizeOf(parameters) > mostLargeBytes ? tooLong : { parameters, problem: undefined };
   } catch (error) {
     if (error instanceof RequestObjectRefused) return { ...refused(error.code, error.message), reason: error.reason };
     throw error;
   }
+}
+
+const sizeOf = (parameters: Record<string, string>): number =>
+  Object.entries(parameters).reduce((sum, each) => sum + Buffer.byteLength(each.join('')), 0);
+
+const parametersIn = (parameters: Record<string, string>, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (parameters[name] === undefined ? [] : [[name, parameters[name]]])));
+
+/** What is kept of a request that is too long. */
+function essentials(parameters: Record<string, string>): Record<string, string> {
+  const short = essential.filter(([name, most]) => (parameters[name]?.length ?? 0) <= most);
+  return parametersIn(
+    parameters,
+    short.map(([name]) => name),
+  );
 }
 
 /** As JSON; undefined for what is nested too deeply to be written. */

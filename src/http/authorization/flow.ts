@@ -1,23 +1,26 @@
 // The course of a sign-in, shared by /authorize and its short form /authenticate: begun by a client, interrupted by pages, ended by a response.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { digest, randomSecret } from '../../crypto/secrets.ts';
+import { digest } from '../../crypto/secrets.ts';
 import { multiFactor, needsPasskey, preferredAcr } from '../../oauth/acr.ts';
 import { requestedClaims } from '../../oauth/claims-request.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
 import { sectorIdentifier } from '../../oauth/subject-type.ts';
-import { registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import type { AuthorizationRequestRow } from '../../repositories/authorization-requests.ts';
 import type { Session } from '../../repositories/sessions.ts';
 import type { Visit } from '../../repositories/visits.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import { onlyNavigation } from '../browser-session.ts';
+import { isFramed } from '../cookies.ts';
+import { jsonErrors } from '../errors.ts';
 import { isFresh } from '../fresh-sign-in.ts';
 import { mustShowSecondFactor } from '../second-factor-policy.ts';
 import type { ServerOptions } from '../server-options.ts';
 import { signInPath } from '../sign-in.ts';
 import { effectiveRequest } from './effective-request.ts';
 import { nextStep, type NextStep, type Situation } from './next-step.ts';
+import { createPendingRequests } from './pending.ts';
 import { pushedTransaction } from './pushed-request.ts';
 import { type TrustedRequest, verifyRequest } from './request.ts';
 import { requestRules } from './rules.ts';
@@ -31,17 +34,12 @@ interface Transaction extends AuthorizationRequestRow {
   idHash: Buffer;
 }
 
-/** What a grant remembers: the registered redirect URI, since a native app comes with another port each time (RFC 8252 7.3). */
-export function grantedUri({ client: { metadata }, target }: TrustedRequest): string {
-  const { redirect_uris: registered, application_type: applicationType } = metadata;
-  return registeredRedirectUri(registered, target.redirectUri, applicationType) ?? target.redirectUri;
-}
-
 export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 
 export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'console'>) {
   const { config, store, clients, tokens, sessions, secondStep, passkeys, pages } = options;
   const rules = requestRules(options);
+  const pending = createPendingRequests(options);
 
   /** Answers the client if nothing is left to ask; false when a page has to come first. Not the reply: awaiting that yields nothing. */
   async function proceed(
@@ -61,7 +59,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     if (step.step !== 'issue' || !session) return false;
     if (step.recordGrant) {
       const { beside } = authorization.claims;
-      await store.grants.add(session.user.sub, client.clientId, scope, grantedUri(authorization), beside);
+      await store.grants.add(session.user.sub, client.clientId, scope, authorization.registeredUri, beside);
     }
     const wanted = parts(authorization.responseType);
     const code = wanted.code ? newOpaqueToken('authorization_code') : undefined;
@@ -219,7 +217,7 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
       expectedSubs,
       scope: authorization.scope,
       claims: authorization.claims.beside,
-      redirectUri: grantedUri(authorization),
+      redirectUri: authorization.registeredUri,
       session: session && {
         sub: session.user.sub,
         authTime: session.authTime,
@@ -289,9 +287,9 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
   ): Promise<FastifyReply> {
     const idHash = digest('transaction', id);
     const { session, pending: stored, grant } = await sessions.visit(request, reply, { transaction: id });
-    if (!stored) return pages.refuse(reply, 'expired');
+    if (!stored) return expired(request, reply);
     const transaction: Transaction = { ...stored, id, idHash };
-    const authorization = await verifyRequest(stored.parameters, rules, stored.problem);
+    const authorization = await verifyRequest(stored.parameters, rules, stored.problem, isFramed(request));
     if (authorization.error && mayTell(authorization, session)) {
       await store.authorizationRequests.delete(idHash);
       throw authorization.error;
@@ -299,8 +297,18 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     const step = authorization.error ? undefined : await stepOf(authorization, session, grant, transaction);
     if (step && (await proceed(request, reply, authorization, session, step, stored.endpoint, transaction)))
       return reply;
+    if (isFramed(request)) {
+      await store.authorizationRequests.delete(idHash);
+      throw needsPage(authorization);
+    }
     if (ask && session && step?.step === 'consent') return ask(authorization, session, grant);
     return toPage(request, reply, step, id);
+  }
+
+  /** A request that is answered, over, or another browser's. @throws OAuthError in a frame */
+  function expired(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    if (isFramed(request)) throw invalidRequest('the request is over, or not of this browser');
+    return pages.refuse(reply, 'expired');
   }
 
   /** A pushed request belongs to the browser that brings its name first: there it can be loaded again until it is answered. */
@@ -310,14 +318,8 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
     id: string,
     clientId: string | undefined,
   ): Promise<FastifyReply> {
-    const taken = await store.authorizationRequests.take({
-      idHash: digest('transaction', id),
-      clientId: clientId ?? '',
-      browserHash: sessions.ensureBrowserHash(request, reply),
-      lifetime: config.lifetimes.form,
-      perBrowser: config.limits.pendingSignIns,
-    });
-    return taken ? resume(request, reply, id) : pages.refuse(reply, 'expired');
+    const taken = await pending.take(request, reply, id, clientId);
+    return taken ? resume(request, reply, id) : expired(request, reply);
   }
 
   return {
@@ -340,7 +342,10 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
       if (pushed !== undefined) return take(request, reply, pushed, parameters['client_id']);
       const { reason, ...effective } = await effectiveRequest(parameters, rules, false);
       if (reason !== undefined) request.log.info({ ...effective.problem, reason }, 'request object refused');
-      const authorization = await verifyRequest(effective.parameters, rules, effective.problem);
+      const framed = isFramed(request);
+      const authorization = await verifyRequest(effective.parameters, rules, effective.problem, framed);
+      // a request object without prompt=none (security R8)
+      if (framed && !authorization.prompts.includes('none')) onlyNavigation(request);
       const { session, grant } = await sessions.visit(request, reply, { clientId: authorization.client.clientId });
       if (authorization.error && mayTell(authorization, session)) throw authorization.error;
       const step = authorization.error ? undefined : await stepOf(authorization, session, grant, undefined);
@@ -348,16 +353,9 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
       if (step && !asks) {
         if (await proceed(request, reply, authorization, session, step, endpoint, undefined)) return reply;
       }
-      const transaction = randomSecret();
-      await store.authorizationRequests.insert({
-        idHash: digest('transaction', transaction),
-        browserHash: sessions.ensureBrowserHash(request, reply),
-        clientId: authorization.client.clientId,
-        endpoint,
-        ...effective,
-        lifetime: config.lifetimes.form,
-        perBrowser: config.limits.pendingSignIns,
-      });
+      if (framed) throw needsPage(authorization);
+      const { clientId } = authorization.client;
+      const transaction = await pending.store(request, reply, { clientId, endpoint, ...effective });
       return asks ? confirm(authorization, session, transaction) : toPage(request, reply, step, transaction);
     },
 
@@ -369,6 +367,9 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
         request.log.info({ code: error.code, description: error.description }, 'authorization refused');
         return sendAuthorizationResponse(request, reply, pages, config.issuer, error.target, errorParameters(error));
       }
+      // prompt=none is never answered by a page (security R8); what is no visit is told so
+      const refused = error instanceof OAuthError && error.status === 403;
+      if (isFramed(request) && !refused) return jsonErrors(error, request, reply);
       if (error instanceof OAuthError && error.status === 400) {
         request.log.info({ description: error.description, err: error.cause }, 'authorization request not trusted');
         return pages.refuse(reply, error.cause === undefined ? 'request' : 'client');
@@ -376,4 +377,9 @@ export function createAuthorizationFlow(options: Omit<ServerOptions, 'flow' | 'c
       return pages.errors(error, request, reply);
     },
   };
+}
+
+/** Of a request with prompt=none nothing is ever asked; this is told if something had to be. */
+function needsPage({ target }: TrustedRequest): AuthorizationError {
+  return new AuthorizationError(target, 'interaction_required', 'a page has to be shown, and none is in a frame');
 }

@@ -1,12 +1,19 @@
 // Verifies an authorization request: syntax, client, redirect URI, then everything else (security R1).
 import { z } from 'zod';
+import { scopeFor } from '../audience.ts';
 import { readParameters, text } from '../parameters.ts';
 import { acrValues } from '../../oauth/acr.ts';
 import { parseClaimsRequest, type SingleClaims, singleClaims } from '../../oauth/claims-request.ts';
 import { isPublicClient } from '../../oauth/client-metadata.ts';
-import { AuthorizationError, type ErrorCode, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
+import {
+  AuthorizationError,
+  type ErrorCode,
+  invalidRequest,
+  OAuthError,
+  type ResponseTarget,
+} from '../../oauth/errors.ts';
 import { isCodeChallenge } from '../../oauth/pkce.ts';
-import { isPrivateUseUri, matchesRedirectUri } from '../../oauth/redirect-uri.ts';
+import { isPrivateUseUri, registeredRedirectUri } from '../../oauth/redirect-uri.ts';
 import {
   defaultResponseMode,
   neededGrantTypes,
@@ -17,6 +24,7 @@ import {
   type ResponseType,
 } from '../../oauth/response-type.ts';
 import { isScope, splitScope } from '../../oauth/scope.ts';
+import { consoleClientId } from '../../repositories/administration.ts';
 import type { Client } from '../../repositories/clients.ts';
 import type { RequestProblem } from './effective-request.ts';
 import type { RequestRules } from './rules.ts';
@@ -31,6 +39,8 @@ export const promptValues = ({ signUp }: { signUp: boolean }): readonly string[]
 export interface TrustedRequest {
   client: Client;
   target: ResponseTarget;
+  /** The registered redirect URI, since a native app comes with another port each time (RFC 8252 7.3): what a grant remembers. */
+  registeredUri: string;
   prompts: string[];
   uiLocales: string | undefined;
   loginHint: string | undefined;
@@ -62,28 +72,36 @@ const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2
 /**
  * @param parameters those that count, single-valued
  * @param problem what is wrong with the request as a whole
+ * @param framed whether the answer goes into a frame, where no page can be shown
  * @throws OAuthError when the request cannot be trusted: nothing may be sent to the address that it names
  */
 export async function verifyRequest(
   parameters: Record<string, string>,
-  rules: Pick<RequestRules, 'findClient' | 'findAudience' | 'requirePkce' | 'prompts'>,
+  rules: Pick<RequestRules, 'findClient' | 'findAudience' | 'requirePkce' | 'prompts' | 'localhost'>,
   problem?: RequestProblem,
+  framed = false,
 ): Promise<TrustedRequest> {
   const { client_id, redirect_uri } = readParameters(trusted, parameters);
   const client =
-    client_id === undefined ? undefined : await rules.findClient(client_id, (known) => mayAsk(known, redirect_uri));
+    client_id === undefined
+      ? undefined
+      : await rules.findClient(client_id, (known) => mayAsk(known, redirect_uri, rules.localhost));
   if (!client || client.status !== 'enabled') throw untrusted('unknown or disabled client');
-  if (redirect_uri === undefined || !mayAsk(client, redirect_uri))
-    throw untrusted('the redirect URI is not registered');
+  const registered = redirect_uri === undefined ? undefined : registeredUri(client, redirect_uri, rules.localhost);
+  if (redirect_uri === undefined || registered === undefined) throw untrusted('the redirect URI is not registered');
   const state = parameters['state'];
+  // its form would be a page
+  const posted = framed && parameters['response_mode'] === 'form_post';
+  const mode = posted ? undefined : parameters['response_mode'];
   const target: ResponseTarget = {
     redirectUri: redirect_uri,
-    responseMode: responseMode(parameters['response_type'], parameters['response_mode'], redirect_uri),
+    responseMode: responseMode(parameters['response_type'], mode, redirect_uri),
     state: state !== undefined && wellFormed(state, maxOpaque) ? state : undefined,
   };
   const request: TrustedRequest = {
     client,
     target,
+    registeredUri: registered,
     prompts: splitScope(parameters['prompt'] ?? ''),
     uiLocales: parameters['ui_locales']?.slice(0, 200),
     loginHint: parameters['login_hint']?.slice(0, 255),
@@ -104,9 +122,12 @@ export async function verifyRequest(
     return request;
   }
   try {
+    if (posted) throw invalidRequest('response_mode form_post needs a page, and there is none in a frame');
     verifyRest(request, parameters, rules);
     const { resource } = parameters;
     if (resource !== undefined) request.audience = await rules.findAudience(resource);
+    scopeFor(request.audience, splitScope(parameters['scope'] ?? ''), true);
+    request.scope = scopeFor(request.audience, request.scope, false);
   } catch (error) {
     if (error instanceof AuthorizationError) request.error = error;
     else if (error instanceof OAuthError) request.error = new AuthorizationError(target, error.code, error.description);
@@ -116,11 +137,20 @@ export async function verifyRequest(
 }
 
 /** The checks before which nothing is sent to the address that a request names (security R1). */
-export function mayAsk({ status, metadata }: Client, redirectUri: string | undefined): boolean {
-  const { redirect_uris: registered, application_type: applicationType } = metadata;
+export function mayAsk(client: Client, redirectUri: string | undefined, localhost: boolean): boolean {
   return (
-    status === 'enabled' && redirectUri !== undefined && matchesRedirectUri(registered, redirectUri, applicationType)
+    client.status === 'enabled' &&
+    redirectUri !== undefined &&
+    registeredUri(client, redirectUri, localhost) !== undefined
   );
+}
+
+/** The registered redirect URI that a requested one is. */
+function registeredUri({ clientId, metadata }: Client, redirectUri: string, localhost: boolean): string | undefined {
+  const { redirect_uris: registered, application_type: applicationType } = metadata;
+  // the console is at one address: behind another port is another program (security R123)
+  if (clientId === consoleClientId) return registered.find((uri) => uri === redirectUri);
+  return registeredRedirectUri(registered, redirectUri, applicationType, localhost);
 }
 
 function verifyRest(
@@ -160,12 +190,13 @@ function verifyRest(
   }
   if (mode === 'query' && (idToken || token)) refuse('invalid_request', 'response_mode query cannot carry tokens');
 
-  const scope = parameters['scope'] ?? '';
+  // without one the registered scopes, as at /authenticate (RFC 6749 3.3)
+  const scope = parameters['scope'] ?? metadata.scope;
   if (scope.length > maxScope || !isScope(scope)) refuse('invalid_scope', 'scope must be a list of scope values');
   const askedScope = splitScope(scope);
   const registered = splitScope(metadata.scope);
-  if (!askedScope.includes('openid')) refuse('invalid_scope', 'scope must include openid');
   if (!registered.includes('openid')) refuse('invalid_scope', 'the client is not registered for the scope openid');
+  if (!askedScope.includes('openid')) refuse('invalid_scope', 'scope must include openid');
   // asked and registered; the grant has its say when the code is issued (security R12)
   request.scope = askedScope.filter((value) => registered.includes(value));
   if (!metadata.grant_types.includes('refresh_token'))

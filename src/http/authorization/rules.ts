@@ -13,6 +13,8 @@ export interface RequestRules {
   clientSecret: (client: Client) => Promise<Buffer | undefined>;
   requestObjects: RequestObjects;
   requirePkce: boolean;
+  /** Whether the name localhost is a loopback address (security R23). */
+  localhost: boolean;
   /** What `prompt` may hold. */
   prompts: readonly string[];
   /** Whether every request has to be pushed. */
@@ -28,10 +30,11 @@ export function requestRules({
 }: Pick<ServerOptions, 'config' | 'store' | 'clients' | 'tokens' | 'requestObjects'>): RequestRules {
   return {
     findClient: clients.find,
-    findAudience: (resource) => audienceOf(store, resource),
+    findAudience: (resource) => audienceOf(store, config.issuer, resource),
     clientSecret: tokens.clientSecret,
     requestObjects,
     requirePkce: config.requirePkce,
+    localhost: config.loopbackLocalhost,
     prompts: promptValues(config),
     requirePushed: config.requirePushedRequests,
   };

@@ -95,6 +95,8 @@ export interface AccountPages {
     form: FormView;
     /** Ends all sessions but this one. Absent: there is no other. */
     othersForm?: FormView;
+    /** Ends all sessions, this one too. */
+    allForm: FormView;
   };
   /** Applications with a remembered grant, and what they keep about the person. */
   'account-applications': AccountFrame & {
@@ -192,10 +194,10 @@ export const accountExamples: Examples<AccountPages> = {
       profile: [
         { claim: 'name', value: 'Ada Lovelace', seenBy: ['Harbour', 'Lighthouse'] },
         { claim: 'email', value: 'ada@example.org', seenBy: ['Harbour'] },
-        { claim: 'email_verified', value: 'true', seenBy: ['Harbour'] },
+        { claim: 'email_verified', value: 'true', flag: true, seenBy: ['Harbour'] },
         { claim: 'address', value: '12 St James’s Square\nLondon SW1Y 4JH', seenBy: [] },
         { claim: 'phone_number', value: '+44 20 7946 0958', seenBy: ['Harbour'] },
-        { claim: 'phone_number_verified', value: 'false', seenBy: [] },
+        { claim: 'phone_number_verified', value: 'false', flag: false, seenBy: [] },
         { claim: 'updated_at', value: '2026-03-14', day: new Date('2026-03-14T09:26:53Z'), seenBy: ['Harbour'] },
       ],
       editUri: '/account/profile/edit',
@@ -252,7 +254,7 @@ export const accountExamples: Examples<AccountPages> = {
     },
   ],
   'account-sessions': [
-    { ...nobody, sessions: [], form: form('/account/sessions') },
+    { ...nobody, sessions: [], form: form('/account/sessions'), allForm: form('/account/all-sessions') },
     {
       ...ada,
       sessions: [
@@ -283,6 +285,7 @@ export const accountExamples: Examples<AccountPages> = {
       ],
       form: form('/account/sessions'),
       othersForm: form('/account/other-sessions'),
+      allForm: form('/account/all-sessions'),
       done: 'session-ended',
     },
   ],

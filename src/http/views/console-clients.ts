@@ -1,5 +1,6 @@
 // The console's pages about clients: what each shows, and examples.
 import { consoleFrame, type ConsoleFrame } from './console.ts';
+import type { LinkedName } from './console-operations.ts';
 import { form, type Examples, type FormView } from './parts.ts';
 
 /** Where a client stands: what waits of it, and whether it is in use. */
@@ -26,6 +27,8 @@ export interface Judgement {
   hosts: { host: string; since?: Date; clients: number; local: boolean; fresh: boolean }[];
   /** Enabled clients whose names could be taken for this one. */
   lookAlikes: { name: string; uri: string; same: boolean }[];
+  /** Resources that it claims and other clients hold: it cannot be approved before that is settled. */
+  heldResources: { uri: string; holder: string; holderUri: string }[];
   /** Member by member what would change; of a registration all that it asks for. */
   changes: { member: string; added: string[]; removed: string[]; kept: string[] }[];
   contacts: string[];
@@ -33,6 +36,8 @@ export interface Judgement {
   at: Date;
   /** Registered in approval mode: whoever set it up can be asked for the code. */
   awaitsCollection: boolean;
+  /** A change of a client that is disabled: what approves others only enables it, and the change goes on waiting. */
+  disabled: boolean;
 }
 
 /** A key of the catalogue under `console.fault.`, and what stands in its sentence. */
@@ -56,7 +61,10 @@ export const faultCodes = [
   'keys',
   'keys-once',
   'length',
+  'localhost',
   'missing',
+  'name',
+  'own-resource',
   'pairwise',
   'public',
   'refresh',
@@ -106,7 +114,7 @@ export interface ConsoleClientPages {
     next?: string;
     first?: string;
     /** What became of the decisions just made, if not all could be carried out; `reason` is missing, or nothing was picked. */
-    report?: { decided: number; changed: string[]; gone: number };
+    report?: { decided: number; changed: string[]; held: string[]; gone: number };
     problem?: 'nothing' | 'reason';
     reason: string;
   };
@@ -115,7 +123,7 @@ export interface ConsoleClientPages {
       state: ClientState;
       enabled: boolean;
       refusalReason?: string;
-      facts: { hosts: Judgement['hosts']; lookAlikes: Judgement['lookAlikes'] };
+      facts: Pick<Judgement, 'hosts' | 'lookAlikes' | 'heldResources'>;
       judgement?: Judgement;
       /** Approves or refuses what waits, or enables a disabled client. */
       decision?: FormView;
@@ -141,7 +149,7 @@ export interface ConsoleClientPages {
         failure?: string;
         createdAt: Date;
       }[];
-      events: { type: string; success: boolean; actor?: string; at: Date }[];
+      events: { type: string; success: boolean; actor?: LinkedName; at: Date }[];
       auditUri: string;
       tryUri?: string;
       /** The console's own client: it is not to be changed here. */
@@ -203,6 +211,7 @@ const change: Judgement = {
   kind: 'change',
   hosts,
   lookAlikes,
+  heldResources: [{ uri: 'https://api.harbour.example/', holder: 'Harbour Desk', holderUri: '/admin/clients/desk' }],
   changes: [
     {
       member: 'redirect_uris',
@@ -216,9 +225,11 @@ const change: Judgement = {
   address: '203.0.113.7',
   at,
   awaitsCollection: false,
+  disabled: false,
 };
 export const consoleJudgements: Judgement[] = [
   change,
+  { ...change, clientId: 'c-4f82', uri: '/admin/clients/c-4f82', name: 'Pier', disabled: true },
   {
     ...change,
     clientId: 'c-5a02',
@@ -227,6 +238,7 @@ export const consoleJudgements: Judgement[] = [
     kind: 'registration',
     hosts: [{ host: 'lantern.example', clients: 0, local: false, fresh: true }],
     lookAlikes: [],
+    heldResources: [],
     changes: [{ member: 'scope', added: ['openid', 'profile', 'email'], removed: [], kept: [] }],
     awaitsCollection: true,
   },
@@ -292,7 +304,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       waiting: consoleJudgements,
       next: '/admin/clients/waiting?cursor=x',
       first: '/admin/clients/waiting',
-      report: { decided: 2, changed: ['Pier'], gone: 1 },
+      report: { decided: 2, changed: ['Pier'], held: ['Quay'], gone: 1 },
       reason: 'Nobody here knows this application.',
     },
   ],
@@ -303,7 +315,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       name: '',
       state: 'disabled',
       enabled: false,
-      facts: { hosts: [], lookAlikes: [] },
+      facts: { hosts: [], lookAlikes: [], heldResources: [] },
       selfRegistered: false,
       firstParty: false,
       selfManaged: false,
@@ -324,7 +336,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       state: 'change',
       enabled: true,
       refusalReason: 'Nobody here knows this address.',
-      facts: { hosts, lookAlikes },
+      facts: { hosts, lookAlikes, heldResources: change.heldResources },
       judgement: change,
       decision: form('/admin/clients/decide'),
       approvedBy: 'administrator',
@@ -350,7 +362,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
         { status: 'delivered', attempts: 1, createdAt: at },
       ],
       events: [
-        { type: 'client.registered', success: true, actor: 'harbour', at },
+        { type: 'client.registered', success: true, actor: { id: 'bq1k', name: 'ada', uri: '/admin/users/bq1k' }, at },
         { type: 'client.authentication_failed', success: false, at },
       ],
       auditUri: '/admin/audit?client_id=harbour',

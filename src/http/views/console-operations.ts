@@ -66,8 +66,8 @@ export interface OperationsPages {
     /** The newest of them. */
     newest: { name: string; host: string; at: Date; uri: string }[];
     figures: ({ name: 'users' | 'clients' | 'sessions' | 'events'; uri: string } & AmountView)[];
-    /** Of the last day: each leads to its list. */
-    lately: { name: 'signed-in' | 'failed' | 'refused' | 'granted'; count: number; uri: string }[];
+    /** Of the last day: each leads to the list of just what it counts, if there is one. */
+    lately: { name: 'signed-in' | 'failed' | 'refused' | 'granted'; count: number; uri?: string }[];
     charts: ChartView[];
     /** Set while the past is still being counted: how far that is. */
     countedUntil?: Date;
@@ -77,7 +77,7 @@ export interface OperationsPages {
       connections: { busy: number; idle: number; waiting: number };
       keys: { oldest: Date; next?: Date; uri: string };
       cleanUp: { at?: Date; late: boolean };
-      /** What has yet to be sent; `since` is when the oldest was ordered. */
+      /** What should have been sent by now; `since` is when the oldest was due. */
       mails: { waiting: number; since?: Date; late: boolean };
     };
   };
@@ -238,8 +238,8 @@ export const operationsExamples: Examples<OperationsPages> = {
       lately: [
         { name: 'signed-in', count: 1044, uri: filterUri },
         { name: 'failed', count: 193, uri: filterUri },
-        { name: 'refused', count: 12, uri: filterUri },
-        { name: 'granted', count: 1312, uri: filterUri },
+        { name: 'refused', count: 205, uri: filterUri },
+        { name: 'granted', count: 1312 },
       ],
       charts: [
         { period: 'day', bars: bars(24, hour), totals, most: 120 },

@@ -21,7 +21,7 @@ export interface ImportResult {
   refusals: { line: number; column: string; reason: string; name?: ImportReasonName | undefined }[];
 }
 
-export type FactorKind = 'authenticator' | 'passkey';
+export type FactorKind = 'authenticator' | 'passkey' | 'other';
 
 export type UserFieldFault = 'missing' | 'long' | 'text' | 'email' | 'url' | 'date' | 'taken' | 'taken-email';
 
@@ -285,6 +285,7 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
           removeUri: '/admin/users/5f2c?id=1',
         },
         { kind: 'passkey', name: '', createdAt: since, removeUri: '/admin/users/5f2c?id=2' },
+        { kind: 'other', name: 'Card', createdAt: since, removeUri: '/admin/users/5f2c?id=3' },
       ],
       recoveryCodes: 8,
       form: form('/admin'),
@@ -374,6 +375,7 @@ export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
       factors: [
         { kind: 'authenticator', name: 'Telephone' },
         { kind: 'passkey', name: '' },
+        { kind: 'other', name: 'Card' },
       ],
       ...{ left: 0, recoveryCodes: 8, shutOut: true, problem: 'only-way' },
       form: form('/admin/users/5f2c/second-factors/remove'),

@@ -52,6 +52,15 @@ export interface MailPages {
     taken?: boolean;
     accountUri: string;
   };
+  /** Where the address before stops a change of it. `form` absent: it is stopped, or there is `nothing` left to stop. */
+  'address-stop': {
+    username: string;
+    form?: FormView;
+    nothing?: boolean;
+    /** Where another password is chosen. */
+    passwordUri: string;
+    accountUri: string;
+  };
   /** Somebody without an account asks for one. Posts `email`. */
   'sign-up': {
     /** For whose sign-in. */
@@ -111,6 +120,15 @@ export const mailPageExamples: Examples<MailPages> = {
   'address-confirm': [
     { username: '', address: '', accountUri: '/account' },
     { username: 'ada', address: 'ada@example.org', form: form('/account/email/confirm'), accountUri: '/account' },
+  ],
+  'address-stop': [
+    { username: '', nothing: true, passwordUri: '/password/forgotten', accountUri: '/account' },
+    {
+      username: 'ada',
+      form: form('/account/email/stop'),
+      passwordUri: '/password/forgotten',
+      accountUri: '/account',
+    },
   ],
   'sign-up': [
     { form: form('/sign-up'), lifetime: 86_400, domains: [], loginUri: '/login' },

@@ -3,6 +3,7 @@ import type { MailContent } from './parts.ts';
 
 export const mailNames = [
   'verify-address',
+  'address-change-ordered',
   'address-changed',
   'reset-password',
   'password-changed',
@@ -22,6 +23,7 @@ const at = new Date('2026-03-14T09:26:53Z');
 
 export const mailExamples: Record<MailName, [least: MailContent, most: MailContent]> = {
   'verify-address': [{ link }, { link, values: { username: 'ada', address: 'ada@example.org' }, lifetime: 86_400 }],
+  'address-change-ordered': [{ link }, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],
   'address-changed': [{}, { values: { username: 'ada', address: 'ada@example.com' } }],
   'reset-password': [{ link }, { link, values: { username: 'ada' }, lifetime: 1800 }],
   'password-changed': [{}, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],

@@ -19,12 +19,13 @@ export interface ClientView {
   selfRegistered: boolean;
 }
 
-/** A claim as a person reads it: its text, and its day if it is one. Untrusted text. */
+/** A claim as a person reads it: its text, its day if it is one, and for a boolean whether it is true. Untrusted text. */
 export interface ClaimText {
   claim: string;
   /** Empty where there is no value. */
   value: string;
   day?: Date;
+  flag?: boolean;
 }
 
 export interface AccountView {

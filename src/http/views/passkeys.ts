@@ -23,6 +23,8 @@ export interface PasskeyPages {
       /** Kept on several devices. */
       synced: boolean;
     }[];
+    /** Set where one that is added changes the sign-in by password: from then on it asks for a second factor, too. */
+    first?: boolean;
     /** Absent where none can be added now. */
     add?: PasskeyView;
     /** Why none can be added: the sign-in is too long ago, there are enough, or the address of the service allows none. */

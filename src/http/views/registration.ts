@@ -9,6 +9,8 @@ export interface RegistrationFacts {
   hosts: Judgement['hosts'];
   /** Enabled clients whose names could be taken for this one. */
   lookAlikes: Judgement['lookAlikes'];
+  /** Resources that it claims and other clients hold. */
+  heldResources: Judgement['heldResources'];
   redirectUris: string[];
   responseTypes: string[];
   grantTypes: string[];
@@ -44,7 +46,7 @@ export interface RegistrationPages {
     /** To be compared with the one that the application shows. */
     verificationCode: string;
     form: FormView;
-    problem?: 'changed';
+    problem?: 'changed' | 'held';
   };
   /** What was decided, and what happens next. */
   'registration-decided': { approved: boolean; name: string; reason?: string; nextUri: string; accountUri: string };
@@ -63,6 +65,7 @@ export const registrationExamples: Examples<RegistrationPages> = {
       name: '',
       hosts: [],
       lookAlikes: [],
+      heldResources: [],
       redirectUris: [],
       responseTypes: [],
       grantTypes: ['client_credentials'],
@@ -88,6 +91,9 @@ export const registrationExamples: Examples<RegistrationPages> = {
       lookAlikes: [
         { name: 'Harbour', uri: '/admin/clients/harbour', same: true },
         { name: 'Harbours', uri: '/admin/clients/harbours', same: false },
+      ],
+      heldResources: [
+        { uri: 'https://api.harbour.example/', holder: 'Harbour Desk', holderUri: '/admin/clients/desk' },
       ],
       redirectUris: ['https://harbour.example/callback', 'http://127.0.0.1:8081/callback'],
       responseTypes: ['code', 'id_token token'],

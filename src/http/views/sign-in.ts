@@ -95,6 +95,7 @@ export interface SignInPages {
       | 'tampered'
       | 'logout-hint'
       | 'logout-redirect'
+      | 'logout-unnamed'
       | 'navigation'
       | 'too-large'
       | 'method'
@@ -142,7 +143,13 @@ export const signInExamples: Examples<SignInPages> = {
             { claim: 'updated_at', value: '2026-03-14', day: new Date('2026-03-14T09:26:53Z') },
           ],
         },
-        { scope: 'email', claims: [{ claim: 'email', value: 'ada@example.org' }] },
+        {
+          scope: 'email',
+          claims: [
+            { claim: 'email', value: 'ada@example.org' },
+            { claim: 'email_verified', value: 'false', flag: false },
+          ],
+        },
         { scope: 'phone', claims: [] },
         { scope: 'offline_access', claims: [] },
       ],

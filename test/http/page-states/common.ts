@@ -29,12 +29,24 @@ const errorKinds: Record<Pages['error']['kind'], true> = {
   tampered: true,
   'logout-hint': true,
   'logout-redirect': true,
+  'logout-unnamed': true,
   navigation: true,
   'too-large': true,
   method: true,
   administrators: true,
 };
-const scopes = ['openid', 'profile', 'email', 'address', 'phone', 'scope', 'offline_access', 'admin', 'urn:other'];
+const scopes = [
+  'openid',
+  'profile',
+  'email',
+  'address',
+  'phone',
+  'scope',
+  'groups',
+  'offline_access',
+  'admin',
+  'urn:other',
+];
 const claims = Object.keys(translation('en')).flatMap((key) =>
   key.startsWith('claim.') ? [key.slice('claim.'.length)] : [],
 );
@@ -87,6 +99,7 @@ export const commonStates: View[] = [
       grantTypes: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials', 'urn:other'],
     },
   })),
+  { name: 'registration-review', data: { ...registration, problem: 'held' } },
   { name: 'signed-out', data: { client, stayed: true, accountUri: '/account', problem: 'hint' } },
   { name: 'signed-out', data: { client, stayed: false, accountUri: '/account' } },
   { name: 'signed-out', data: { stayed: false, accountUri: '/account', continueUri: 'com.example.app:/bye' } },

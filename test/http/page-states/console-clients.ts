@@ -29,6 +29,7 @@ export const consoleClientStates: View[] = [
   ...[
     'client-saved',
     'client-approved',
+    'client-enabled',
     'client-refused',
     'client-disabled',
     'client-deleted',
@@ -46,7 +47,7 @@ export const consoleClientStates: View[] = [
     name: 'console-client',
     data: { ...client, state, judgement: undefined },
   })),
-  { name: 'console-client', data: { ...client, judgement: consoleJudgements[1] } },
+  ...consoleJudgements.slice(1).map((judgement): View => ({ name: 'console-client', data: { ...client, judgement } })),
   ...(['initial_access_token', 'automatic'] as const).map((approvedBy): View => ({
     name: 'console-client',
     data: {

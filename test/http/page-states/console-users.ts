@@ -23,7 +23,10 @@ export const consoleUsersStates: View[] = [
       ...user[0],
       done: 'user-ended',
       user: { ...user[0].user, email: 'x@example.com', emailVerified: false },
-      claims: ['preferred_username', 'phone_number_verified'].map((claim) => ({ claim, value: 'true' })),
+      claims: [
+        { claim: 'preferred_username', value: 'x' },
+        { claim: 'phone_number_verified', value: 'true', flag: true },
+      ],
     },
   },
   ...['user-made', 'user-password-set', 'user-factor-removed'].map((done): View => ({

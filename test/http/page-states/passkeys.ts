@@ -21,4 +21,5 @@ export const passkeyStates: View[] = [
     data: { ...closed, closed: reason },
   })),
   { name: 'account-passkeys', data: { ...none, add: most.add! } },
+  { name: 'account-passkeys', data: { ...none, closed: undefined, first: true, add: most.add! } as never },
 ];

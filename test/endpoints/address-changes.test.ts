@@ -1,0 +1,265 @@
+// A change of the e-mail address until it is confirmed: what ends it, and how the address before hears of it and stops it.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCommand } from '../helpers/command-line.ts';
+import { call, withoutLimits } from '../helpers/grants.ts';
+import { createMailBed } from '../helpers/mail-bed.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { hiddenFields, UserAgent } from '../helpers/user-agent.ts';
+
+const bed = createMailBed();
+const { server, newUser, order, forgotten, linkTo, follow, eventsOf, quiet, mailsTo } = bed;
+type User = Awaited<ReturnType<typeof newUser>>;
+const fresh = 'three umbrellas under a lighthouse';
+let service: TestService;
+let admin: string;
+beforeAll(async () => {
+  ({ service, admin } = await bed.start());
+});
+afterAll(() => bed.stop());
+
+const signedIn = async (user: { username: string; password: string }) => {
+  const agent = new UserAgent(service);
+  await agent.signIn(user);
+  return agent;
+};
+const emailOf = async ({ sub }: { sub: string }) => (await service.store.users.find(sub))?.email;
+const sidOf = async ({ sub }: User, place: 'first' | 'last') => {
+  const rows = await service.database.sql<{ sid: string }>('SELECT sid FROM sessions WHERE sub = $1 ORDER BY id', [
+    sub,
+  ]);
+  return rows.at(place === 'first' ? 0 : -1)!.sid;
+};
+/** Presses the button of one of the forms of a page. */
+async function press(agent: UserAgent, path: string, action: string, fields: Record<string, string> = {}) {
+  const [, form = ''] = (await agent.get(path)).body.split(
+    `action="${new URL(service.issuer).pathname.replace(/\/$/, '')}${action}"`,
+  );
+  return agent.post(action, { ...hiddenFields(form.split('</form>')[0]!), ...fields });
+}
+/** A user with a change that waits, the browser that ordered it and another browser, in which the user signed in later. */
+async function pending() {
+  const user = await newUser();
+  const agent = await signedIn(user);
+  const other = await signedIn(user);
+  const wanted = `new-${user.email}`;
+  expect((await order('/account/email', { email: wanted }, agent)).status).toBe(200);
+  const link = await linkTo(wanted, /Confirm/);
+  const stop = await linkTo(user.email, /email address was ordered/);
+  return { user, agent, other, wanted, link, stop };
+}
+type Pending = Awaited<ReturnType<typeof pending>>;
+
+const endings: Record<string, (at: Pending) => Promise<unknown>> = {
+  'the browser that ordered it signs out': ({ agent }) => press(agent, '/logout', '/logout', { decision: 'sign-out' }),
+  'its user ends that session elsewhere': async ({ other, user }) =>
+    press(other, '/account/sessions', '/account/sessions', { end: await sidOf(user, 'first') }),
+  'its user ends all other sessions elsewhere': ({ other }) =>
+    press(other, '/account/sessions', '/account/other-sessions'),
+  'its user ends all other sessions where it was ordered': ({ agent }) =>
+    press(agent, '/account/sessions', '/account/other-sessions'),
+  'its user changes the password where it was ordered': ({ agent, user }) =>
+    press(agent, '/account/password', '/account/password', { current_password: user.password, new_password: fresh }),
+  'its user changes the password elsewhere': ({ other, user }) =>
+    press(other, '/account/password', '/account/password', { current_password: user.password, new_password: fresh }),
+  'its user chooses another password by a mailed link': async ({ user }) => {
+    await forgotten(user.username);
+    await follow(await linkTo(user.email, /new password/), { new_password: fresh });
+  },
+  'an administrator ends all sessions by route': ({ user }) =>
+    call(`${service.issuer}/admin/api/users/${user.sub}/sessions`, { method: 'DELETE', token: admin }),
+  'an administrator ends that session by route': async ({ user }) =>
+    call(`${service.issuer}/admin/api/sessions/${await sidOf(user, 'first')}`, { method: 'DELETE', token: admin }),
+  'an administrator ends another session by route': async ({ user }) =>
+    call(`${service.issuer}/admin/api/sessions/${await sidOf(user, 'last')}`, { method: 'DELETE', token: admin }),
+  'an administrator ends all sessions by command': ({ user }) =>
+    runCommand(service, ['session', 'end-all', user.username]),
+  'an administrator sets the password by command': ({ user }) =>
+    runCommand(service, ['user', 'set-password', user.username, '--password-stdin'], { stdin: fresh }),
+  'the sessions are deleted by SQL': ({ user }) =>
+    service.database.sql('DELETE FROM sessions WHERE sub = $1', [user.sub]),
+  'its session is over': ({ user }) =>
+    service.database.sql('UPDATE sessions SET idle_expires_at = now() WHERE sub = $1', [user.sub]),
+};
+
+describe('a change of the address that waits', () => {
+  test.each(Object.keys(endings))('is dead once %s (security R118)', async (how) => {
+    const change = await pending();
+    const { user, link, stop } = change;
+    const telephone = new UserAgent(service);
+    const fields = hiddenFields((await telephone.get(link)).body);
+    await endings[how]!(change);
+    expect((await telephone.post('/account/email/confirm', fields)).status).toBe(410);
+    expect((await follow(link)).status).toBe(410);
+    expect(await emailOf(user)).toBe(user.email);
+    // nobody who has the new address gets in by a forgotten password
+    const asked = await follow(stop);
+    expect([asked.status, asked.body]).toEqual([410, expect.stringContaining('nothing left to stop')]);
+    // what was still on its way to the queue concerns nobody any more
+    const data = { replaces: user.email };
+    const [session] = await service.database.sql<{ id: string }>(
+      `SELECT session_id::text AS id FROM mailed_links WHERE sub = $1 AND email = $2`,
+      [user.sub, change.wanted],
+    );
+    const lives = await service.database.sql('SELECT 1 FROM sessions WHERE id = $1 AND idle_expires_at > now()', [
+      session!.id,
+    ]);
+    if (lives.length > 0) return;
+    const late = { name: 'verify-address', sub: user.sub, recipient: `late-${user.email}`, data };
+    await service.store.mails.insert({ ...late, sessionId: session!.id });
+    await quiet();
+    expect(mailsTo(`late-${user.email}`)).toEqual([]);
+  });
+
+  test('lives on while another browser of its user signs out, and the proof of the present address with any (security R118)', async () => {
+    const { other, link, user, wanted } = await pending();
+    await press(other, '/logout', '/logout', { decision: 'sign-out' });
+    expect((await follow(link)).status).toBe(200);
+    expect(await emailOf(user)).toBe(wanted);
+    const unproven = await newUser({ emailVerified: false });
+    const agent = await signedIn(unproven);
+    await press(agent, '/account/email', '/account/email/verification');
+    const proof = await linkTo(unproven.email, /Confirm/);
+    await press(agent, '/logout', '/logout', { decision: 'sign-out' });
+    expect((await follow(proof)).status).toBe(200);
+  });
+
+  test('is confirmed before its session ends or never, when both happen at once (security R118)', async () => {
+    for (let round = 0; round < 6; round++) {
+      const { agent, user, wanted, link } = await pending();
+      const telephone = new UserAgent(service);
+      const fields = hiddenFields((await telephone.get(link)).body);
+      const [confirmed] = await Promise.all([
+        telephone.post(`${service.instances[1]!}/account/email/confirm`, fields),
+        round % 2 === 0
+          ? press(agent, '/logout', '/logout', { decision: 'sign-out' })
+          : call(`${service.issuer}/admin/api/users/${user.sub}/sessions`, { method: 'DELETE', token: admin }),
+      ]);
+      expect([200, 410]).toContain(confirmed.status);
+      expect(await emailOf(user)).toBe(confirmed.status === 200 ? wanted : user.email);
+      expect((await follow(link)).status).toBe(410);
+    }
+  });
+
+  test('that is ordered while its session ends is never confirmed (security R118)', async () => {
+    for (let round = 0; round < 4; round++) {
+      const user = await newUser();
+      const agent = await signedIn(user);
+      const fields = hiddenFields((await agent.get('/account/email')).body);
+      const wanted = `raced-${user.email}`;
+      await Promise.all([
+        agent.post('/account/email', { ...fields, email: wanted }),
+        call(`${service.instances[1]!}/admin/api/users/${user.sub}/sessions`, { method: 'DELETE', token: admin }),
+      ]);
+      await quiet();
+      for (const { link } of mailsTo(wanted))
+        expect((await follow(link!.replace(service.issuer, ''))).status).toBe(410);
+      expect(await emailOf(user)).toBe(user.email);
+    }
+  });
+});
+
+describe('the address before', () => {
+  test.each([
+    ['en', /A change of your account's email address was ordered/, 'Stop the change', 'ltr'],
+    ['de', /möchte die Adresse Ihres Benutzerkontos ändern/, 'Änderung stoppen', 'ltr'],
+    ['ar', /طلب شخص ما تغيير عنوان/, 'إيقاف التغيير', 'rtl'],
+  ])(
+    'is told when a change is ordered, and stops it by one button without signing in, in %s (security R118)',
+    async (locale, subject, words, dir) => {
+      const user = await newUser({ claims: { locale } });
+      const agent = await signedIn(user);
+      const wanted = `new-${user.email}`;
+      await order('/account/email', { email: wanted }, agent);
+      const mail = await server.find(user.email, subject);
+      for (const part of [mail.text, mail.html]) {
+        for (const text of [user.username, words]) expect(part).toContain(text);
+        // who reads it learns no address of somebody else
+        expect(part).not.toContain(wanted);
+      }
+      const stop = mail.link!.replace(service.issuer, '');
+      const confirm = await linkTo(wanted, /./);
+      const stranger = new UserAgent(service, { 'accept-language': locale });
+      for (let look = 0; look < 2; look++) {
+        const page = await stranger.get(stop);
+        expect(page.status).toBe(200);
+        for (const text of [user.username, words, `dir="${dir}"`, 'id="stop"']) expect(page.body).toContain(text);
+        expect(page.body).not.toContain(wanted);
+      }
+      expect((await new UserAgent(service).get(confirm)).status).toBe(200);
+      const token = stop.split('token=')[1]!;
+      expect((await new UserAgent(service).post('/account/email/stop', { token })).status).toBe(400);
+      expect((await stranger.get(stop, { 'sec-purpose': 'prefetch' })).status).toBe(403);
+      expect((await follow(stop, {}, stranger)).status).toBe(200);
+      expect((await follow(confirm)).status).toBe(410);
+      expect(await emailOf(user)).toBe(user.email);
+      // it works once, and then says that there is nothing left
+      expect((await follow(stop)).status).toBe(410);
+      expect(await eventsOf(user.sub, 'user.email_change_stopped')).toHaveLength(1);
+      expect(await eventsOf(user.sub, 'link.used')).toEqual([{ detail: { purpose: 'stop_change' } }]);
+      // only a digest of the token is stored
+      const stored = await service.database.sql('SELECT l::text AS row FROM mailed_links l WHERE sub = $1', [user.sub]);
+      expect(JSON.stringify(stored)).not.toContain(token.slice(5, 20));
+    },
+  );
+
+  test('stops every change that waits by the link of any of them (security R118)', async () => {
+    const { agent, user, link, stop } = await pending();
+    await order('/account/email', { email: `second-${user.email}` }, agent);
+    const second = await linkTo(`second-${user.email}`, /Confirm/);
+    expect((await follow(stop)).body).toContain('The change is stopped');
+    expect([(await follow(link)).status, (await follow(second)).status]).toEqual([410, 410]);
+  });
+
+  test('finds nothing left to stop once the change is confirmed, and one of both wins at once (security R118)', async () => {
+    const done = await pending();
+    expect((await follow(done.link)).status).toBe(200);
+    expect((await follow(done.stop)).body).toContain('nothing left to stop');
+    for (let round = 0; round < 4; round++) {
+      const { link, stop, user, wanted } = await pending();
+      const pages = await Promise.all([follow(link), follow(stop)]);
+      expect(pages.map(({ status }) => status).sort()).toEqual([200, 410]);
+      expect(await emailOf(user)).toBe(pages[0].status === 200 ? wanted : user.email);
+    }
+  });
+
+  test('can stop a change for longer than it can be confirmed, however late the mail with that link is sent (security R118)', async () => {
+    const { user } = await pending();
+    const [row] = await service.database.sql<{ longer: boolean }>(
+      `SELECT max(expires_at) FILTER (WHERE purpose = 'stop_change')
+                > max(expires_at) FILTER (WHERE purpose = 'verify_address') + interval '1 day' AS longer
+         FROM mailed_links WHERE sub = $1`,
+      [user.sub],
+    );
+    expect(row!.longer).toBe(true);
+  });
+
+  test('is told though it was never confirmed, and where there is none nobody is (security R118)', async () => {
+    const unproven = await newUser({ emailVerified: false });
+    const email = `new-${unproven.email}`;
+    await press(await signedIn(unproven), '/account/email', '/account/email', { email });
+    expect((await follow(await linkTo(unproven.email, /email address was ordered/))).status).toBe(200);
+    const none = await service.createUser();
+    await order('/account/email', { email: 'first-address@example.com' }, await signedIn(none));
+    expect((await follow(await linkTo('first-address@example.com', /Confirm/))).status).toBe(200);
+    await quiet();
+    expect(await eventsOf(none.sub, 'link.sent')).toEqual([{ detail: { purpose: 'verify_address' } }]);
+  });
+
+  test('hears of each change: past the limit of mails nothing is ordered (security R62, R118)', async () => {
+    const limited = await startTestService({
+      environment: { ...withoutLimits, LIMIT_MAILED_LINKS: '2', LIMIT_MAILED_LINKS_PER_NETWORK: '0' },
+    });
+    try {
+      const user = await limited.createUser({ email: 'ada@example.com', emailVerified: true });
+      const agent = new UserAgent(limited);
+      await agent.signIn(user);
+      const fields = hiddenFields((await agent.get('/account/email')).body);
+      const change = async (email: string) => (await agent.post('/account/email', { ...fields, email })).status;
+      const statuses = [];
+      for (const name of ['b', 'c', 'd']) statuses.push(await change(`${name}@example.com`));
+      expect(statuses).toEqual([200, 200, 429]);
+    } finally {
+      await limited.stop();
+    }
+  });
+});

@@ -1,0 +1,109 @@
+// Names of clients and of who acts on them: the console asks for one, shows names in the place of ids, and has a word for a client without one.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formOf, openConsole } from '../helpers/console.ts';
+import { call, obtainTokens } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { authorizationUrl, type Page, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let ada: Awaited<ReturnType<TestService['createUser']>>;
+let agent: UserAgent;
+beforeAll(async () => {
+  service = await startTestService();
+  ada = await service.createUser({ admin: true, username: 'ada' });
+  ({ agent } = await openConsole(service, ada));
+});
+afterAll(() => service?.stop());
+
+const title = ({ body }: Page) =>
+  /<h1>(.*?)<\/h1>/s
+    .exec(body)?.[1]
+    ?.replace(/<[^>]*>/g, '')
+    .trim();
+/** The rows of a client's activity: what happened, and who did it. */
+const activity = (page: Page) =>
+  [...page.body.matchAll(/<tr><th scope="row"><bdi dir="ltr">([^<]*)<\/bdi>.*?<td data-label="By">(.*?)<\/td>/gs)].map(
+    ([, type, by]) => [type, by!.replace(/<[^>]*>/g, '').trim()],
+  );
+
+test('the activity on the page of a client names who acted, with a link, as the audit page does (decisions section 7)', async () => {
+  const client = await service.createClient({ client_name: 'Harbour' });
+  const bob = await service.createUser({ username: 'bob' });
+  await obtainTokens(service, client, bob);
+  const registration = `${service.issuer}/register/${client.clientId}`;
+  const body = { ...client.metadata, client_id: client.clientId, contacts: ['ops@harbour.example'] };
+  await call(registration, { method: 'PUT', token: client.registrationAccessToken, body });
+  const disable = `/admin/clients/${client.clientId}/disable`;
+  await agent.post(disable, { ...formOf(await agent.get(disable), disable), name: 'Harbour' });
+  const page = await agent.get(`/admin/clients/${client.clientId}`);
+  const shown = activity(page);
+  expect(shown).toContainEqual(['client.disabled', 'ada']);
+  expect(shown).toContainEqual(['consent.granted', 'bob']);
+  expect(shown).toContainEqual(['client.updated', 'Harbour']);
+  // who is no user and no client has no other name
+  expect(shown).toContainEqual(['client.created', 'test']);
+  const ids = [ada.sub, bob.sub, client.clientId];
+  expect(shown.filter(([, by]) => ids.includes(by!))).toEqual([]);
+  expect(page.body).toContain(`<a href="/admin/users/${bob.sub}"><bdi>bob</bdi></a>`);
+  const trail = await agent.get(`/admin/audit?client=${client.clientId}&type=consent.granted`);
+  expect(trail.body).toContain(`<a href="/admin/users/${bob.sub}"><bdi>bob</bdi></a>`);
+});
+
+test.each([
+  ['en', 'Enter a name.'],
+  ['de', 'Geben Sie einen Namen ein.'],
+  ['ar', 'أدخل اسمًا.'],
+])(
+  'a client is created and saved in the console with a name only, and %s says so (decisions section 2)',
+  async (language, sentence) => {
+    const headers = { 'accept-language': language };
+    const redirect = { redirect_uris: 'https://quay.example/cb' };
+    const known = await service.createClient({ client_name: 'Quay' });
+    for (const path of ['/admin/clients/new', `/admin/clients/${known.clientId}/edit`]) {
+      const form = {
+        ...formOf(await agent.get(path), path),
+        ...redirect,
+        'grant_types.0': 'on',
+        'response_types.0': 'on',
+      };
+      for (const name of ['', '   ']) {
+        const refused = await agent.post(path, { ...form, ...fields, client_name: name }, headers);
+        expect(refused.status).toBe(400);
+        expect(refused.body).toMatch(new RegExp(`id="client_name-fault">${sentence}`));
+      }
+    }
+    expect((await service.store.clients.find(known.clientId))!.metadata.client_name).toBe('Quay');
+  },
+);
+const fields = {
+  application_type: 'web',
+  introspect: 'own',
+  token_endpoint_auth_method: 'client_secret_basic',
+  subject_type: 'public',
+  id_token_signed_response_alg: 'RS256',
+};
+
+test('a registration without a name is shown by its client_id, until an administrator names it (RFC 7591 2)', async () => {
+  const { status, body } = await call(`${service.issuer}/register`, {
+    body: { redirect_uris: ['https://nameless.example/cb'] },
+  });
+  expect([status, body]).toEqual([201, expect.not.objectContaining({ client_name: expect.anything() })]);
+  const clientId = body['client_id'] as string;
+  const path = `/admin/clients/${clientId}`;
+  expect(title(await agent.get(path))).toBe(clientId);
+  for (const list of ['/admin/clients', '/admin/clients/waiting', '/admin'])
+    expect((await agent.get(list)).body).toMatch(new RegExp(`>${clientId}<`));
+  await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [clientId]);
+  const asked = authorizationUrl(service.issuer, { clientId, redirectUri: 'https://nameless.example/cb' });
+  const guest = new UserAgent(service);
+  expect((await guest.follow(await guest.get(asked))).body).toContain(clientId);
+  const form = { ...formOf(await agent.get(`${path}/edit`), `${path}/edit`), ...fields, 'grant_types.0': 'on' };
+  const named = {
+    ...form,
+    redirect_uris: 'https://nameless.example/cb',
+    'response_types.0': 'on',
+    client_name: 'Named',
+  };
+  expect((await agent.post(`${path}/edit`, named)).status).toBe(303);
+  expect(title(await agent.get(path))).toBe('Named');
+});

@@ -1,0 +1,108 @@
+// The overview of the console: each figure counts what its list shows, and only what should have been done by now is delayed.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { openConsole } from '../helpers/console.ts';
+import { adminToken, call } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+import { type Page, UserAgent } from '../helpers/user-agent.ts';
+
+let service: TestService;
+let agent: UserAgent;
+let bearer: string;
+beforeAll(async () => {
+  service = await startTestService({ environment: { LIMIT_REGISTRATIONS_WAITING: '1' } });
+  const admin = await service.createUser({ admin: true, email: 'ann@example.com', emailVerified: true });
+  ({ agent } = await openConsole(service, admin));
+  bearer = await adminToken(service);
+});
+afterAll(() => service?.stop());
+
+const texts = (page: Page) => page.body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+const redirectUris = ['https://rp.example.com/callback'];
+const register = (name: string) =>
+  call(`${service.issuer}/register`, { method: 'POST', body: { client_name: name, redirect_uris: redirectUris } });
+const admin = (path: string, method = 'GET', body?: object) =>
+  call(`${service.issuer}/admin/api${path}`, { method, token: bearer, ...(body && { body }) });
+/** The mails that were written to the folder. */
+const mailTexts = () => {
+  const folder = join(service.dataDir, 'mail');
+  const names = existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith('.')) : [];
+  return names.map((name) => readFileSync(join(folder, name), 'utf8'));
+};
+/** What the overview says of mail. */
+const mails = async () => / Mails (.*?) Last clean-up /.exec(texts(await agent.get('/admin')))![1]!.trim();
+
+test('the first clean-up of a new instance is not late (decisions section 7)', async () => {
+  expect(texts(await agent.get('/admin'))).toContain('Last clean-up Not yet');
+});
+
+test('a client that an administrator created as disabled waits for nobody, and stays (decisions section 2)', async () => {
+  const body = { client_name: 'Made disabled', redirect_uris: redirectUris, status: 'disabled' };
+  const made = await admin('/clients', 'POST', body);
+  expect(made).toMatchObject({ status: 201, body: { status: 'disabled' } });
+  const id = made.body['client_id'] as string;
+  expect(texts(await agent.get('/admin'))).toContain('Nothing waits for you.');
+  expect((await agent.get('/admin/clients/waiting')).body).not.toContain('Made disabled');
+  expect((await agent.get('/admin/clients')).body).not.toContain('/admin/clients/waiting');
+  const page = texts(await agent.get(`/admin/clients/${id}`));
+  expect(page).toMatch(/Made disabled Disabled .* Enable /);
+  expect((await admin('/clients?waiting=true')).body['clients']).toEqual([]);
+  const refused = await admin(`/clients/${id}/refuse`, 'POST', { version: 1, reason: 'No.' });
+  expect(refused).toMatchObject({ status: 409, body: { error: 'conflict' } });
+
+  // it takes none of the room of registrations: this one is the first
+  expect(await register('Registered')).toMatchObject({ status: 201 });
+  expect(await register('Another')).toMatchObject({ status: 503 });
+  expect(texts(await agent.get('/admin'))).toMatch(/Registered rp\.example\.com .* that wait: 1/);
+  const { clients } = (await admin('/clients?waiting=true')).body as { clients: { client_id: string }[] };
+  expect(clients).toMatchObject([{ client_name: 'Registered' }]);
+  const digest = () => mailTexts().find((text) => text.includes('Registered'));
+  await vi.waitUntil(digest, { timeout: 10_000, interval: 10 });
+  expect(digest()).not.toContain('Made disabled');
+
+  await service.database.sql('ALTER TABLE clients DISABLE TRIGGER USER');
+  await service.database.sql(`UPDATE clients SET updated_at = now() - interval '31 days' WHERE status = 'disabled'`);
+  await service.database.sql('ALTER TABLE clients ENABLE TRIGGER USER');
+  expect(await service.store.clients.deleteAbandoned(30 * 86_400)).toEqual([clients[0]!.client_id]);
+  const enabled = await admin(`/clients/${id}/approve`, 'POST', { version: 1 });
+  expect(enabled).toMatchObject({ status: 200, body: { status: 'enabled' } });
+});
+
+test('a mail that is scheduled for later is not delayed, one that was due is (decisions section 7)', async () => {
+  await register('Noticed');
+  // the digest that was sent now is followed by one in an hour; an order of another instance may say when it was made
+  const scheduled = `FROM mails WHERE name = 'registrations' AND next_attempt_at > now() AND attempts = 0`;
+  await vi.waitUntil(async () => (await service.database.sql(`SELECT ${scheduled}`)).length === 1, { timeout: 10_000 });
+  expect(await mails()).toBe('None waits');
+  await service.database.sql(`UPDATE mails SET created_at = now() - interval '59 minutes'`);
+  expect(await mails()).toBe('None waits');
+  const failed = `VALUES ('registration-waiting', 3, now() + interval '1 hour', now() - $1::interval)`;
+  for (const [age, text] of [
+    ['4 minutes', /^1 waiting The oldest: /],
+    ['6 minutes', /^Held up 2 waiting The oldest: /],
+  ] as const) {
+    await service.database.sql(`INSERT INTO mails (name, attempts, next_attempt_at, created_at) ${failed}`, [age]);
+    expect(await mails()).toMatch(text);
+  }
+  await service.database.sql('DELETE FROM mails');
+});
+
+test('each figure of the last day counts the rows of the list that it leads to (decisions section 7)', async () => {
+  const user = await service.createUser();
+  for (let count = 0; count < 2; count++) await new UserAgent(service).signIn({ ...user, password: 'wrong' });
+  await service.store.auditEvents.insert({ type: 'code.replayed', outcome: 'failure', actor: user.sub });
+  const overview = await agent.get('/admin');
+  const figures = [
+    ...overview.body.matchAll(/<li><a href="([^"]*)"><b>([\d,]+)<\/b> <span[^>]*>([^<]*)<\/span><\/a>/g),
+  ];
+  const words = figures.map(([, , , word]) => word);
+  expect(words.slice(0, 3)).toEqual(['sign-ins', 'failed sign-ins', 'refusals in all']);
+  for (const [, uri, count, word] of figures) {
+    const list = await agent.get(uri!.replaceAll('&amp;', '&'));
+    const rows = list.body.slice(list.body.indexOf('<tbody>')).match(/<tr>/g);
+    // what the list itself did is no part of the figure
+    if (word !== 'events in the audit trail') expect([word, rows?.length ?? 0]).toEqual([word, Number(count)]);
+  }
+  expect(Number(figures[2]![2])).toBe(3);
+});

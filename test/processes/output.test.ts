@@ -1,0 +1,162 @@
+// What the processes print: the service its greeting and lines of the log, a command its result or one clear line.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { runCommandProcess } from '../helpers/command-line.ts';
+import { freePort, startServer, stopServers, surroundings } from '../helpers/server-process.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+let bed: TestService;
+let folder: string;
+beforeAll(async () => {
+  bed = await startTestService();
+  await bed.database.sql(
+    `INSERT INTO users (sub, username) SELECT 'many-' || i, 'many-' || i || repeat('x', 200) FROM generate_series(1, 3000) i`,
+  );
+  folder = mkdtempSync(join(tmpdir(), 'gatehouse-output-'));
+});
+afterEach(async () => void (await stopServers()));
+afterAll(async () => {
+  await bed?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Code that runs in a process before ours, as that of a package could. */
+const preload = (code: string) => ({ NODE_OPTIONS: `--import="data:text/javascript,${encodeURIComponent(code)}"` });
+const settings = async () => ({
+  DATABASE_URL: bed.database.url,
+  SECRET_KEY: bed.secretKey,
+  PORT: String(await freePort()),
+  DATA_DIR: folder,
+});
+const linesOf = (printed: string) => printed.split('\n').filter((line) => line !== '');
+const strangeLines = (printed: string) => linesOf(printed).filter((line) => !line.startsWith('{"level":'));
+
+describe('the service', () => {
+  test.each([['1'], ['2']])(
+    'logs what packages print and warn of, in one process or several, here %s (security R126)',
+    async (workers) => {
+      const code = `
+        const say = () => {
+          process.emitWarning('a warning of a package');
+          process.emitWarning('it is old', 'DeprecationWarning', 'DEP9999');
+          console.error(new Error('a package printed its trouble'));
+          console.log('a package', 'talks');
+        };
+        // as soon as our own first file was loaded, and later
+        const { log } = console;
+        const watch = setInterval(() => {
+          if (console.log === log) return;
+          clearInterval(watch);
+          say();
+          setTimeout(say, 500);
+        }, 1);`;
+      const server = startServer({ ...(await settings()), ...preload(code), WORKERS: workers });
+      await server.ready();
+      await vi.waitUntil(
+        () =>
+          ['a warning of a package', 'DEP9999', 'a package printed its trouble', 'a package talks'].every((words) =>
+            server.stderr.includes(words),
+          ),
+        { timeout: 10_000, interval: 20 },
+      );
+      server.kill('SIGTERM');
+      await server.exited;
+      expect(strangeLines(server.stderr)).toEqual([]);
+      expect(server.stdout).not.toContain('a package');
+    },
+  );
+
+  test('logs an error that nothing handled, and ends (security R126)', async () => {
+    const afterTheGreeting = (code: string) => `
+      const write = process.stdout.write.bind(process.stdout);
+      process.stdout.write = (...what) => {
+        setTimeout(() => { ${code} }, 10);
+        return write(...what);
+      };`;
+    for (const code of [
+      `throw new Error('thrown by a package');`,
+      `void Promise.reject(new Error('thrown by a package'));`,
+    ].map(afterTheGreeting)) {
+      const server = startServer({ ...(await settings()), ...preload(code) });
+      expect((await server.exited).code).toBe(1);
+      expect(strangeLines(server.stderr)).toEqual([]);
+      // a line of before may arrive after the last one, which does not wait
+      const lines = linesOf(server.stderr).map((line) => JSON.parse(line) as Record<string, unknown>);
+      const fatal = lines.filter(({ level }) => level === 60);
+      expect(fatal).toEqual([
+        expect.objectContaining({ err: expect.objectContaining({ message: 'thrown by a package' }) }),
+      ]);
+    }
+  });
+
+  test('says in one sentence why it does not start, where the driver has a warning of its own (security R126)', async () => {
+    const url = `postgresql://gatehouse@127.0.0.1:1/gatehouse?sslmode=require`;
+    const server = startServer({ ...(await settings()), DATABASE_URL: url, DATABASE_WAIT: '0' });
+    expect((await server.exited).code).toBe(1);
+    expect(strangeLines(server.stderr)).toEqual([expect.stringMatching(/^The database of DATABASE_URL/)]);
+    expect(server.stderr).toContain('SECURITY WARNING');
+  });
+});
+
+/** Runs a command whose output is closed before it comes. */
+async function unread(args: string[], which: 'stdout' | 'stderr' = 'stdout') {
+  const child = spawn(process.execPath, ['src/cli.ts', ...args], {
+    env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const other = which === 'stdout' ? 'stderr' : 'stdout';
+  child[which].destroy();
+  const [printed, [code, signal]] = await Promise.all([text(child[other]), once(child, 'close')]);
+  return { printed, code: code as number | null, signal: signal as string | null };
+}
+
+describe('a command', () => {
+  test.each([
+    ['help'],
+    ['user list'],
+    ['user list --json'],
+    ['client list'],
+    ['session list'],
+    ['audit list'],
+    ['user export --format csv'],
+    ['user export --format jsonl'],
+    ['audit export --format csv'],
+  ])('ends without a word when its output is closed: %s (POSIX, SIGPIPE)', async (words) => {
+    expect(await unread(words.split(' '))).toEqual({ printed: '', code: 141, signal: null });
+  });
+
+  test('does its work though nobody reads what it reports (POSIX, SIGPIPE)', async () => {
+    const name = `unread-${randomBytes(4).toString('hex')}`;
+    expect(await unread(['group', 'create', name])).toMatchObject({ printed: '', code: 141 });
+    expect(await bed.database.sql('SELECT name FROM groups WHERE name = $1', [name])).toHaveLength(1);
+    expect(await unread(['user', 'disable', 'nobody at all'], 'stderr')).toMatchObject({ printed: '', code: 141 });
+  });
+
+  test('that writes where nothing can be written says so in one line (security R126)', async () => {
+    const child = spawn('/bin/sh', ['-c', `exec "$0" src/cli.ts user list > /dev/full`, process.execPath], {
+      env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [printed, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect([linesOf(printed), code]).toEqual([[expect.stringContaining('ENOSPC')], 1]);
+  });
+
+  test('prints one clear line for what is not expected, and for a warning of a package (security R126)', async () => {
+    const thrown = preload(`setTimeout(() => { throw new Error('thrown by a package\\n at the second line'); }, 1);`);
+    const failed = await runCommandProcess(bed, ['user', 'list'], { environment: thrown });
+    expect(failed.code).toBe(1);
+    const url = `${bed.database.url}&sslmode=require`;
+    const warned = await runCommandProcess(bed, ['user', 'list'], { environment: { DATABASE_URL: url } });
+    for (const { stderr } of [failed, warned]) {
+      expect(stderr).not.toMatch(/^\s+at |node:/m);
+      expect(linesOf(stderr).length).toBeLessThanOrEqual(2);
+    }
+    expect(warned.stderr).toMatch(/^Warning: SECURITY WARNING/);
+  });
+});
