@@ -24,7 +24,7 @@ COPY src ./src
 # The start itself is refused for its port, once everything is loaded.
 RUN install -d -o 1000 -g 1000 compiled
 USER 1000:1000
-RUN ! PORT=none node --max-semi-space-size=8 --heap-growing-percent=60 --no-flush-bytecode src/server.ts
+RUN ! PORT=none node --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=60 --no-flush-bytecode src/server.ts
 USER 0:0
 RUN chown -R 0:0 compiled && chmod -R a+rX compiled
 VOLUME /data
@@ -36,4 +36,4 @@ HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 CMD ["node
   const { PORT = '3000', BASE_URL = 'http://localhost' } = process.env; \
   const path = new URL(BASE_URL).pathname.replace(/[/]$/, '') + '/health/ready'; \
   fetch('http://127.0.0.1:' + PORT + path).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--max-semi-space-size=8", "--heap-growing-percent=60", "--no-flush-bytecode", "src/server.ts"]
+CMD ["node", "--min-semi-space-size=8", "--max-semi-space-size=8", "--heap-growing-percent=60", "--no-flush-bytecode", "src/server.ts"]

@@ -124,7 +124,7 @@ test('every start that is documented has the same variables and flags of Node', 
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   const usual = partsOf(scripts['start']!);
   expect(usual).toEqual({
-    flags: [expect.any(String), expect.any(String), expect.any(String)],
+    flags: [expect.any(String), expect.any(String), expect.any(String), expect.any(String)],
     allocator: expect.any(String),
     cache: true,
   });
