@@ -9,9 +9,9 @@ const long = [
   'database/embedded',
   'relying-parties/',
   'processes/secret-key',
-  'http/pages.browser',
+  'pages/pages.browser',
   'repositories/races',
-  'endpoints/introspection',
+  'protocol/introspection',
   'flows/demo',
 ];
 

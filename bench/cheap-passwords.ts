@@ -1,9 +1,9 @@
 // The service as it is, but for password hashes that cost next to nothing: what a sign-in costs besides them.
 import { buildApp } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
-import { openConnection } from '../src/connection.ts';
+import { openConnection } from '../src/database/connection.ts';
 import { letPoolThreadsGiveWay } from '../src/crypto/thread-priority.ts';
-import { createLogger } from '../src/service.ts';
+import { createLogger } from '../src/start/service.ts';
 
 const config = loadConfig();
 const logger = createLogger(config);

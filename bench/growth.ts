@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { openDatabase } from '../src/database/database.ts';
-import { createStore } from '../src/repositories/index.ts';
+import { createStore } from '../src/repositories/store.ts';
 import { newOpaqueToken } from '../src/tokens/opaque-token.ts';
 import { type Bed, withService } from './bed.ts';
 import { command, startReference, startService } from './children.ts';

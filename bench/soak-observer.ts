@@ -23,7 +23,7 @@ export interface Sample {
 const count = `SELECT c.relname AS name, pg_total_relation_size(c.oid)::float8 AS bytes
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE c.relkind = 'r' AND n.nspname = 'public'`;
-// the clean-up holds this advisory lock for each batch (src/repositories/expired.ts)
+// the clean-up holds this advisory lock for each batch (src/repositories/retention/expired.ts)
 const cleaning = `SELECT
     EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 7106343 AND granted) AS working,
     (SELECT count(*)::int FROM pg_stat_activity waiting WHERE wait_event_type = 'Lock' AND EXISTS (

@@ -4,11 +4,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pino from 'pino';
 import type { Config } from '../src/config.ts';
-import { openConnection } from '../src/connection.ts';
+import { openConnection } from '../src/database/connection.ts';
 import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
 import { migrate } from '../src/database/migrations.ts';
-import { type Administration, createAdministration } from '../src/repositories/administration.ts';
-import { createStore, type Store } from '../src/repositories/index.ts';
+import { type Administration, createAdministration } from '../src/repositories/administration/administration.ts';
+import { createStore, type Store } from '../src/repositories/store.ts';
 import type { ApplicationRegistration } from './application-server.ts';
 import type { Registration } from './relying-party.ts';
 

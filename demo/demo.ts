@@ -3,7 +3,7 @@ import { ConfigError, loadConfig } from '../src/config.ts';
 import { EmbeddedPostgresError } from '../src/database/embedded.ts';
 import { MigrationError } from '../src/database/migrations.ts';
 import { OAuthError } from '../src/oauth/errors.ts';
-import { startService } from '../src/service.ts';
+import { startService } from '../src/start/service.ts';
 import { approveClient, DemoError, ensureUser, keepNotes, otherUser, readNotes, sampleUser } from './administrator.ts';
 import { admittedGroup, startApplicationServer } from './application-server.ts';
 import { startRelyingParty } from './relying-party.ts';

@@ -3,9 +3,9 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright-core';
-import { createPages } from '../src/http/pages.ts';
-import { examples, type PageName } from '../src/http/views/index.ts';
-import type { View } from '../test/http/page-states/index.ts';
+import { createPages } from '../src/pages/renderer.ts';
+import { examples, type PageName } from '../src/pages/views/index.ts';
+import type { View } from '../test/pages/page-states/index.ts';
 import { openRendered } from '../test/helpers/rendered-page.ts';
 
 const docs = join(dirname(import.meta.dirname), 'docs');

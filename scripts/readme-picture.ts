@@ -7,7 +7,7 @@ import { chromium, type Page } from 'playwright-core';
 import { approveClient, ensureUser, sampleUser } from '../demo/administrator.ts';
 import { startRelyingParty } from '../demo/relying-party.ts';
 import { loadConfig } from '../src/config.ts';
-import { startService } from '../src/service.ts';
+import { startService } from '../src/start/service.ts';
 
 const folder = process.argv[2] ?? join(import.meta.dirname, '..', 'docs', 'images');
 const margin = 20; // CSS pixels around what is shown

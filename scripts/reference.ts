@@ -2,13 +2,13 @@
 // test/docs.test.ts makes it again and compares, so that a change of the code is a change of the page.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { ownEndpoints, standardEndpoints } from '../src/app.ts';
-import { commands } from '../src/commands/index.ts';
+import { ownEndpoints, standardEndpoints } from '../src/protocol/protocol.ts';
+import { commands } from '../src/command-line/index.ts';
 import { settings } from '../src/config.ts';
-import { adminRoutes } from '../src/endpoints/admin/routes.ts';
+import { adminRoutes } from '../src/admin/api/routes.ts';
 import { errorCodes, type ErrorCode } from '../src/oauth/errors.ts';
-import { auditEventTypes, type AuditEventType } from '../src/repositories/audit-events.ts';
-import { tokenIssued } from '../src/repositories/audit-view.ts';
+import { auditEventTypes, type AuditEventType } from '../src/repositories/audit/audit-events.ts';
+import { tokenIssued } from '../src/repositories/audit/audit-view.ts';
 
 /** What each address does; the admin routes describe themselves. A test compares this with the routes of a running service. */
 const addresses: Record<string, string> = {

@@ -3,10 +3,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
-import { createPages } from '../src/http/pages.ts';
+import { createPages } from '../src/pages/renderer.ts';
 import { browserArguments } from '../test/helpers/browser-arguments.ts';
 import { inspect, overflow } from '../test/helpers/page-inspection.ts';
-import { examples, type ClientView, type PageName, type Pages } from '../src/http/views/index.ts';
+import { examples, type ClientView, type PageName, type Pages } from '../src/pages/views/index.ts';
 
 const [folder, only = ''] = process.argv.slice(2);
 if (folder === undefined) {

@@ -145,7 +145,7 @@ function shownBy(row: Row | undefined): string {
 }
 
 function link(file: string): string {
-  const name = file.replace(/^(?:src|test(?:\/endpoints)?)\//, '').replace(/(?:\.browser)?(?:\.test)?\.ts$/, '');
+  const name = file.replace(/^(?:src|test)\//, '').replace(/(?:\.browser)?(?:\.test)?\.ts$/, '');
   return `[${name}](../${file})`;
 }
 

@@ -1,7 +1,7 @@
 // The administrator's command line: users, clients, keys and the audit trail, on the database of the settings, running service or not.
 import { format } from 'node:util';
-import { outputClosedCode } from './commands/command.ts';
-import { complaint, runCommandLine } from './commands/command-line.ts';
+import { outputClosedCode } from './command-line/command.ts';
+import { complaint, runCommandLine } from './command-line/command-line.ts';
 
 const { stdin, stdout, stderr } = process;
 const gone = new AbortController();

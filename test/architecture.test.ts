@@ -1,45 +1,55 @@
-// The import rules of the architecture, executed: down only, siblings never, one door for each outside package.
+// Executes the import rules of the architecture: down only, never between siblings, no circles, one importer for each outside package.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../src');
 
-/** From left to right; a file imports from its own layer (endpoints never) and from layers to the right. */
+/** A file imports from its own layer, and from the layers below; layers on one line do not import each other. */
 const layers = [
-  ['server.ts', 'process.ts', 'cli.ts', 'commands'],
-  ['service.ts', 'workers.ts', 'connection.ts', 'clean-up.ts', 'log-destination.ts', 'stray-output.ts'],
-  ['app.ts', 'logout-delivery.ts', 'mail-delivery.ts', 'delivery-loop.ts', 'mail-composition.ts'],
-  ['endpoints'],
-  ['http'],
+  ['server.ts', 'cli.ts'],
+  ['start'],
+  ['app.ts', 'command-line'],
+  ['services.ts'],
+  ['protocol', 'login', 'account', 'admin', 'jobs'],
+  ['interaction'],
+  ['authenticators'],
+  ['browser'],
+  ['client-authentication'],
+  ['sender-constraint'],
+  ['pages'],
+  ['server'],
+  ['domain'],
   ['tokens'],
   ['repositories'],
-  ['database', 'oauth', 'crypto', 'outbound', 'mail', 'config.ts'],
+  ['database'],
+  ['oauth', 'crypto', 'outbound'],
+  ['config.ts'],
 ];
+const featureAreas = ['protocol', 'login', 'account', 'admin', 'jobs'];
 
-/** Which places may import an outside package; packages that are not named are for anybody. */
-const doors: Record<string, (file: string) => boolean> = {
+/** The only places that import an outside package; a package that is not named may be imported anywhere. */
+const soleImporters: Record<string, (file: string) => boolean> = {
   fastify: (file) =>
     file === 'app.ts' ||
-    file.startsWith('http/') ||
-    /[/-]routes\.ts$/.test(file) ||
-    file === 'endpoints/token/grant-type.ts',
-  '@fastify/cookie': (file) => file === 'app.ts' || file.startsWith('http/'),
-  '@fastify/cors': (file) => file.startsWith('http/'),
-  '@fastify/formbody': (file) => file.startsWith('http/') || file.endsWith('/routes.ts'),
+    file === 'services.ts' ||
+    !/^(domain|tokens|repositories|database|oauth|crypto|outbound|jobs|command-line|start)\//.test(file),
+  '@fastify/cookie': (file) => file === 'app.ts' || /^(browser|interaction|login|admin)\//.test(file),
+  '@fastify/cors': (file) => file.startsWith('server/'),
+  '@fastify/formbody': (file) => file.startsWith('server/') || file.endsWith('/routes.ts'),
   pg: (file) => file.startsWith('database/'),
   'node-pg-migrate': (file) => file === 'database/migrations.ts',
   jose: (file) => file.startsWith('tokens/'),
   '@simplewebauthn/server': (file) => file === 'crypto/passkey.ts',
   argon2: (file) => file === 'crypto/password-hashing.ts',
   bcrypt: (file) => file === 'crypto/foreign-hashes.ts',
-  'csv-parse': (file) => file === 'http/user-records.ts',
-  'csv-stringify': (file) => file === 'http/user-records.ts',
-  eta: (file) => file === 'http/pages.ts',
+  'csv-parse': (file) => file === 'domain/user-records.ts',
+  'csv-stringify': (file) => file === 'domain/user-records.ts',
+  eta: (file) => file === 'pages/renderer.ts',
   otpauth: (file) => file === 'crypto/one-time-codes.ts',
-  uqr: (file) => file === 'http/qr-code.ts',
-  'prom-client': (file) => file === 'http/metrics.ts',
-  nodemailer: (file) => file === 'mail/transport.ts',
+  uqr: (file) => file === 'pages/qr-code.ts',
+  'prom-client': (file) => file === 'server/metrics.ts',
+  nodemailer: (file) => file === 'outbound/mail-transport.ts',
   'request-filtering-agent': (file) => file === 'outbound/guarded-fetch.ts',
 };
 
@@ -62,12 +72,13 @@ function violations(sources: readonly Source[]): string[] {
           .split('/')
           .slice(0, specifier.startsWith('@') ? 2 : 1)
           .join('/');
-        if (doors[name] && !doors[name](file)) found.push(`${file} imports ${name}, which has another door`);
+        if (soleImporters[name] && !soleImporters[name](file))
+          found.push(`${file} imports ${name}, which has another importer`);
       }
     }
     if (/\bprocess\.env\b/.test(text) && file !== 'config.ts')
       found.push(`${file} reads process.env: only config.ts does`);
-    if (/\bprocess\.(argv|std(in|out|err))\b/.test(text) && !['cli.ts', 'process.ts'].includes(file))
+    if (/\bprocess\.(argv|std(in|out|err))\b/.test(text) && !['cli.ts', 'start/process.ts'].includes(file))
       found.push(`${file} reads or prints by itself: a command gets its terminal`);
     if (/\bdeclare module\b/.test(text)) found.push(`${file} extends somebody else's types`);
     if (!/^(\/\/|#!)/.test(text)) found.push(`${file} does not say in its first line what it is for`);
@@ -83,14 +94,39 @@ function violations(sources: readonly Source[]): string[] {
 
 function wrongDirection(from: string, to: string): string | undefined {
   const [source, target] = [layerOf(from), layerOf(to)];
-  if (target < 0) return 'that is in no layer';
+  if (target < 0) return 'it is in no layer';
   if (target < source) return 'that is upwards';
-  const siblings = (path: string) => path.split('/').slice(0, 2).join('/');
-  if (from.startsWith('endpoints/') && to.startsWith('endpoints/') && siblings(from) !== siblings(to))
-    return 'endpoints never import each other';
-  if (target === layers.length - 1 && source === target && from.split('/')[0] !== to.split('/')[0])
-    return 'these are side by side';
+  if (source !== target) return undefined;
+  const [fromPath, toPath] = [from.split('/'), to.split('/')];
+  if (fromPath[0] !== toPath[0]) return 'these are side by side';
+  // a folder's own file may import its folders, and they may import it
+  const depth = fromPath[0] === 'admin' && fromPath[1] === 'console' && toPath[1] === 'console' ? 2 : 1;
+  const siblings = fromPath.length > depth + 1 && toPath.length > depth + 1 && fromPath[depth] !== toPath[depth];
+  if (featureAreas.includes(fromPath[0]!) && siblings && toPath[1] !== 'operations')
+    return 'folders of a feature area do not import each other';
   return undefined;
+}
+
+/** The groups of files that import each other in a circle. */
+function circles(sources: readonly Source[]): string[][] {
+  const imports = new Map(
+    sources.map(({ file, text }) => [
+      file,
+      importsOf(text)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => join(dirname(file), specifier)),
+    ]),
+  );
+  const found: string[][] = [];
+  const done = new Set<string>();
+  function visit(file: string, path: string[]): void {
+    if (path.includes(file)) found.push(path.slice(path.indexOf(file)));
+    if (done.has(file)) return;
+    done.add(file);
+    for (const target of imports.get(file) ?? []) visit(target, [...path, file]);
+  }
+  for (const file of imports.keys()) visit(file, []);
+  return found;
 }
 
 function layerOf(file: string): number {
@@ -117,20 +153,43 @@ function sources(): Source[] {
     });
 }
 
-test('imports go down, siblings never talk, and each outside package has one door (architecture, directions)', () => {
+test('imports go down, never to a sibling, and each outside package has its importer (architecture, directions)', () => {
   expect(violations(sources())).toEqual([]);
 });
 
+test('no files import each other in a circle, types included (architecture, directions)', () => {
+  expect(circles(sources())).toEqual([]);
+});
+
+test('app.ts has at most 180 lines, and no other file more than 500 (architecture, modules)', () => {
+  const long = sources()
+    .map(({ file, text }) => ({ file, lines: text.trimEnd().split('\n').length }))
+    .filter(({ file, lines }) => lines > (file === 'app.ts' ? 180 : 500));
+  expect(long).toEqual([]);
+});
+
+test('a planted circle is found (architecture, directions)', () => {
+  const planted = [
+    { file: 'oauth/a.ts', text: `import { b } from './b.ts';\n` },
+    { file: 'oauth/b.ts', text: `import type { A } from './a.ts';\n` },
+  ];
+  expect(circles(planted)).toEqual([['oauth/a.ts', 'oauth/b.ts']]);
+});
+
 test.each([
-  ['endpoints/token/routes.ts', `import { x } from '../login/routes.ts';`, 'endpoints never import each other'],
-  ['repositories/users.ts', `import { x } from '../tokens/id-token.ts';`, 'upwards'],
-  ['http/pages.ts', `import type { x } from '../endpoints/token/routes.ts';`, 'upwards'],
+  ['protocol/token/routes.ts', `import { x } from '../userinfo/routes.ts';`, 'do not import each other'],
+  ['admin/console/users/routes.ts', `import { x } from '../groups/routes.ts';`, 'do not import each other'],
+  ['protocol/token/routes.ts', `import { x } from '../../login/sign-in/routes.ts';`, 'side by side'],
+  ['repositories/users/users.ts', `import { x } from '../../tokens/id-token.ts';`, 'upwards'],
+  ['pages/renderer.ts', `import type { x } from '../protocol/token/routes.ts';`, 'upwards'],
   ['oauth/scope.ts', `import { x } from '../crypto/secrets.ts';`, 'side by side'],
-  ['endpoints/token/routes.ts', `import pg from 'pg';`, 'another door'],
-  ['http/errors.ts', `import { jwtVerify } from 'jose';`, 'another door'],
+  ['command-line/users.ts', `import { x } from '../app.ts';`, 'side by side'],
+  ['protocol/token/routes.ts', `import pg from 'pg';`, 'another importer'],
+  ['domain/audit-export.ts', `import type { FastifyRequest } from 'fastify';`, 'another importer'],
+  ['server/errors.ts', `import { jwtVerify } from 'jose';`, 'another importer'],
   ['tokens/key-ring.ts', `const key = process.env['SECRET_KEY'];`, 'process.env'],
-  ['commands/users.ts', `const given = await text(process.stdin);`, 'terminal'],
-  ['endpoints/token/routes.ts', 'const text = `SELECT * FROM clients WHERE client_id = 1`;', 'holds SQL'],
+  ['command-line/users.ts', `const given = await text(process.stdin);`, 'terminal'],
+  ['protocol/token/routes.ts', 'const text = `SELECT * FROM clients WHERE client_id = 1`;', 'holds SQL'],
 ])('a planted fault in %s is found: %s (architecture, directions)', (file, line, reason) => {
   expect(violations([{ file, text: `// A planted fault.\n${line}\n` }]).join('\n')).toContain(reason);
 });

@@ -2,7 +2,7 @@
 //
 //   npm test                            everything
 //   npm test -- --install               the same, but first installs what is missing (as root on Debian or Ubuntu)
-//   npm test -- test/endpoints/token    only vitest, with these arguments, on the embedded PostgreSQL
+//   npm test -- test/protocol/token    only vitest, with these arguments, on the embedded PostgreSQL
 //
 // With CI=true it installs what is missing, and whatever was left out or skipped is a failure.
 import { spawn, spawnSync } from 'node:child_process';
@@ -12,16 +12,18 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
-const BLACK_BOX = ['test/endpoints/', 'test/flows/', 'test/repositories/', 'test/spec/'];
-/** Of test/endpoints: what these show beyond the files that remain does not depend on the version of PostgreSQL. */
+const BLACK_BOX = ['protocol', 'login', 'account', 'admin', 'jobs', 'server', 'flows', 'repositories', 'spec'].map(
+  (folder) => `test/${folder}/`,
+);
+/** What these show beyond the files that remain does not depend on the version of PostgreSQL. */
 const SAME_ON_ALL = `
   account* admin-fresh-sign-in authentication authorization authorization-errors authorization-prompt
-  claims-parameter cli consent console* discovery encrypted-responses end-session frontchannel-logout
+  claims-parameter cli connections consent console* constant-answers database-deadline discovery encrypted-responses end-session frontchannel-logout
   health hostile-json introspection jwks key-schedule limits login* logout mail* malformed-requests
   metrics openapi pairwise passkeys passwords redaction registration-approval-page
   registration-validation request-object request-uri resource response-types second-factor-demands
   secret-kinds sector-identifier session-management sign-in-flood token-assertions
-  token-client-authentication token-requests user-data user-transfer userinfo userinfo-signed
+  token-client-authentication token-requests unreadable-requests user-data user-transfer userinfo userinfo-signed
 `;
 const BROWSER_TESTS = '**/*.browser.test.ts';
 const APACHE_MODULE = '/usr/lib/apache2/modules/mod_auth_openidc.so';
@@ -60,7 +62,7 @@ if (vitestArguments.length > 0) {
       `--exclude=${BROWSER_TESTS}`,
       ...SAME_ON_ALL.trim()
         .split(/\s+/)
-        .map((name) => `--exclude=test/endpoints/${name}.test.ts`),
+        .map((name) => `--exclude=test/*/${name}.test.ts`),
     ]);
   } else {
     leftOut.push(

@@ -2,8 +2,8 @@
 import pg from 'pg';
 // @ts-expect-error the types of the driver do not tell of this file, which makes parameters of values exactly as its own queries do
 import utils from 'pg/lib/utils.js';
-import type { Statement } from './database.ts';
-import { readInstant } from './instant.ts';
+import { readInstant } from './timestamps.ts';
+import type { Statement } from './statement.ts';
 
 type Fields = { name: string; dataTypeID: number }[];
 /** How the rows of a statement are read: said once a connection, since the server refuses a plan whose result changed (0A000). */

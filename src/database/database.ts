@@ -3,30 +3,13 @@ import { hash } from 'node:crypto';
 import pg from 'pg';
 import { newPart, type Part, submit } from './batch.ts';
 import { createListener } from './listener.ts';
-import { patience, patiently } from './patience.ts';
-import { createSharedStatements, FailedTogether, type SharedStatements } from './shared.ts';
+import { patience, patiently } from './deadline.ts';
+import { createSharedStatements, FailedTogether, type SharedStatements } from './statement-batcher.ts';
 import { refuseStandby } from './standby.ts';
+import type { Kind, Statement } from './statement.ts';
 
 /** The database cannot be asked just now: callers answer 503 with Retry-After, never a verdict. */
 export class DatabaseUnavailable extends Error {}
-
-/** A statement that is prepared once a connection under its name. */
-export interface Statement {
-  readonly name: string;
-  readonly text: string;
-  /**
-   * Outside a transaction it goes with those of other requests: what waits for no lock of another transaction (`read`, `write`) with any of
-   * its kind, what may wait (an `act`) only with the same.
-   */
-  readonly shared?: Kind;
-  /**
-   * The same for several at once, which costs less than each by itself: it takes an array of each parameter (of arrays, their texts),
-   * and gives each row with a `place`, the number from 1 of whom it is for.
-   */
-  readonly many?: Statement;
-}
-
-type Kind = 'read' | 'write' | 'act';
 
 export interface Sql {
   /** @throws DatabaseUnavailable when the database cannot be asked; any other error is the statement's own */

@@ -1,6 +1,6 @@
 // Keeps away from a standby: what it shows may be older than what was acknowledged, so that a live token would look dead.
 import type pg from 'pg';
-import { patience } from './patience.ts';
+import { patience } from './deadline.ts';
 
 /**
  * To be asked once for each connection: a server that is demoted restarts, and one that is promoted was refused before.

@@ -3,7 +3,7 @@ import type { SecretBox } from '../crypto/secret-box.ts';
 import { digest, randomSecret } from '../crypto/secrets.ts';
 import { type ClientMetadata, needsSecret, needsSecretAsKey } from '../oauth/client-metadata.ts';
 import { conflict, invalidRequest } from '../oauth/errors.ts';
-import type { Client, ClientCredentials } from '../repositories/clients.ts';
+import type { Client, ClientCredentials } from '../repositories/clients/clients.ts';
 import { newOpaqueToken } from './opaque-token.ts';
 import { secretPlace, sharedSecretPlace } from './token-service.ts';
 

@@ -9,8 +9,8 @@ import {
   wrapDataKey,
 } from '../crypto/data-key.ts';
 import { createSecretBox, openWith, type SecretBox } from '../crypto/secret-box.ts';
-import type { DataKeyRow, RunningInstance } from '../repositories/data-keys.ts';
-import type { Store } from '../repositories/index.ts';
+import type { DataKeyRow, RunningInstance } from '../repositories/keys/data-keys.ts';
+import type { Store } from '../repositories/store.ts';
 
 export interface DataKeyRing {
   secretBox: SecretBox;

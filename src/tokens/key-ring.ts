@@ -15,10 +15,10 @@ import { ConfigError } from '../config.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
 import { DatabaseUnavailable } from '../database/database.ts';
 import { conflict, notFound } from '../oauth/errors.ts';
-import type { Actor } from '../repositories/administration.ts';
-import type { AuditEvent } from '../repositories/audit-events.ts';
-import type { Repositories, Store } from '../repositories/index.ts';
-import type { SigningKeyRow } from '../repositories/signing-keys.ts';
+import type { AuditEvent } from '../repositories/audit/audit-events.ts';
+import type { Repositories, Store } from '../repositories/store.ts';
+import type { SigningKeyRow } from '../repositories/keys/signing-keys.ts';
+import type { Actor } from '../repositories/administration/actor.ts';
 
 export type KeyAlgorithm = SigningKeyRow['alg'];
 export const keyAlgorithms: readonly KeyAlgorithm[] = ['RS256', 'PS256', 'ES256', 'EdDSA'];

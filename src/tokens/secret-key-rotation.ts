@@ -3,10 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { newDataKey, secretKeyId, wrapDataKey } from '../crypto/data-key.ts';
 import { openWith, sealedWith, sealWith } from '../crypto/secret-box.ts';
 import { conflict } from '../oauth/errors.ts';
-import type { Actor } from '../repositories/administration.ts';
-import type { RunningInstance } from '../repositories/data-keys.ts';
-import type { Store } from '../repositories/index.ts';
+import type { RunningInstance } from '../repositories/keys/data-keys.ts';
+import type { Store } from '../repositories/store.ts';
 import { openDataKeyRing } from './data-key-ring.ts';
+import type { Actor } from '../repositories/administration/actor.ts';
 
 const batch = 100;
 const hearingLimit = 45_000; // milliseconds: an instance that lost its connection reads the keys every 30 s

@@ -2,7 +2,7 @@
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { decoyAt, decoyLike } from '../../src/crypto/decoys.ts';
+import { decoyAt, decoyLike } from '../../src/crypto/dummy-hashes.ts';
 import { isUsableHash } from '../../src/crypto/password-hashing.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import { startService } from '../../src/service.ts';
+import { startService } from '../../src/start/service.ts';
 import { createTestDatabase } from '../helpers/database.ts';
 import { adminToken, call, eventually, refresh, withoutLimits } from '../helpers/grants.ts';
 import { routesOf } from '../helpers/route-map.ts';

@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import type { ServerResponse } from 'node:http';
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { deleteUncompleted } from '../../src/clean-up.ts';
+import { deleteUncompleted } from '../../src/jobs/retention.ts';
 import { adminToken, type Answer, call, obtainCode, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
 import { authorizationUrl, tokenRequest, UserAgent } from '../helpers/user-agent.ts';

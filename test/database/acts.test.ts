@@ -1,7 +1,7 @@
 // Acts that wait at the same time, and go as one statement: each is all or nothing, and what one waits for holds up nobody for long.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Database, openDatabase, sharedStatement, statement } from '../../src/database/database.ts';
-import { call } from '../../src/repositories/call.ts';
+import { call } from '../../src/repositories/batched-call.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 
 let database: TestDatabase;

@@ -1,5 +1,5 @@
 // Every route with good values of what it takes, and what it may answer beside refusals of what is malformed.
-import { createPages } from '../../src/http/pages.ts';
+import { createPages } from '../../src/pages/renderer.ts';
 import { adminRoutes } from './admin-routes.ts';
 import { metadata, type Route } from './route.ts';
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { runCommandLine } from '../../src/commands/command-line.ts';
+import { runCommandLine } from '../../src/command-line/command-line.ts';
 import { observe } from './dump-search.ts';
 import { surroundings } from './server-process.ts';
 import type { TestService } from './service.ts';

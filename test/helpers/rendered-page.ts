@@ -1,7 +1,7 @@
 // Pages as a real browser shows them, answered from memory under the policy that the service sends: any state of any page, without a service.
 import type { BrowserContext, Page } from 'playwright-core';
-import type { PageRenderer } from '../../src/http/pages.ts';
-import type { View } from '../http/page-states/index.ts';
+import type { PageRenderer } from '../../src/pages/renderer.ts';
+import type { View } from '../pages/page-states/index.ts';
 
 const origin = 'https://gatehouse.example';
 

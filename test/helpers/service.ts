@@ -10,18 +10,19 @@ import { buildApp } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { createPasswordHashing, type PasswordWork } from '../../src/crypto/password-hashing.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
-import { openDatabase, type Statement } from '../../src/database/database.ts';
-import { listenAt } from '../../src/http/listening.ts';
-import { createPages, type PageRenderer } from '../../src/http/pages.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { listenAt } from '../../src/server/listen.ts';
+import { createPages, type PageRenderer } from '../../src/pages/renderer.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
-import { createAdministration } from '../../src/repositories/administration.ts';
-import { createStore, type Store } from '../../src/repositories/index.ts';
-import type { NewUser, User } from '../../src/repositories/users.ts';
+import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { createStore, type Store } from '../../src/repositories/store.ts';
+import type { NewUser, User } from '../../src/repositories/users/users.ts';
 import { newCredentials } from '../../src/tokens/client-credentials.ts';
 import { type DataKeyRing, openDataKeyRing } from '../../src/tokens/data-key-ring.ts';
 import { type KeyAlgorithm, makeKeyPair } from '../../src/tokens/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { remember } from './dump-search.ts';
+import type { Statement } from '../../src/database/statement.ts';
 
 export interface TestClient {
   clientId: string;

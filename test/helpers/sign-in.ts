@@ -1,7 +1,7 @@
 // A session as sign-in makes one, without a browser and without the work of a password.
 import { randomBytes } from 'node:crypto';
-import type { NewSession } from '../../src/repositories/sessions.ts';
-import type { NewSignIn } from '../../src/repositories/sign-ins.ts';
+import type { NewSession } from '../../src/repositories/sessions/sessions.ts';
+import type { NewSignIn } from '../../src/repositories/sessions/sign-ins.ts';
 
 export function signInOf(
   of: Pick<NewSession, 'tokenHash' | 'sid' | 'sub' | 'passwordHash'>,

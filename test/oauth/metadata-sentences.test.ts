@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { faultOf } from '../../src/endpoints/console-clients/faults.ts';
+import { faultOf } from '../../src/admin/console/clients/faults.ts';
 
 const source = (file: string) => readFileSync(join(import.meta.dirname, '../../src', file), 'utf8');
 const literal = /(?:'((?:[^'\\\n]|\\.)+)'|`([^`]+)`)/.source;
@@ -15,7 +15,7 @@ const thrown = [
   ...literalsAfter(metadata, 'invalid(?:ClientMetadata|RedirectUri)\\('),
   ...literalsAfter(source('oauth/client-addresses.ts'), 'invalid(?:ClientMetadata|RedirectUri)\\('),
   ...literalsAfter(source('oauth/subject-type.ts'), 'return(?= .[a-z]+[ _])'),
-  ...literalsAfter(source('http/sector-check.ts'), 'refused\\('),
+  ...literalsAfter(source('domain/sector-check.ts'), 'refused\\('),
 ].filter((sentence) => !/^\$\{|plain\(/.test(sentence) && sentence.includes(' '));
 const rules = literalsAfter(shape, 'error:|,').filter((text) => /^(must|is|holds) /.test(text));
 

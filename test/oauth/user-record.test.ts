@@ -2,11 +2,11 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readUsers, rowsOf, headOf } from '../../src/http/user-records.ts';
+import { readUsers, rowsOf, headOf } from '../../src/domain/user-records.ts';
 import { importReasons } from '../../src/oauth/import-reasons.ts';
 import { markedCell, unmarkedCell } from '../../src/oauth/table-cell.ts';
 import { readUserRow } from '../../src/oauth/user-record.ts';
-import { translation } from '../http/page-states/index.ts';
+import { translation } from '../pages/page-states/index.ts';
 
 async function written(record: Record<string, unknown>): Promise<unknown> {
   const text = headOf('csv', false) + rowsOf('csv', [record], false);

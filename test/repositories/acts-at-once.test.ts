@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { createStore, type Store } from '../../src/repositories/index.ts';
-import { mostBrowsers } from '../../src/repositories/known-browsers.ts';
+import { createStore, type Store } from '../../src/repositories/store.ts';
+import { mostBrowsers } from '../../src/repositories/sessions/device-cookies.ts';
 import { obtainTokens } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 

@@ -1,10 +1,10 @@
 // One line of the log for each row of the audit trail: written once the row is there, and only then.
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { deleteUncompleted } from '../../src/clean-up.ts';
+import { deleteUncompleted } from '../../src/jobs/retention.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { logEvent } from '../../src/repositories/audit-events.ts';
-import { createStore, type Store } from '../../src/repositories/index.ts';
+import { logEvent } from '../../src/repositories/audit/audit-events.ts';
+import { createStore, type Store } from '../../src/repositories/store.ts';
 import { call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 

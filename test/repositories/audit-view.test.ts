@@ -1,7 +1,7 @@
 // How the lists of the audit view are read when there is much of everything: by their indexes, never a whole table.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Sql } from '../../src/database/database.ts';
-import { type AuditFilter, auditViewRepository } from '../../src/repositories/audit-view.ts';
+import { type AuditFilter, auditViewRepository } from '../../src/repositories/audit/audit-view.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 
 let database: TestDatabase;

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { metadataDifference } from '../../src/oauth/metadata-difference.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
 import type { Database } from '../../src/database/database.ts';
-import { createStore, type Repositories } from '../../src/repositories/index.ts';
-import type { ClientFilter } from '../../src/repositories/clients.ts';
+import { createStore, type Repositories } from '../../src/repositories/store.ts';
+import type { ClientFilter } from '../../src/repositories/clients/clients.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 

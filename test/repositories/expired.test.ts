@@ -1,9 +1,9 @@
 // The deletion of expired rows: in batches, beside running requests, and never of what is still good.
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cleanUp } from '../../src/clean-up.ts';
+import { cleanUp } from '../../src/jobs/retention.ts';
 import { openDatabase } from '../../src/database/database.ts';
-import { expiredRepository, mostKept } from '../../src/repositories/expired.ts';
+import { expiredRepository, mostKept } from '../../src/repositories/retention/expired.ts';
 import { obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';

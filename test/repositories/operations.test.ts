@@ -1,8 +1,8 @@
 // What the console's overview and audit pages ask of the database: counts by the hour, the bounded search, and the end of old events.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countEvents, deleteOldAuditEvents } from '../../src/clean-up.ts';
+import { countEvents, deleteOldAuditEvents } from '../../src/jobs/retention.ts';
 import type { Sql } from '../../src/database/database.ts';
-import { type AuditSearch, auditSearchRepository, mostLookedAt } from '../../src/repositories/audit-search.ts';
+import { type AuditSearch, auditSearchRepository, mostLookedAt } from '../../src/repositories/audit/audit-search.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 let service: TestService;

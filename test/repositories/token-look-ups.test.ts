@@ -1,6 +1,6 @@
 // Access tokens of many that are looked up and issued at the same time, on two instances: nobody gets what is another's.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createStore } from '../../src/repositories/index.ts';
+import { createStore } from '../../src/repositories/store.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { createTestDatabase } from '../helpers/database.ts';

@@ -6,11 +6,17 @@ import { userInfo } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Account } from './account.ts';
-import type { Cluster } from './cluster.ts';
+import type { Binaries } from './binaries.ts';
 import { EmbeddedPostgresError, errorCode } from './error.ts';
 import { directoryArgument, programError, spawnProgram, switchRefused } from './program.ts';
 
-type Uninitialised = Omit<Cluster, 'name'>;
+/** A cluster whose folder initdb has yet to fill. */
+interface Uninitialised {
+  dataDir: string;
+  directory: string;
+  account: Account | undefined;
+  binaries: Binaries;
+}
 
 /**
  * Defaults for a small machine, which initdb writes to postgresql.conf, so that an operator can tune them there.

@@ -1,0 +1,65 @@
+// The applications that a person let in: what each may see and keeps, and the form that withdraws its access.
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { createAccountDoor, ownAct } from '../account-pages.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import { unlessGone } from '../../pages/refused-operations.ts';
+import { createAdministration } from '../../repositories/administration/administration.ts';
+import { grantsView } from './view.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+
+const path = '/account/applications';
+// the form's address is older than the page
+const withdrawPath = '/account';
+
+const withdrawal = z.object({ csrf: text(100), withdraw: text(255) });
+
+const most = { limit: 200, after: undefined };
+// of settings: the download has all of them, whole
+const longestValue = 100; // bytes
+const mostSettings = 1000;
+
+interface AccountApplicationsDependencies {
+  store: Store;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+}
+
+export async function accountApplicationsEndpoint(
+  app: FastifyInstance,
+  options: AccountApplicationsDependencies,
+): Promise<void> {
+  const { store, pages } = options;
+  const administration = createAdministration(store);
+  const door = createAccountDoor(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    const session = await door.enter(request, reply);
+    if (!session) return reply;
+    const { sub } = session.user;
+    const [grants, settings] = await Promise.all([
+      store.grants.list(sub, most),
+      store.userSettings.outline(sub, longestValue, mostSettings),
+    ]);
+    return door.send(request, reply, session, 'account-applications', {
+      grants: grantsView(grants, settings),
+      form: door.form(request, reply, session, withdrawPath),
+    });
+  });
+
+  app.post(withdrawPath, async (request, reply) => {
+    const { csrf, withdraw } = readParameters(withdrawal, request.body);
+    const session = await door.submitted(request, reply, { csrf, action: withdrawPath });
+    if (!session) return reply;
+    const withdrawn = await administration
+      .withdrawGrant(ownAct(request, session), session.user.sub, withdraw)
+      .then(() => true, unlessGone);
+    // withdrawn before, or never granted: the page shows those that are
+    return withdrawn ? door.done(reply, path, 'withdrawn') : pages.redirect(reply, path);
+  });
+}

@@ -1,0 +1,20 @@
+// What the page of applications shows of each with access.
+import type { Pages } from '../../pages/views/index.ts';
+import type { Grant } from '../../repositories/clients/grants.ts';
+import type { SettingOutline } from '../../repositories/users/user-settings.ts';
+
+export function grantsView(
+  grants: readonly Grant[],
+  settings: readonly SettingOutline[],
+): Pages['account-applications']['grants'] {
+  return grants.map((grant) => ({
+    clientId: grant.clientId,
+    name: grant.clientName,
+    scopes: grant.scope,
+    claims: grant.claims,
+    since: grant.createdAt,
+    settings: settings
+      .filter(({ clientId }) => clientId === grant.clientId)
+      .map(({ key, value, size }) => (value === undefined ? { key, size } : { key, value, size })),
+  }));
+}

@@ -1,0 +1,58 @@
+// What a person may do with the own data as a whole: the download of all of it.
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { createAccountDoor } from '../account-pages.ts';
+import { ownData as ownDataPage, ownDeletion } from '../../pages/return-to.ts';
+import { noStore } from '../../server/errors.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { freshSignInPath, isFresh } from '../../browser/recent-sign-in.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import { ownData } from './document.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { AuditTrail } from '../../server/audit.ts';
+
+const path = ownDataPage.path;
+
+const plain = z.object({ csrf: text(100) });
+
+interface AccountDataDependencies {
+  config: Config;
+  store: Store;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  audit: AuditTrail;
+}
+
+export async function accountDataEndpoint(app: FastifyInstance, options: AccountDataDependencies): Promise<void> {
+  const { config, store, pages, audit } = options;
+  const door = createAccountDoor(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    const session = await door.enter(request, reply);
+    if (!session) return reply;
+    return door.send(request, reply, session, 'account-data', {
+      form: door.form(request, reply, session, path),
+      ...(config.accountDeletion && { deleteUri: ownDeletion.path }),
+    });
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf } = readParameters(plain, request.body);
+    const session = await door.submitted(request, reply, { csrf, action: path });
+    if (!session) return reply;
+    // a browser that was left open hands out nothing
+    if (!isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownDataPage));
+    const { user } = session;
+    await audit(request, { type: 'user.data_downloaded', outcome: 'success', actor: user.sub, sub: user.sub });
+    return noStore(reply)
+      .header('content-disposition', 'attachment; filename="account.json"')
+      .type('application/json; charset=utf-8')
+      .send(Readable.from(ownData(store, config.issuer, user)));
+  });
+}

@@ -1,0 +1,89 @@
+// People delete their own account, where ACCOUNT_DELETION lets them: with a recent sign-in, and having typed their user name.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { createAccountDoor, ownAct } from '../account-pages.ts';
+import { ownDeletion } from '../../pages/return-to.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { freshSignInPath, isFresh } from '../../browser/recent-sign-in.ts';
+import { logoutFrames } from '../../browser/front-channel-logout.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import { unlessConflict, unlessGone } from '../../pages/refused-operations.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import { notFound } from '../../oauth/errors.ts';
+import { createAdministration } from '../../repositories/administration/administration.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+
+const path = ownDeletion.path;
+
+const deletion = z.object({ csrf: text(100), username: text(1000).optional() });
+
+const most = { limit: 200, after: undefined };
+
+interface AccountDeleteDependencies {
+  config: Config;
+  store: Store;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+}
+
+export async function accountDeleteEndpoint(app: FastifyInstance, options: AccountDeleteDependencies): Promise<void> {
+  const { config, store, sessions, pages } = options;
+  const administration = createAdministration(store);
+  const door = createAccountDoor(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    const session = await door.enter(request, reply);
+    if (!session) return reply;
+    onlyWhereAllowed();
+    return show(request, reply, session);
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf, username } = readParameters(deletion, request.body);
+    const session = await door.submitted(request, reply, { csrf, action: path });
+    if (!session) return reply;
+    onlyWhereAllowed();
+    if (!isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownDeletion));
+    const { user } = session;
+    if (username?.trim() !== user.username.trim()) return show(request, reply, session, 'name');
+    // what the browser has to tell other applications is forgotten with the sessions
+    const frames = await logoutFrames(store, config.issuer, session);
+    const deleting = administration.deleteUser(ownAct(request, session), user.sub).catch(unlessGone);
+    if ((await unlessConflict(deleting)) === 'conflict') return show(request, reply, session, 'last-administrator');
+    sessions.forget(reply);
+    return pages.send(request, reply, 'account-deleted', frames.length > 0 ? { frames } : {});
+  });
+
+  function onlyWhereAllowed(): void {
+    if (!config.accountDeletion) throw notFound('people do not delete their accounts here: an administrator does');
+  }
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    fault?: Pages['account-delete']['fault'],
+  ): Promise<FastifyReply> {
+    const grants = await store.grants.list(session.user.sub, most);
+    return door.send(
+      request,
+      reply,
+      session,
+      'account-delete',
+      {
+        username: session.user.username,
+        applications: grants.map(({ clientName }) => clientName),
+        form: door.form(request, reply, session, path),
+        dataUri: '/account/data',
+        ...(fault && { fault }),
+      },
+      { status: fault === undefined ? 200 : fault === 'name' ? 400 : 409 },
+    );
+  }
+}

@@ -1,0 +1,259 @@
+// The address of a person's account: a mailed link confirms it, and another one takes its place once its own link was used.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { isUniqueViolation } from '../../database/database.ts';
+import { onlyNavigation } from '../../browser/session.ts';
+import { ownAddress } from '../../pages/return-to.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { freshSignInPath, isFresh } from '../../browser/recent-sign-in.ts';
+import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import { languagesOf } from '../../server/accept-language.ts';
+import { clientAddress } from '../../server/network.ts';
+import { accountView } from '../../pages/page-response.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import { email as mailAddress } from '../../oauth/administration.ts';
+import { invalidRequest } from '../../oauth/errors.ts';
+import type { LinkPurpose } from '../../repositories/mails/mailed-links.ts';
+import type { MailOrder } from '../../repositories/mails/mails.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { User } from '../../repositories/users/users.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { AuditTrail } from '../../server/audit.ts';
+import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+
+const path = '/account/email';
+const verification = '/account/email/verification';
+const confirmation = '/account/email/confirm';
+const stopping = '/account/email/stop';
+const purposes: LinkPurpose[] = ['verify_address'];
+const stopPurposes: LinkPurpose[] = ['stop_change'];
+
+const plain = z.object({ csrf: text(100).optional() });
+const change = plain.extend({ email: text(320).optional() });
+
+type State = Pick<Pages['account-email'], 'typed' | 'fault' | 'problem' | 'wait' | 'sent'>;
+
+interface AccountEmailDependencies {
+  store: Store;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  audit: AuditTrail;
+  limits: Limits;
+}
+
+export async function accountEmailEndpoint(app: FastifyInstance, options: AccountEmailDependencies): Promise<void> {
+  const { store, sessions, pages, limits, audit } = options;
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    onlyNavigation(request);
+    const session = await sessions.find(request, reply);
+    // a browser that was left open gives the account to nobody else
+    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownAddress));
+    return show(request, reply, session, {}, 200);
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf, email } = readParameters(change, request.body);
+    const session = await sessions.find(request, reply);
+    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownAddress));
+    own(request, csrf, path, session);
+    const typed = email?.trim() ?? '';
+    if (!mailAddress.safeParse(typed).success) return show(request, reply, session, { typed, fault: 'invalid' }, 400);
+    if (typed.toLowerCase() === session.user.email?.toLowerCase())
+      return show(request, reply, session, { typed, fault: 'same' }, 400);
+    return order(request, reply, session, typed);
+  });
+
+  app.post(verification, async (request, reply) => {
+    const { csrf } = readParameters(plain, request.body);
+    const session = await sessions.find(request, reply);
+    if (!session) return pages.redirect(reply, '/login');
+    own(request, csrf, verification, session);
+    const { email, emailVerified } = session.user;
+    if (email === undefined || emailVerified) return pages.redirect(reply, '/account');
+    return order(request, reply, session, email);
+  });
+
+  app.get(confirmation, async (request, reply) => {
+    onlyNavigation(request);
+    const found = await find(request);
+    if (!found) return linkGone(pages, request, reply, 'address');
+    const { link, user } = found;
+    const csrf = sessions.formToken(request, reply, { action: confirmation, shown: link.token });
+    const form = { action: confirmation, hidden: { csrf, token: link.token } };
+    return pages.send(request, reply, 'address-confirm', { ...view(link, user), form });
+  });
+
+  app.post(confirmation, async (request, reply) => {
+    const { csrf } = readParameters(plain, request.body);
+    const found = await find(request);
+    if (!found) return linkGone(pages, request, reply, 'address');
+    const { link, user } = found;
+    if (!sessions.isOwnForm(request, csrf, { action: confirmation, shown: link.token }))
+      throw invalidRequest('the form is too old or came from elsewhere');
+    const outcome = await confirm(request, link, user.sub);
+    if (outcome === 'gone') return linkGone(pages, request, reply, 'address');
+    const taken = outcome === 'taken';
+    return pages.send(request, reply, 'address-confirm', { ...view(link, user), taken }, { status: taken ? 409 : 200 });
+  });
+
+  // without sign-in: an attacker who took the account over may have changed its password (security R118)
+  app.get(stopping, async (request, reply) => {
+    onlyNavigation(request);
+    const found = await findStop(request);
+    if (!found || !(await store.mailedLinks.hasChanges(found.user.sub)))
+      return showStop(request, reply, { nothing: true });
+    const { link, user } = found;
+    const csrf = sessions.formToken(request, reply, { action: stopping, shown: link.token });
+    const form = { action: stopping, hidden: { csrf, token: link.token } };
+    return showStop(request, reply, { username: user.username, form });
+  });
+
+  app.post(stopping, async (request, reply) => {
+    const { csrf } = readParameters(plain, request.body);
+    const found = await findStop(request);
+    if (!found) return showStop(request, reply, { nothing: true });
+    const { link, user } = found;
+    if (!sessions.isOwnForm(request, csrf, { action: stopping, shown: link.token }))
+      throw invalidRequest('the form is too old or came from elsewhere');
+    const stopped = await stop(request, link, user.sub);
+    return showStop(request, reply, stopped ? { username: user.username } : { nothing: true });
+  });
+
+  /** @throws OAuthError for another form (security R55) */
+  function own(request: FastifyRequest, csrf: string | undefined, action: string, session: Session): void {
+    if (!sessions.isOwnForm(request, csrf, { action, session }))
+      throw invalidRequest('the form is too old or came from elsewhere');
+  }
+
+  /** Whether the address is another account's is not looked up here: only who reads its mail learns it (security R60). */
+  async function order(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    recipient: string,
+  ): Promise<FastifyReply> {
+    const { sub, email } = session.user;
+    const isChange = recipient !== email;
+    // each change goes with a notice to the address before, so that there are as many of both
+    const wait =
+      (await countOrder(limits, request)) || (isChange ? await limits.consume('mailedLinks', `change ${sub}`) : 0);
+    if (wait > 0) {
+      reply.header('retry-after', String(wait));
+      return show(request, reply, session, { typed: recipient, problem: 'throttled', wait }, 429);
+    }
+    const data = { replaces: email };
+    const order = { name: 'verify-address', sub, recipient, locale: languagesOf(request), data };
+    if (!isChange) await store.mails.insert(order);
+    else await orderChange(request, { ...order, sessionId: session.id }, email);
+    return show(request, reply, session, { sent: recipient }, 200);
+  }
+
+  /** A change dies with the session that orders it, and the address before is told how to stop it (security R118). */
+  async function orderChange(request: FastifyRequest, order: MailOrder, before: string | undefined): Promise<void> {
+    const { sub, locale } = order;
+    const data = { at: new Date().toISOString(), address: clientAddress(request) };
+    await store.transaction(async ({ mails }) => {
+      await mails.insert(order);
+      if (before !== undefined)
+        await mails.insert({ name: 'address-change-ordered', sub, recipient: before, locale, data });
+    });
+  }
+
+  /** Ends every change that waits, whichever the link was sent for; false when there was none, or the link was used meanwhile. */
+  function stop(request: FastifyRequest, link: OpenLink, sub: string): Promise<boolean> {
+    return store.transaction(async (repositories) => {
+      const { users, mailedLinks } = repositories;
+      await users.lock(sub);
+      if (!(await mailedLinks.use(link.hash, stopPurposes))) return false;
+      const present = await mailedLinks.hasChanges(sub);
+      await mailedLinks.takeBackChanges(sub);
+      const by = { outcome: 'success', actor: sub, sub } as const;
+      await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
+      if (present) await audit(request, { ...by, type: 'user.email_change_stopped' }, repositories);
+      return present;
+    });
+  }
+
+  /** The address takes effect, and the one before is told. */
+  async function confirm(request: FastifyRequest, link: OpenLink, sub: string): Promise<'done' | 'gone' | 'taken'> {
+    try {
+      return await store.transaction(async (repositories) => {
+        const { users, mailedLinks, mails } = repositories;
+        const before = await users.lock(sub);
+        if (before?.status !== 'enabled' || before.email !== link.replaces) return 'gone';
+        // of several at once one gets it
+        if (!(await mailedLinks.use(link.hash, purposes))) return 'gone';
+        const changed = before.email !== link.email;
+        await users.update(sub, { email: link.email, emailVerified: true });
+        if (changed && before.email !== undefined && before.emailVerified)
+          await mails.insert({ name: 'address-changed', sub, recipient: before.email, locale: languagesOf(request) });
+        const by = { outcome: 'success', actor: sub, sub } as const;
+        await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
+        const type = changed ? 'user.email_changed' : 'user.email_verified';
+        await audit(request, { ...by, type }, repositories);
+        return 'done';
+      });
+    } catch (error) {
+      if (isUniqueViolation(error)) return 'taken';
+      throw error;
+    }
+  }
+
+  async function find(request: FastifyRequest): Promise<{ link: OpenLink; user: User } | undefined> {
+    const link = await findLink(store, request, purposes);
+    const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
+    return link && user?.status === 'enabled' && user.email === link.replaces ? { link, user } : undefined;
+  }
+
+  async function findStop(request: FastifyRequest): Promise<{ link: OpenLink; user: User } | undefined> {
+    const link = await findLink(store, request, stopPurposes);
+    const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
+    // the address before has no say once another one took its place
+    return link && user && user.email === link.email ? { link, user } : undefined;
+  }
+
+  function showStop(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    state: Partial<Pick<Pages['address-stop'], 'username' | 'form' | 'nothing'>>,
+  ): FastifyReply {
+    const data = { username: '', ...state, passwordUri: '/password/forgotten', accountUri: '/account' };
+    return pages.send(request, reply, 'address-stop', data, { status: state.nothing ? 410 : 200 });
+  }
+
+  const view = (link: OpenLink, user: User) => ({
+    username: user.username,
+    address: link.email ?? '',
+    accountUri: '/account',
+  });
+
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    state: State,
+    status: number,
+  ): FastifyReply {
+    const { user } = session;
+    const form = (action: string) => ({
+      action,
+      hidden: { csrf: sessions.formToken(request, reply, { action, session }) },
+    });
+    const data: Pages['account-email'] = {
+      account: accountView(user),
+      verified: user.emailVerified,
+      form: form(path),
+      profileUri: '/account/profile',
+      ...state,
+    };
+    if (user.email !== undefined) data.email = user.email;
+    if (user.email !== undefined && !user.emailVerified) data.verificationForm = form(verification);
+    return pages.send(request, reply, 'account-email', data, { status });
+  }
+}

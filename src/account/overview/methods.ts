@@ -1,0 +1,21 @@
+// The ways in which a person signs in, each with the page on which it is set up: what the page /account/security lists.
+import { ownPasskeys, secondFactors } from '../../pages/return-to.ts';
+import type { SignInMethod } from '../../pages/views/account.ts';
+import type { Repositories } from '../../repositories/store.ts';
+import type { User } from '../../repositories/users/users.ts';
+
+type Readable = Pick<Repositories, 'secondFactors' | 'recoveryCodes'>;
+
+export async function signInMethods(store: Readable, { sub, passwordHash }: User): Promise<SignInMethod[]> {
+  const [factors, recoveryCodes] = await Promise.all([store.secondFactors.list(sub), store.recoveryCodes.count(sub)]);
+  return [
+    { method: 'password', uri: '/account/password', set: passwordHash !== undefined },
+    { method: 'passkeys', uri: ownPasskeys.path, set: factors.some(({ kind }) => kind === 'passkey') },
+    {
+      method: 'second-factors',
+      uri: secondFactors.path,
+      set: factors.length > 0,
+      ...(factors.length > 0 && { recoveryCodes }),
+    },
+  ];
+}

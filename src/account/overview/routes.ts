@@ -1,0 +1,62 @@
+// The account page, from which all others of the account hang, and the page of the ways to sign in.
+import type { FastifyInstance } from 'fastify';
+import { createAccountDoor } from '../account-pages.ts';
+import { browserAndSystem } from '../../domain/browser-name.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { signInMethods } from './methods.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+
+const most = { limit: 200, after: undefined };
+/** Of devices and of applications, so many are named. */
+const named = 3;
+
+interface AccountDependencies {
+  store: Store;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+}
+
+export async function accountEndpoint(app: FastifyInstance, options: AccountDependencies): Promise<void> {
+  const { store, pages } = options;
+  const door = createAccountDoor(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get('/account', async (request, reply) => {
+    const session = await door.enter(request, reply);
+    if (!session) return reply;
+    const { user } = session;
+    const [grants, live, methods] = await Promise.all([
+      store.grants.list(user.sub, most),
+      store.sessions.list({ sub: user.sub }, most),
+      signInMethods(store, user),
+    ]);
+    const recent = [...live].sort((a, b) => b.usedAt.getTime() - a.usedAt.getTime());
+    return door.send(request, reply, session, 'account', {
+      email: user.email,
+      ...(user.email !== undefined &&
+        !user.emailVerified && { verificationForm: door.form(request, reply, session, '/account/email/verification') }),
+      methods: methods.filter(({ set }) => set).map(({ method }) => method),
+      devices: recent.slice(0, named).map(({ userAgent }) => browserAndSystem(userAgent)),
+      moreDevices: Math.max(0, recent.length - named),
+      applications: grants.slice(0, named).map(({ clientName }) => clientName),
+      moreApplications: Math.max(0, grants.length - named),
+      profileUri: '/account/profile',
+      securityUri: '/account/security',
+      sessionsUri: '/account/sessions',
+      applicationsUri: '/account/applications',
+      dataUri: '/account/data',
+      logoutUri: '/logout',
+    });
+  });
+
+  app.get('/account/security', async (request, reply) => {
+    const session = await door.enter(request, reply);
+    if (!session) return reply;
+    return door.send(request, reply, session, 'account-security', {
+      methods: await signInMethods(store, session.user),
+    });
+  });
+}

@@ -1,0 +1,164 @@
+// The page on which a person changes the own password: all other sessions end, and this one goes on under a new cookie.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { PasswordHashingBusy } from '../../crypto/password-hashing.ts';
+import { ownAct } from '../account-pages.ts';
+import { onlyNavigation } from '../../browser/session.ts';
+import { ownPassword } from '../../pages/return-to.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { freshSignInPath, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
+import { accountView } from '../../pages/page-response.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import { longestPassword, password as passwordShape } from '../../oauth/administration.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { createAdministration } from '../../repositories/administration/administration.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { PasswordHashing } from '../../crypto/password-hashing.ts';
+import type { PasswordPolicy } from '../../domain/password-policy.ts';
+import type { CheckPassword } from '../../authenticators/password/check.ts';
+import type { KnownBrowsers } from '../../browser/device-cookie.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { AuditTrail } from '../../server/audit.ts';
+
+const path = ownPassword.path;
+
+const change = z.object({
+  csrf: text(100),
+  current_password: text(4096).optional(),
+  new_password: text(4096).optional(),
+});
+
+/** What stands in the way of a change, and how long in seconds where waiting helps. */
+type Trouble = Pick<Pages['account-password'], 'faults' | 'pause' | 'wait'>;
+
+interface AccountPasswordDependencies {
+  config: Config;
+  store: Store;
+  passwords: PasswordHashing;
+  passwordPolicy: PasswordPolicy;
+  checkPassword: CheckPassword;
+  knownBrowsers: KnownBrowsers;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  audit: AuditTrail;
+}
+
+export async function accountPasswordEndpoint(
+  app: FastifyInstance,
+  options: AccountPasswordDependencies,
+): Promise<void> {
+  const { config, store, checkPassword, passwords, passwordPolicy, knownBrowsers, sessions, pages, audit } = options;
+  const administration = createAdministration(store);
+  const shape = passwordShape(config.passwordMinLength);
+
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    onlyNavigation(request);
+    const session = await sessions.find(request, reply);
+    if (!session) return pages.redirect(reply, '/login');
+    if (lacksSecondFactor(session)) return pages.redirect(reply, freshSignInPath(session, ownPassword));
+    return show(request, reply, session, {}, 200);
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf, current_password: current, new_password: chosen } = readParameters(change, request.body);
+    const session = await sessions.find(request, reply);
+    if (!session) return pages.redirect(reply, '/login');
+    if (!sessions.isOwnForm(request, csrf, { action: path, session }))
+      throw invalidRequest('the form is too old or came from elsewhere');
+    // the password alone is no longer enough for another one
+    if (lacksSecondFactor(session)) return pages.redirect(reply, freshSignInPath(session, ownPassword));
+    const { user } = session;
+    if (current === undefined || chosen === undefined) {
+      const faults: Trouble['faults'] = {};
+      if (current === undefined) faults.current = 'missing';
+      if (chosen === undefined) faults.password = 'missing';
+      return show(request, reply, session, { faults }, 400);
+    }
+    // the same door as sign-in, with its counters (security R64)
+    const answer = await checkPassword(request, user.username, current);
+    if (answer.outcome === 'throttled' || answer.outcome === 'busy') return pause(request, reply, session, answer);
+    // the name may be another's by now
+    if (answer.outcome === 'wrong' || answer.user.sub !== user.sub) {
+      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub });
+      return show(request, reply, session, { faults: { current: 'wrong' } }, 400);
+    }
+    const fault = chosen === current ? 'same' : await faultOf(chosen, user);
+    const passwordHash = fault
+      ? undefined
+      : await passwords.admit((place) => place.hash(chosen), { first: true }).catch(unlessBusy);
+    if (passwordHash === undefined) {
+      // the present password was right: as after a sign-in, what this browser counted is forgotten
+      await knownBrowsers.remember(request, reply, user.sub);
+      if (fault) return show(request, reply, session, { faults: { password: fault } }, 400);
+      return pause(request, reply, session, { outcome: 'busy', wait: 5 });
+    }
+    // the cookie first: were this to end in the middle, the old one would not outlive the old password (security R52)
+    // no second factor was shown: the level that the session has stays as old as it is
+    const kept = session.amr.includes('mfa') ? { amr: session.amr, authTime: session.authTime } : { amr: ['pwd'] };
+    const renewed = await sessions.renew(request, reply, { ...answer.user, ...kept }, session);
+    const by = ownAct(request, session);
+    const own = { replaces: answer.user.passwordHash, keepSession: session.id };
+    // who loses to another change, or to the end of the account or the session, has nothing to go on with
+    if (!renewed || !(await administration.changeUser(by, user.sub, {}, passwordHash, own).catch(unlessOvertaken)))
+      return pages.redirect(reply, '/login');
+    await knownBrowsers.remember(request, reply, user.sub);
+    return pages.redirect(reply, '/account/security?done=password-changed');
+  });
+
+  /** Why a password may not be chosen (security R59). */
+  async function faultOf(chosen: string, user: Session['user']): Promise<'length' | 'common' | undefined> {
+    if (!shape.safeParse(chosen).success) return 'length';
+    try {
+      await passwordPolicy(chosen, user);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      return 'common';
+    }
+  }
+
+  function pause(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    { outcome, wait }: { outcome: 'busy' | 'throttled'; wait: number },
+  ): FastifyReply {
+    reply.header('retry-after', String(wait));
+    return show(request, reply, session, { pause: outcome, wait }, outcome === 'busy' ? 503 : 429);
+  }
+
+  /** What was typed does not come back. */
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    trouble: Trouble,
+    status: number,
+  ): FastifyReply {
+    const data: Pages['account-password'] = {
+      account: accountView(session.user),
+      username: session.user.username,
+      form: { action: path, hidden: { csrf: sessions.formToken(request, reply, { action: path, session }) } },
+      least: config.passwordMinLength,
+      most: longestPassword,
+      securityUri: '/account/security',
+      ...trouble,
+    };
+    return pages.send(request, reply, 'account-password', data, { status });
+  }
+}
+
+function unlessBusy(error: unknown): undefined {
+  if (!(error instanceof PasswordHashingBusy)) throw error;
+}
+
+function unlessOvertaken(error: unknown): undefined {
+  if (!(error instanceof OAuthError) || !['conflict', 'not_found'].includes(error.code)) throw error;
+}

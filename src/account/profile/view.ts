@@ -1,0 +1,30 @@
+// What is stored about a person, and which applications may see each of it.
+import { legible } from '../../pages/claim-text.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import { namedClaims, supportedClaims } from '../../oauth/claims.ts';
+import { claimsOfScopes } from '../../oauth/scope.ts';
+import type { Grant } from '../../repositories/clients/grants.ts';
+import type { User } from '../../repositories/users/users.ts';
+
+/** The names of the applications whose grant covers a claim. */
+export type SeenBy = (claim: string) => string[];
+
+export function seenBy(grants: readonly Grant[]): SeenBy {
+  const covered = grants.map(({ clientName, scope, claims }) => ({
+    clientName,
+    claims: new Set([...claimsOfScopes(scope), ...claims]),
+  }));
+  return (claim) => covered.filter(({ claims }) => claims.has(claim)).map(({ clientName }) => clientName);
+}
+
+/** Every claim that has a value, each with the applications whose grant covers it. */
+export function profileView(user: User, grants: readonly Grant[]): Pages['account-profile']['profile'] {
+  const see = seenBy(grants);
+  const known = namedClaims(
+    user,
+    supportedClaims.filter((claim) => claim !== 'sub'),
+  );
+  return Object.entries(known)
+    .map(([claim, value]) => ({ ...legible(claim, value), seenBy: see(claim) }))
+    .filter(({ value }) => value !== '');
+}

@@ -1,0 +1,181 @@
+// The pages on which people see, add and remove their second factors and renew their recovery codes; changes want a recent sign-in.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { ownAct } from '../account-pages.ts';
+import { authenticatorForm, authenticatorView, factorName } from '../../authenticators/totp/enrolment-page.ts';
+import { onlyNavigation } from '../../browser/session.ts';
+import { type Destination, newAuthenticator, secondFactors as factorsPage } from '../../pages/return-to.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { freshSignInPath, isFresh } from '../../browser/recent-sign-in.ts';
+import { accountView } from '../../pages/page-response.ts';
+import { readParameters, singleValued, text } from '../../server/parameters.ts';
+import { unlessGone } from '../../pages/refused-operations.ts';
+import { mostAuthenticators, type NewAuthenticator } from '../../authenticators/second-factors.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import { invalidRequest } from '../../oauth/errors.ts';
+import { createAdministration } from '../../repositories/administration/administration.ts';
+import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import { recoveryCodeCount } from '../../tokens/recovery-code.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { SecondFactors } from '../../authenticators/second-factors.ts';
+import type { SignIn } from '../../interaction/sign-in.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+
+const plain = z.object({ csrf: text(100) });
+const removal = z.object({ csrf: text(100), remove: text(100) });
+
+const notices: readonly string[] = ['added', 'removed'];
+
+interface AccountSecondFactorsDependencies {
+  config: Config;
+  store: Store;
+  sessions: BrowserSessions;
+  secondFactors: SecondFactors;
+  signIn: SignIn;
+  pages: PageResponses;
+}
+
+export async function accountSecondFactorsEndpoint(
+  app: FastifyInstance,
+  options: AccountSecondFactorsDependencies,
+): Promise<void> {
+  const { config, store, secondFactors, sessions, signIn, pages } = options;
+  const administration = createAdministration(store);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(factorsPage.path, async (request, reply) => {
+    onlyNavigation(request);
+    const session = await sessions.find(request, reply);
+    if (!session) return signInFirst(reply, session, factorsPage);
+    const { user } = session;
+    const [factors, left] = await Promise.all([
+      store.secondFactors.list(user.sub),
+      store.recoveryCodes.count(user.sub),
+    ]);
+    const form = (action: string) => ({
+      action,
+      hidden: { csrf: sessions.formToken(request, reply, { action, session }) },
+    });
+    const data: Pages['account-second-factors'] = {
+      account: accountView(user),
+      factors: factors.filter(({ kind }) => kind === 'authenticator').map(factorView),
+      passkeys: factors.filter(({ kind }) => kind === 'passkey').length,
+      form: form(factorsPage.path),
+      securityUri: '/account/security',
+    };
+    if (factors.length > 0)
+      data.recoveryCodes = { left, all: recoveryCodeCount, form: form('/account/recovery-codes') };
+    if (authenticators(factors) < mostAuthenticators) data.addAuthenticatorUri = newAuthenticator.path;
+    const { done } = singleValued(request.query);
+    if (done !== undefined && notices.includes(done)) data.done = done as 'added' | 'removed';
+    return pages.send(request, reply, 'account-second-factors', data);
+  });
+
+  app.post(factorsPage.path, async (request, reply) => {
+    const { csrf, remove } = readParameters(removal, request.body);
+    const session = await submitted(request, reply, csrf, factorsPage.path, factorsPage);
+    if (!session) return reply;
+    const { sub } = session.user;
+    const by = ownAct(request, session);
+    // one that is gone, or somebody else's, is none of this person: the page shows those that are
+    await administration.removeSecondFactor(by, sub, remove, true).catch(unlessGone);
+    return pages.redirect(reply, `${factorsPage.path}?done=removed`);
+  });
+
+  app.get(newAuthenticator.path, async (request, reply) => {
+    onlyNavigation(request);
+    const session = await sessions.find(request, reply);
+    // a browser that was left open hands out no way in
+    if (!session || !isFresh(session)) return signInFirst(reply, session, newAuthenticator);
+    if (authenticators(await store.secondFactors.list(session.user.sub)) >= mostAuthenticators)
+      return pages.redirect(reply, factorsPage.path);
+    return setUp(request, reply, session, secondFactors.begin(session.user), {}, 200);
+  });
+
+  app.post(newAuthenticator.path, async (request, reply) => {
+    const form = readParameters(authenticatorForm, request.body);
+    const session = await submitted(request, reply, form.csrf, newAuthenticator.path, newAuthenticator);
+    if (!session) return reply;
+    const { user } = session;
+    const name = factorName(form.name);
+    const added = await secondFactors.confirm(request, user, form.set_up ?? '', form.code ?? '', name);
+    if (added.outcome === 'expired')
+      return setUp(request, reply, session, secondFactors.begin(user), { problem: 'expired', name }, 400);
+    if (added.outcome === 'wrong') return setUp(request, reply, session, added.again, { problem: 'code', name }, 400);
+    await signIn.strengthen(request, reply, session, 'otp');
+    return added.recoveryCodes.length > 0
+      ? showCodes(request, reply, session, added.recoveryCodes, 'added')
+      : pages.redirect(reply, `${factorsPage.path}?done=added`);
+  });
+
+  app.post('/account/recovery-codes', async (request, reply) => {
+    const { csrf } = readParameters(plain, request.body);
+    const session = await submitted(request, reply, csrf, '/account/recovery-codes', factorsPage);
+    if (!session) return reply;
+    const codes = await secondFactors.renewRecoveryCodes(request, session.user.sub);
+    return codes.length > 0 ? showCodes(request, reply, session, codes) : pages.redirect(reply, factorsPage.path);
+  });
+
+  const signInFirst = (reply: FastifyReply, session: Session | undefined, destination: Destination) =>
+    pages.redirect(reply, freshSignInPath(session, destination));
+
+  /** The fresh session whose page a form came from; undefined after the browser was sent to sign in. @throws OAuthError for another form */
+  async function submitted(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    csrf: string | undefined,
+    action: string,
+    back: Destination,
+  ): Promise<Session | undefined> {
+    const session = await sessions.find(request, reply);
+    if (session && !sessions.isOwnForm(request, csrf, { action, session }))
+      throw invalidRequest('the form is too old or came from elsewhere');
+    if (session && isFresh(session)) return session;
+    void signInFirst(reply, session, back);
+    return undefined;
+  }
+
+  function setUp(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    fresh: NewAuthenticator,
+    trouble: Pick<Pages['account-authenticator'], 'problem' | 'name'>,
+    status: number,
+  ): FastifyReply {
+    const action = newAuthenticator.path;
+    const csrf = sessions.formToken(request, reply, { action, session });
+    const data: Pages['account-authenticator'] = {
+      ...authenticatorView(session.user, fresh, action, { csrf }),
+      backUri: factorsPage.path,
+      ...trouble,
+    };
+    return pages.send(request, reply, 'account-authenticator', data, { status });
+  }
+
+  function showCodes(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    codes: string[],
+    done?: 'added',
+  ): FastifyReply {
+    return pages.send(request, reply, 'account-recovery-codes', {
+      account: accountView(session.user),
+      codes,
+      issuer: config.issuer,
+      continueUri: factorsPage.path + (done === undefined ? '' : `?done=${done}`),
+    });
+  }
+}
+
+const authenticators = (factors: SecondFactor[]): number =>
+  factors.filter(({ kind }) => kind === 'authenticator').length;
+
+function factorView({ id, name, createdAt, usedAt }: SecondFactor) {
+  return { id, kind: 'authenticator' as const, name, createdAt, ...(usedAt && { usedAt }) };
+}

@@ -1,0 +1,93 @@
+// Where a person is signed in, by device: ends one session, all but this one, or all.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { createAccountDoor, ownAct } from '../account-pages.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { logoutFrames } from '../../browser/front-channel-logout.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import { unlessGone } from '../../pages/refused-operations.ts';
+import { createAdministration } from '../../repositories/administration/administration.ts';
+import { sessionsView } from './view.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+
+const path = '/account/sessions';
+const othersPath = '/account/other-sessions';
+const allPath = '/account/all-sessions';
+
+const plain = z.object({ csrf: text(100) });
+const ending = z.object({ csrf: text(100), end: text(255) });
+
+const most = { limit: 200, after: undefined };
+
+interface AccountSessionsDependencies {
+  config: Config;
+  store: Store;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+}
+
+export async function accountSessionsEndpoint(
+  app: FastifyInstance,
+  options: AccountSessionsDependencies,
+): Promise<void> {
+  const { config, store, sessions, pages } = options;
+  const administration = createAdministration(store);
+  const door = createAccountDoor(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    const session = await door.enter(request, reply);
+    if (!session) return reply;
+    const live = await store.sessions.list({ sub: session.user.sub }, most);
+    const others = live.some(({ sid }) => sid !== session.sid);
+    return door.send(request, reply, session, 'account-sessions', {
+      sessions: sessionsView(live, session.sid),
+      form: door.form(request, reply, session, path),
+      allForm: door.form(request, reply, session, allPath),
+      ...(others && { othersForm: door.form(request, reply, session, othersPath) }),
+    });
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf, end } = readParameters(ending, request.body);
+    const session = await door.submitted(request, reply, { csrf, action: path });
+    if (!session) return reply;
+    const own = end === session.sid;
+    const frames = own ? await logoutFrames(store, config.issuer, session) : [];
+    const ended = await administration
+      .endSession(ownAct(request, session), end, session.user.sub)
+      .then(() => true, unlessGone);
+    // one that is over already, or somebody else's, is no session of this person: the page shows those that are
+    if (!own) return ended ? door.done(reply, path, 'session-ended') : pages.redirect(reply, path);
+    return signedOut(request, reply, frames);
+  });
+
+  app.post(othersPath, async (request, reply) => {
+    const { csrf } = readParameters(plain, request.body);
+    const session = await door.submitted(request, reply, { csrf, action: othersPath });
+    if (!session) return reply;
+    await administration.endSessions(ownAct(request, session), session.user.sub, session.id).catch(unlessGone);
+    return door.done(reply, path, 'others-ended');
+  });
+
+  app.post(allPath, async (request, reply) => {
+    const { csrf } = readParameters(plain, request.body);
+    const session = await door.submitted(request, reply, { csrf, action: allPath });
+    if (!session) return reply;
+    const frames = await logoutFrames(store, config.issuer, session);
+    await administration.endSessions(ownAct(request, session), session.user.sub).catch(unlessGone);
+    return signedOut(request, reply, frames);
+  });
+
+  /** The session of this browser is over. */
+  function signedOut(request: FastifyRequest, reply: FastifyReply, frames: string[]): FastifyReply {
+    sessions.forget(reply);
+    // without a session this is the page that says so; frames cannot be handed on to it
+    if (frames.length === 0) return pages.redirect(reply, '/logout');
+    return pages.send(request, reply, 'signed-out', { stayed: false, accountUri: '/account', frames });
+  }
+}

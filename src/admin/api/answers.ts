@@ -1,0 +1,196 @@
+// The answers of the admin routes as schemas, by the name that the OpenAPI document gives them; a test holds real answers against them.
+import { z } from 'zod';
+import { clientMetadataShape } from '../../oauth/client-metadata.ts';
+import { claimsShape } from '../../oauth/administration.ts';
+import { errorCodes } from '../../oauth/errors.ts';
+import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
+import { tokenIssued } from '../../repositories/audit/audit-view.ts';
+import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries/logout-deliveries.ts';
+import { secondFactorKinds } from '../../repositories/second-factors/second-factors.ts';
+import { keyStates } from '../../tokens/key-ring.ts';
+
+const time = z.iso.datetime();
+const status = z.enum(['enabled', 'disabled']);
+const lifetime = z.int().optional();
+
+// a client that was registered before there was id_token_claims answers without it
+const metadata = clientMetadataShape.partial({ id_token_claims: true });
+const client = metadata.extend({
+  client_id: z.string(),
+  status,
+  version: z.int().describe('Rises with every change; approving and refusing name it.'),
+  pending_changes: metadata.optional().describe('What waits for approval, the whole metadata.'),
+  first_party: z.boolean(),
+  self_managed: z.boolean(),
+  self_registered: z.boolean().describe('Made by its own registration, and not by an administrator.'),
+  introspect: z.enum(['own', 'any']),
+  required_acr: z.string().optional(),
+  approved_by: z.enum(['administrator', 'initial_access_token', 'automatic']).optional(),
+  awaits_collection: z
+    .literal(true)
+    .optional()
+    .describe(
+      'There while the client, approved or not, has to collect its credentials (approval mode): it stays disabled.',
+    ),
+  refusal_reason: z.string().optional(),
+  authorization_code_lifetime: lifetime,
+  access_token_lifetime: lifetime,
+  refresh_token_lifetime: lifetime,
+  id_token_lifetime: lifetime,
+  created_at: time,
+  updated_at: time,
+});
+const user = z.object({
+  sub: z.string(),
+  username: z.string(),
+  email: z.string().optional(),
+  email_verified: z.boolean().optional(),
+  status,
+  admin: z.boolean(),
+  groups: z.array(z.string()),
+  claims: claimsShape,
+  has_password: z.boolean(),
+  created_at: time,
+  updated_at: time,
+});
+const group = z.object({ name: z.string(), description: z.string(), members: z.int(), created_at: time });
+const secondFactor = z.object({
+  id: z.string(),
+  kind: z.enum(secondFactorKinds),
+  name: z.string().describe('As its person calls it; may be empty.'),
+  created_at: time,
+  used_at: time.optional(),
+});
+const session = z.object({
+  id: z.string(),
+  sub: z.string(),
+  username: z.string(),
+  created_at: time,
+  signed_in_at: time.describe('When the user last showed the password there.'),
+  used_at: time.describe('To within a twentieth of SESSION_IDLE_LIFETIME.'),
+  expires_at: time.describe('Its end, however much it is used.'),
+  acr: z.string().optional(),
+  amr: z.array(z.string()),
+  address: z.string().optional().describe('Where the user signed in.'),
+  browser: z.string().optional().describe('The browser in short words, as far as it says so.'),
+  user_agent: z.string().optional(),
+  clients: z
+    .array(z.object({ client_id: z.string(), client_name: z.string() }))
+    .describe('Those that take part in it.'),
+});
+const grant = z.object({
+  client_id: z.string(),
+  client_name: z.string(),
+  scope: z.string(),
+  claims: z.array(z.string()).describe('Single claims beside those of the scopes.'),
+  created_at: time,
+});
+const auditEvent = z.object({
+  id: z.string(),
+  at: time,
+  type: z.enum([...auditEventTypes, tokenIssued]),
+  outcome: z.enum(['success', 'failure']),
+  actor: z.string().optional(),
+  client_id: z.string().optional(),
+  sub: z.string().optional(),
+  address: z.string().optional(),
+  detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])),
+});
+const logoutDelivery = z.object({
+  id: z.string(),
+  client_id: z.string(),
+  sub: z.string(),
+  sid: z.string().describe('The session that ended, as the client knows it.'),
+  status: z.enum(logoutDeliveryStatuses),
+  attempts: z.int(),
+  last_failure: z.string().optional(),
+  created_at: time,
+  next_attempt_at: time.optional().describe('There while it waits.'),
+  finished_at: time.optional(),
+});
+const key = z.object({
+  kid: z.string(),
+  alg: z.string(),
+  state: z.enum(keyStates),
+  active_at: time,
+  expires_at: time.optional(),
+});
+const page = <S extends z.ZodType>(name: string, item: S) =>
+  z.object({
+    [name]: z.array(item),
+    next_cursor: z.string().optional().describe('There when there may be more: send it as cursor.'),
+  });
+
+export const answers = {
+  ClientMetadata: clientMetadataShape,
+  Client: client,
+  NewClient: client.extend({
+    client_secret: z.string().optional(),
+    shared_secret: z.string(),
+    registration_access_token: z.string(),
+  }),
+  ChangedClient: client.extend({
+    client_secret: z.string().optional().describe('There when the change made a new secret necessary.'),
+  }),
+  NewSecrets: z.object({
+    client_id: z.string(),
+    version: z.int(),
+    client_secret: z.string().optional(),
+    shared_secret: z.string().optional(),
+    registration_access_token: z.string().optional(),
+  }),
+  DecisionOutcomes: z.object({
+    outcomes: z.array(
+      z.object({
+        client_id: z.string(),
+        outcome: z
+          .enum(['decided', 'changed', 'held', 'gone'])
+          .describe(
+            'changed: it is at another version by now, or nothing of it waits: look again. gone: there is none.',
+          ),
+      }),
+    ),
+  }),
+  ClientPage: page('clients', client),
+  User: user,
+  UserPage: page('users', user).extend({
+    broad: z
+      .literal(true)
+      .optional()
+      .describe('There when more match than are put in order: others may stand between these. Ask for more words.'),
+  }),
+  Group: group,
+  GroupPage: page('groups', group),
+  MembersChange: z.object({
+    added: z.array(z.string()),
+    removed: z.array(z.string()),
+    unchanged: z.array(z.string()).describe('Who was so before, or is in a thousand groups.'),
+    unknown: z.array(z.string()),
+  }),
+  SecondFactors: z.object({
+    second_factors: z.array(secondFactor),
+    recovery_codes: z.int().describe('How many are left; each stands once for a second factor.'),
+  }),
+  Session: session,
+  SessionPage: page('sessions', session),
+  Grant: grant,
+  GrantPage: page('grants', grant),
+  AuditEvent: auditEvent,
+  AuditEventPage: page('events', auditEvent),
+  LogoutDelivery: logoutDelivery,
+  LogoutDeliveryPage: page('logout_deliveries', logoutDelivery),
+  Key: key,
+  Keys: z.object({ keys: z.array(key) }),
+  RegistrationToken: z.object({ initial_access_token: z.string(), expires_at: time }),
+  RecoveryLink: z.object({ recovery_uri: z.url(), expires_at: time }),
+  OpenApi: z.looseObject({ openapi: z.string() }),
+  Error: z.object({
+    error: z.enum(errorCodes),
+    error_description: z.string(),
+    max_age: z
+      .int()
+      .optional()
+      .describe('With insufficient_user_authentication: how old a sign-in may be, in seconds.'),
+  }),
+} as const;
+export type AnswerName = keyof typeof answers;

@@ -1,0 +1,137 @@
+// GET /admin/api/openapi.json: the OpenAPI 3.1 document of the admin routes, made from the schemas that validate.
+import { z } from 'zod';
+import type { Config } from '../../config.ts';
+import { freshness } from '../../browser/recent-sign-in.ts';
+import { answers } from './answers.ts';
+import { adminRoute, type AdminRoute } from './route.ts';
+
+/** The version of the admin routes: the header Api-Version of every answer. */
+export const apiVersion = '1.0';
+
+const freshSignIn = `With a person's token, that person must have signed in within the last ${freshness / 60} minutes: else 401 with insufficient_user_authentication (RFC 9470), and a token of an authorization with max_age=${freshness} is needed.`;
+
+type Json = Record<string, unknown>;
+
+/** The route of the document, which describes `others` and itself. */
+export function openapiRoute(others: readonly AdminRoute[]): AdminRoute {
+  const route: AdminRoute = adminRoute({
+    method: 'GET',
+    path: '/admin/api/openapi.json',
+    tag: 'document',
+    summary: 'This document',
+    answer: 'OpenApi',
+    handle: async ({ config }) => openapiDocument([...others, route], config),
+  });
+  return route;
+}
+
+/** Describes routes for one configuration: the issuer and the shortest password stand in the document. */
+export function openapiDocument(routes: readonly AdminRoute[], config: Config): Json {
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, config) };
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Gatehouse: the admin routes',
+      version: apiVersion,
+      description:
+        'For programs and consoles of administrators. Within a major version it changes only by addition: ignore members that you do not know. Lists are newest first; a page that may have a next one carries next_cursor.',
+    },
+    servers: [{ url: config.issuer }],
+    security: [{ accessToken: [] }],
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: componentSchemas(),
+      headers: { ApiVersion: { description: 'The version of the admin routes.', schema: { type: 'string' } } },
+      responses: {
+        Refusal: {
+          description: 'A refusal: a code, and a sentence that says what to do.',
+          content: json({ $ref: '#/components/schemas/Error' }),
+        },
+      },
+      securitySchemes: {
+        accessToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An access token with the scope admin, of an administrator or of a client that was given it.',
+        },
+      },
+    },
+  };
+}
+
+function operation(route: AdminRoute, config: Config): Json {
+  const body = route.body?.(config);
+  const parameters = [...parametersOf('path', route.params), ...parametersOf('query', route.query)];
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    ...(route.dangerous && { description: freshSignIn, 'x-max-authentication-age': freshness }),
+    tags: [route.tag],
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && {
+      requestBody: {
+        required: !body.safeParse({}).success,
+        content: json(schemaOf(route.documentedBody ?? body, 'input')),
+      },
+    }),
+    ...(route.media &&
+      route.media.body.length > 0 && { requestBody: { required: true, content: texts(route.media.body) } }),
+    responses: {
+      [route.status]: {
+        description: route.answer === undefined && !route.media ? 'Done.' : 'The answer.',
+        headers: { 'Api-Version': { $ref: '#/components/headers/ApiVersion' } },
+        ...(route.answer !== undefined && { content: json({ $ref: `#/components/schemas/${route.answer}` }) }),
+        ...(route.media && { content: texts(route.media.answer) }),
+      },
+      default: { $ref: '#/components/responses/Refusal' },
+    },
+  };
+}
+
+/** The parameters as what their text stands for: a page's limit is a number. */
+function parametersOf(place: 'path' | 'query', shape: z.ZodObject | undefined): Json[] {
+  if (!shape) return [];
+  const { properties = {} } = schemaOf(shape, 'output') as { properties?: Record<string, Json> };
+  return Object.entries<z.ZodType>(shape.shape).map(([name, rule]) => ({
+    name,
+    in: place,
+    required: !rule.safeParse(undefined).success,
+    schema: properties[name],
+  }));
+}
+
+function componentSchemas(): Record<string, Json> {
+  const registry = z.registry<{ id?: string }>();
+  for (const [id, answer] of Object.entries<z.ZodType>(answers)) registry.add(answer, { id });
+  // as input: members with a default may be missing, and more may come with a later version
+  const { schemas } = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` });
+  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, bare(schema as Json)]));
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  return bare(z.toJSONSchema(schema, { io }) as Json);
+}
+
+/** Without what only a document of its own needs. */
+function bare(schema: Json): Json {
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema' && name !== '$id'));
+}
+
+function texts(types: readonly string[]): Json {
+  return Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]));
+}
+
+function json(schema: Json): Json {
+  return { 'application/json': { schema } };
+}
+
+/** `POST /admin/api/clients/:id/approve` is `post_clients_id_approve`. */
+function operationId({ method, path }: AdminRoute): string {
+  const words = path.replace('/admin/api/', '').match(/\w+/g) ?? [];
+  return [method.toLowerCase(), ...words].join('_').replaceAll('-', '_');
+}

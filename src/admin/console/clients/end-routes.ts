@@ -1,0 +1,169 @@
+// New secrets for a client, and its end: disabling and deleting, each after a page that says what dies with it.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ConsoleVisit } from '../admin-session.ts';
+import { readParameters, singleValued, text } from '../../../server/parameters.ts';
+import { displayName } from '../../../oauth/client-metadata.ts';
+import { OAuthError } from '../../../oauth/errors.ts';
+import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { Client } from '../../../repositories/clients/clients.ts';
+import { clientSecrets, renewedSecrets, secretsOf, type ShownCredentials } from '../../../tokens/client-credentials.ts';
+import { shownSecrets } from './edit-routes.ts';
+import { clientPath, figuresOf, listPath, mostCounted, named } from './view.ts';
+import type { Config } from '../../../config.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { ClientCache } from '../../../repositories/clients/client-cache.ts';
+import type { SecretBox } from '../../../crypto/secret-box.ts';
+import type { Console } from '../admin-session.ts';
+
+const byId = z.object({ id: text(255) });
+const sent = z.object({
+  csrf: text(100).optional(),
+  version: z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .optional(),
+  name: text(255).optional(),
+});
+
+export interface EndRoutesDependencies {
+  config: Config;
+  store: Pick<Store, 'clientJudgement'>;
+  clients: ClientCache;
+  secretBox: SecretBox;
+  console: Console;
+}
+
+export function endRoutes(
+  app: FastifyInstance,
+  { console, clients, secretBox, store, config }: EndRoutesDependencies,
+  administration: Administration,
+  find: (clientId: string) => Promise<Client>,
+): void {
+  const secretsPath = (clientId: string) => `${clientPath(clientId)}/secrets`;
+
+  app.get(`${listPath}/:id/secrets`, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    return askForSecrets(request, reply, visit, await find(readParameters(byId, request.params).id));
+  });
+
+  app.post(`${listPath}/:id/secrets`, async (request, reply) => {
+    const { id } = readParameters(byId, request.params);
+    const { csrf, version = '' } = readParameters(sent, request.body);
+    const action = secretsPath(id);
+    const visit = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
+    if (!visit) return reply;
+    const typed = singleValued(request.body);
+    const wanted = clientSecrets.filter((secret) => typed[secret] !== undefined);
+    if (wanted.length === 0) return askForSecrets(request, reply, visit, await find(id), 'nothing');
+    let shown: Partial<ShownCredentials> = {};
+    let client: Client;
+    try {
+      const renew = (current: Client) => {
+        const renewed = renewedSecrets(secretBox, current, wanted);
+        shown = renewed.shown;
+        return renewed.credentials;
+      };
+      client = await administration.renewSecrets(visit.by, id, renew, Number(version));
+    } catch (error) {
+      if (!(error instanceof OAuthError) || error.code !== 'conflict') throw error;
+      return askForSecrets(request, reply, visit, await find(id), 'changed');
+    }
+    clients.forget(id);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-client-secrets',
+      { ...named(client), secrets: [], shown: shownSecrets(config.issuer, id, shown) },
+      { section: 'clients' },
+    );
+  });
+
+  for (const act of ['disable', 'delete'] as const) {
+    app.get(`${listPath}/:id/${act}`, async (request, reply) => {
+      const visit = await console.enter(request, reply);
+      if (!visit) return reply;
+      return askForName(request, reply, visit, act, await find(readParameters(byId, request.params).id));
+    });
+
+    app.post(`${listPath}/:id/${act}`, async (request, reply) => {
+      const { id } = readParameters(byId, request.params);
+      const { csrf, name = '' } = readParameters(sent, request.body);
+      const action = `${clientPath(id)}/${act}`;
+      const visit = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+      if (!visit) return reply;
+      const client = await find(id);
+      if (!isName(client, name)) return askForName(request, reply, visit, act, client, name);
+      if (act === 'disable') await administration.disableClient(visit.by, id);
+      else await administration.deleteClient(visit.by, id);
+      clients.forget(id);
+      return act === 'disable'
+        ? console.done(reply, clientPath(id), 'client-disabled')
+        : console.done(reply, listPath, 'client-deleted');
+    });
+  }
+
+  function askForSecrets(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    client: Client,
+    problem?: 'nothing' | 'changed',
+  ): FastifyReply {
+    const secrets = secretsOf(client);
+    const version = String(client.version);
+    const form = console.form(request, reply, visit, secretsPath(client.clientId), version);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-client-secrets',
+      {
+        ...named(client),
+        secrets,
+        ...(secrets.length > 0 && { form: { ...form, hidden: { ...form.hidden, version } } }),
+        ...(problem && { problem }),
+      },
+      { section: 'clients', status: problem === 'changed' ? 409 : problem ? 400 : 200 },
+    );
+  }
+
+  async function askForName(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    act: 'disable' | 'delete',
+    client: Client,
+    typed?: string,
+  ): Promise<FastifyReply> {
+    const figures = await store.clientJudgement.figures(client.clientId, mostCounted);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-client-end',
+      {
+        ...named(client),
+        act,
+        form: console.form(request, reply, visit, `${clientPath(client.clientId)}/${act}`),
+        figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings']),
+        most: mostCounted,
+        typed: typed ?? '',
+        ...(typed !== undefined && { problem: 'name' as const }),
+      },
+      { section: 'clients', status: typed === undefined ? 200 : 400 },
+    );
+  }
+}
+
+/** As it stands on the page, where names have lost what cannot be seen; the id is good, too. */
+function isName(client: Client, typed: string): boolean {
+  const plain = (value: string) =>
+    value
+      .normalize('NFC')
+      .replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+      .trim();
+  return [displayName(client.clientId, client.metadata), client.clientId].some((name) => plain(name) === plain(typed));
+}

@@ -1,0 +1,245 @@
+// The form that makes or changes a client: which member of the metadata is which field, and back from what was typed.
+import type { ClientField, FieldFault } from '../../../pages/views/console-clients.ts';
+import {
+  assertionSigningAlgorithms,
+  clientAuthenticationMethods,
+  clientMetadataShape,
+  idTokenSigningAlgorithms,
+} from '../../../oauth/client-metadata.ts';
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../../../oauth/response-encryption.ts';
+import { responseTypes } from '../../../oauth/response-type.ts';
+import { administratorScopes, registrableScopes } from '../../../oauth/scope.ts';
+import { subjectTypes } from '../../../oauth/subject-type.ts';
+import type { Client, ClientChange } from '../../../repositories/clients/clients.ts';
+
+type Form = Record<string, string>;
+interface Definition {
+  name: string;
+  kind: ClientField['kind'];
+  options?: readonly string[];
+}
+
+const text = (name: string): Definition => ({ name, kind: 'text' });
+const address = (name: string): Definition => ({ name, kind: 'address' });
+const lines = (name: string): Definition => ({ name, kind: 'lines' });
+const check = (name: string): Definition => ({ name, kind: 'check' });
+const number = (name: string): Definition => ({ name, kind: 'number' });
+const choice = (name: string, options: readonly string[]): Definition => ({ name, kind: 'choice', options });
+const choices = (name: string, options: readonly string[]): Definition => ({ name, kind: 'choices', options });
+
+const lifetimes = {
+  authorization_code_lifetime: 'authorizationCode',
+  access_token_lifetime: 'accessToken',
+  refresh_token_lifetime: 'refreshToken',
+  id_token_lifetime: 'idToken',
+} as const;
+const optional = (options: readonly string[]) => ['', ...options];
+
+/** Every field by the group that it stands in. */
+const groups: readonly { name: string; fields: readonly Definition[] }[] = [
+  {
+    name: 'about',
+    fields: [
+      text('client_name'),
+      address('client_uri'),
+      address('logo_uri'),
+      address('policy_uri'),
+      address('tos_uri'),
+      lines('contacts'),
+      text('software_id'),
+      text('software_version'),
+    ],
+  },
+  {
+    name: 'addresses',
+    fields: [
+      choice('application_type', ['web', 'native']),
+      lines('redirect_uris'),
+      lines('post_logout_redirect_uris'),
+      address('initiate_login_uri'),
+    ],
+  },
+  {
+    name: 'rights',
+    fields: [
+      choices('grant_types', ['authorization_code', 'refresh_token', 'client_credentials', 'implicit']),
+      choices('response_types', responseTypes),
+      choices('scope', [...registrableScopes, ...administratorScopes]),
+      check('first_party'),
+      check('self_managed'),
+      check('require_pkce'),
+      check('uma_profile'),
+      choice('introspect', ['own', 'any']),
+      lines('resource_uris'),
+    ],
+  },
+  {
+    name: 'authentication',
+    fields: [
+      choice('token_endpoint_auth_method', clientAuthenticationMethods),
+      choice('token_endpoint_auth_signing_alg', optional(assertionSigningAlgorithms)),
+      address('jwks_uri'),
+      { name: 'jwks', kind: 'json' },
+    ],
+  },
+  {
+    name: 'tokens',
+    fields: [
+      choice('subject_type', subjectTypes),
+      address('sector_identifier_uri'),
+      choice('id_token_signed_response_alg', idTokenSigningAlgorithms),
+      choice('id_token_encrypted_response_alg', optional(keyManagementAlgorithms)),
+      choice('id_token_encrypted_response_enc', optional(contentEncryptionAlgorithms)),
+      check('id_token_claims'),
+      choice('userinfo_signed_response_alg', optional(idTokenSigningAlgorithms)),
+      choice('userinfo_encrypted_response_alg', optional(keyManagementAlgorithms)),
+      choice('userinfo_encrypted_response_enc', optional(contentEncryptionAlgorithms)),
+      ...Object.keys(lifetimes).map(number),
+    ],
+  },
+  {
+    name: 'requests',
+    fields: [
+      check('require_pushed_authorization_requests'),
+      check('require_signed_request_object'),
+      choice('request_object_signing_alg', optional([...assertionSigningAlgorithms, 'none'])),
+      lines('request_uris'),
+      number('default_max_age'),
+      check('require_auth_time'),
+      lines('default_acr_values'),
+    ],
+  },
+  {
+    name: 'logout',
+    fields: [
+      address('backchannel_logout_uri'),
+      check('backchannel_logout_session_required'),
+      address('frontchannel_logout_uri'),
+      check('frontchannel_logout_session_required'),
+    ],
+  },
+];
+const fields = groups.flatMap((group) => group.fields);
+
+/** What a form for a new client holds at first. */
+export const newClientForm: Form = {
+  application_type: 'web',
+  grant_types: 'authorization_code refresh_token',
+  response_types: 'code',
+  scope: 'openid profile email',
+  require_pkce: 'true',
+  token_endpoint_auth_method: 'client_secret_basic',
+  subject_type: 'public',
+  id_token_signed_response_alg: 'RS256',
+  introspect: 'own',
+};
+/** Between the values of one field with several choices: response types hold spaces. */
+const between = (name: string) => (name === 'response_types' ? '\n' : ' ');
+
+/** The form as a client fills it. */
+export function formOfClient(client: Client): Form {
+  const members: Record<string, unknown> = { ...client.metadata };
+  const beside: Record<string, unknown> = {
+    first_party: client.firstParty,
+    self_managed: client.selfManaged,
+    introspect: client.introspect,
+    ...Object.fromEntries(Object.entries(lifetimes).map(([name, key]) => [name, client.lifetimes[key]])),
+  };
+  const form: Form = {};
+  for (const { name, kind } of fields) {
+    const value = beside[name] ?? members[name];
+    if (value === undefined || value === false) continue;
+    if (kind === 'json') form[name] = JSON.stringify(value, undefined, 2);
+    else if (Array.isArray(value)) form[name] = value.join(kind === 'lines' ? '\n' : between(name));
+    else form[name] = String(value as string | number | boolean);
+  }
+  return form;
+}
+
+/** The form as it was sent: a choice of several comes as a parameter each. */
+export function readForm(sent: Record<string, string>): Form {
+  const form: Form = {};
+  for (const { name, kind, options = [] } of fields) {
+    const value =
+      kind === 'choices'
+        ? options.filter((_option, index) => sent[`${name}.${index}`] !== undefined).join(between(name))
+        : (sent[name] ?? '');
+    if (value.trim() !== '') form[name] = kind === 'json' || kind === 'lines' ? value : value.trim();
+  }
+  return form;
+}
+
+/** The fields as a page shows them. @param faults by member */
+export function fieldsOf(
+  form: Form,
+  faults: Readonly<Record<string, FieldFault>>,
+): { name: string; fields: ClientField[] }[] {
+  return groups.map((group) => ({
+    name: group.name,
+    fields: group.fields.map(({ name, kind, options }): ClientField => {
+      const field: ClientField = { name, kind, value: form[name] ?? '' };
+      if (options) field.options = [...options];
+      if (kind === 'choices') field.taken = field.value.split(between(name));
+      if (faults[name] !== undefined) field.fault = faults[name];
+      return field;
+    }),
+  }));
+}
+
+/**
+ * The metadata and what is set beside it, as they were typed and not yet validated; `faults` names what cannot be meant at all.
+ */
+export function clientOfForm(form: Form): {
+  metadata: Record<string, unknown>;
+  settings: ClientChange;
+  faults: Record<string, FieldFault>;
+} {
+  const faults: Record<string, FieldFault> = {};
+  const metadata: Record<string, unknown> = {};
+  const whole = (name: string, value: string, least: number, most: number): number | undefined => {
+    if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value);
+    faults[name] = { code: 'seconds', values: { least: String(least), most: String(most) } };
+    return undefined;
+  };
+  for (const { name, kind } of fields) {
+    const value = form[name];
+    const isMetadata = name in clientMetadataShape.shape;
+    if (!isMetadata) continue;
+    // what a person can choose none of is not left to a default
+    if (value === undefined && kind === 'choices') metadata[name] = name === 'scope' ? '' : [];
+    if (value === undefined) continue;
+    if (kind === 'check') metadata[name] = true;
+    else if (kind === 'number') metadata[name] = whole(name, value, 0, 999_999_999);
+    else if (kind === 'json') metadata[name] = parsed(value, () => (faults[name] = { code: 'json' }));
+    else if (kind === 'lines')
+      metadata[name] = value
+        .split(/\r?\n/)
+        .map((line) => line.trim())
+        .filter((line) => line !== '');
+    else if (kind === 'choices' && name !== 'scope') metadata[name] = value.split(between(name));
+    else metadata[name] = value;
+  }
+  const lifetime = (name: string) => (form[name] === undefined ? null : whole(name, form[name], 1, 366 * 86_400));
+  const settings: ClientChange = {
+    firstParty: form['first_party'] !== undefined,
+    selfManaged: form['self_managed'] !== undefined,
+    introspect: form['introspect'] === 'any' ? 'any' : 'own',
+    lifetimes: Object.fromEntries(Object.entries(lifetimes).map(([name, key]) => [key, lifetime(name)])),
+  };
+  return { metadata, settings, faults };
+}
+
+/** The field that a refusal is about, if it begins with the name of one. */
+export function memberOf(description: string): string | undefined {
+  const word = description.split(' ')[0]!.replace(/:$/, '');
+  return fields.some(({ name }) => name === word) ? word : undefined;
+}
+
+function parsed(value: string, onFault: () => void): unknown {
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    onFault();
+    return undefined;
+  }
+}

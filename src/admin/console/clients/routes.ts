@@ -1,0 +1,232 @@
+// The console's clients: found in a list, shown one by one, and what waits decided about, several at once.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { consoleClientId, type ConsoleVisit } from '../admin-session.ts';
+import { onlyForms } from '../../../server/form-body.ts';
+import { cursorOf, readCursor } from '../../../server/paging.ts';
+import { readParameters, singleValued, text } from '../../../server/parameters.ts';
+import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
+import { displayName } from '../../../oauth/client-metadata.ts';
+import { notFound } from '../../../oauth/errors.ts';
+import { createAdministration } from '../../../repositories/administration/administration.ts';
+import type { Client } from '../../../repositories/clients/clients.ts';
+import { editRoutes } from './edit-routes.ts';
+import { endRoutes } from './end-routes.ts';
+import {
+  clientPath,
+  decidePath,
+  factsOf,
+  historyOf,
+  judgementOf,
+  knowledgeOf,
+  listPath,
+  mostCounted,
+  rowOf,
+  waitingPath,
+  waits,
+} from './view.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { ClientCache } from '../../../repositories/clients/client-cache.ts';
+import type { PageResponses } from '../../../pages/page-response.ts';
+import type { Console } from '../admin-session.ts';
+import type { EditRoutesDependencies } from './edit-routes.ts';
+import type { EndRoutesDependencies } from './end-routes.ts';
+
+const filter = z.object({
+  q: text(200).optional(),
+  status: z.enum(['enabled', 'disabled']).optional(),
+  registered: z.enum(['true', 'false']).optional(),
+  waiting: z.enum(['true', 'false']).optional(),
+  cursor: text(500).optional(),
+});
+const paged = z.object({ cursor: text(500).optional() });
+const decision = z.object({
+  csrf: text(100).optional(),
+  shown: text(10_000),
+  decision: z.enum(['approve', 'refuse']),
+  reason: text(1000).optional(),
+});
+const pageLength = 25;
+const waitingLength = 20;
+
+export const byId = z.object({ id: text(255) });
+
+type ConsoleClientsDependencies = EditRoutesDependencies &
+  EndRoutesDependencies & {
+    store: Store;
+    clients: ClientCache;
+    pages: PageResponses;
+    console: Console;
+  };
+
+export async function consoleClientsEndpoint(app: FastifyInstance, options: ConsoleClientsDependencies): Promise<void> {
+  const { console, pages, store, clients } = options;
+  const administration = createAdministration(store);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(listPath, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const { q = '', status, registered, waiting, cursor } = readParameters(filter, request.query);
+    if (waiting === 'true') return pages.redirect(reply, waitingPath);
+    const selfRegistered = registered === undefined ? undefined : registered === 'true';
+    const [found, counted] = await Promise.all([
+      store.clients.list({ search: q, status, selfRegistered }, { limit: pageLength + 1, after: readCursor(cursor) }),
+      store.clients.countToDecide(mostCounted + 1),
+    ]);
+    const filtered = q.trim() !== '' || status !== undefined || registered !== undefined;
+    const query = new URLSearchParams(
+      Object.entries({ q, status, registered }).filter((entry): entry is [string, string] => Boolean(entry[1])),
+    );
+    const data: Omit<Pages['console-clients'], keyof ConsoleFrame> = {
+      filter: { q, status: status ?? '', registered: registered ?? '' },
+      filtered,
+      clients: found.slice(0, pageLength).map(rowOf),
+      waiting: Math.min(counted, mostCounted),
+      more: counted > mostCounted,
+      ...around(listPath, query, cursor, found, pageLength),
+    };
+    return console.send(request, reply, visit, 'console-clients', data, { section: 'clients' });
+  });
+
+  app.get(waitingPath, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const { cursor } = readParameters(paged, request.query);
+    return showWaiting(request, reply, visit, { cursor, reason: '' });
+  });
+
+  app.post(decidePath, async (request, reply) => {
+    const sent = singleValued(request.body);
+    const form = readParameters(decision, request.body);
+    const visit = await console.submitted(request, reply, {
+      csrf: form.csrf,
+      action: decidePath,
+      shown: form.shown,
+      back: waitingPath,
+      fresh: true,
+    });
+    if (!visit) return reply;
+    const reason = form.reason?.trim() ?? '';
+    const picked = form.shown
+      .split(',')
+      .filter((_client, index) => sent[`client.${index}`] !== undefined)
+      .map((client) => client.split(' '))
+      .map(([clientId = '', version]) => ({ clientId, version: Number(version) }));
+    const refuses = form.decision === 'refuse';
+    if (picked.length === 0) return showWaiting(request, reply, visit, { reason, problem: 'nothing', status: 400 });
+    if (refuses && reason === '') return showWaiting(request, reply, visit, { reason, problem: 'reason', status: 400 });
+    const outcomes = await administration.decideClients(visit.by, picked, refuses ? reason : undefined);
+    for (const { clientId } of outcomes) clients.forget(clientId);
+    const changed = outcomes.filter(({ outcome }) => outcome === 'changed');
+    const gone = outcomes.filter(({ outcome }) => outcome === 'gone').length;
+    const held = outcomes.filter(({ outcome }) => outcome === 'held');
+    if (changed.length + held.length + gone === 0) {
+      const only = sent['one'] === undefined ? undefined : picked[0];
+      const stillWaits = only && !refuses && (await store.clients.find(only.clientId))?.pendingMetadata !== undefined;
+      return console.done(
+        reply,
+        only ? clientPath(only.clientId) : waitingPath,
+        refuses ? 'client-refused' : stillWaits ? 'client-enabled' : 'client-approved',
+      );
+    }
+    const names = (of: typeof outcomes) => Promise.all(of.map(({ clientId }) => nameOf(clientId)));
+    const decided = outcomes.length - changed.length - held.length - gone;
+    const report = { decided, changed: await names(changed), held: await names(held), gone };
+    return showWaiting(request, reply, visit, { reason, report, status: 409 });
+  });
+
+  app.get(`${listPath}/:id`, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const client = await find(readParameters(byId, request.params).id);
+    const [knowledge, history] = await Promise.all([knowledgeOf(store, [client]), historyOf(store, client.clientId)]);
+    const own = client.clientId === consoleClientId;
+    const usable = client.status === 'enabled' && client.metadata.redirect_uris.length > 0 && !own;
+    const decides = waits(client) || (client.status === 'disabled' && !client.uncollected);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-client',
+      {
+        ...factsOf(client, knowledge),
+        ...history,
+        own,
+        ...(decides && { decision: decisionForm(request, reply, visit, [client]) }),
+        ...(usable && { tryUri: `/admin/try-it?client_id=${encodeURIComponent(client.clientId)}` }),
+      },
+      { section: 'clients' },
+    );
+  });
+
+  editRoutes(app, options, administration, find);
+  endRoutes(app, options, administration, find);
+
+  async function find(clientId: string): Promise<Client> {
+    // as it is stored: the version that is shown is the one that is decided about
+    const client = await store.clients.find(clientId);
+    if (!client) throw notFound('there is no such client');
+    return client;
+  }
+
+  async function nameOf(clientId: string): Promise<string> {
+    const client = await store.clients.find(clientId);
+    return client ? displayName(clientId, client.metadata) : clientId;
+  }
+
+  /** A form that decides about these clients, each at the version that is shown. */
+  function decisionForm(request: FastifyRequest, reply: FastifyReply, visit: ConsoleVisit, shown: readonly Client[]) {
+    const bound = shown.map(({ clientId, version }) => `${clientId} ${version}`).join(',');
+    const form = console.form(request, reply, visit, decidePath, bound);
+    return { ...form, hidden: { ...form.hidden, shown: bound } };
+  }
+
+  async function showWaiting(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    state: { cursor?: string | undefined; reason: string; status?: number } & Pick<
+      Partial<Pages['console-registrations']>,
+      'report' | 'problem'
+    >,
+  ): Promise<FastifyReply> {
+    const { cursor, status, ...rest } = state;
+    const found = await store.clients.list({ waiting: true }, { limit: waitingLength + 1, after: readCursor(cursor) });
+    const shown = found.slice(0, waitingLength);
+    const knowledge = await knowledgeOf(store, shown);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-registrations',
+      {
+        ...rest,
+        ...(shown.length > 0 && { form: decisionForm(request, reply, visit, shown) }),
+        waiting: shown.map((client) => judgementOf(client, knowledge)),
+        ...around(waitingPath, new URLSearchParams(), cursor, found, waitingLength),
+      },
+      { section: 'clients', status: status ?? 200 },
+    );
+  }
+}
+
+/** The addresses of the first page and the next, where there are such. */
+function around(
+  path: string,
+  query: URLSearchParams,
+  cursor: string | undefined,
+  found: readonly Client[],
+  length: number,
+): { first?: string; next?: string } {
+  const at = (more: [string, string][]) => {
+    const all = new URLSearchParams([...query, ...more]).toString();
+    return all === '' ? path : `${path}?${all}`;
+  };
+  const last = found.length > length ? found[length - 1] : undefined;
+  return {
+    ...(cursor !== undefined && { first: at([]) }),
+    ...(last && { next: at([['cursor', cursorOf({ at: last.createdAt, id: last.clientId })]]) }),
+  };
+}

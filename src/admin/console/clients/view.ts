@@ -1,0 +1,147 @@
+// Clients as the console shows them: a row of a list, what a decision hangs on, and one client with all that hangs on it.
+import type { ClientRow, ClientState, Judgement } from '../../../pages/views/console-clients.ts';
+import type { Pages } from '../../../pages/views/index.ts';
+import { alike, clientPath, heldBy, hostFacts, hostsOf, type Knowledge, knowledgeOf } from '../../client-review.ts';
+import { linkedNames } from '../linked-names.ts';
+import { displayName } from '../../../oauth/client-metadata.ts';
+import { entries, metadataDifference } from '../../../oauth/metadata-difference.ts';
+import type { ClientFigures } from '../../../repositories/clients/client-review.ts';
+import type { Client } from '../../../repositories/clients/clients.ts';
+import type { Store } from '../../../repositories/store.ts';
+
+export const listPath = '/admin/clients';
+export const waitingPath = `${listPath}/waiting`;
+export const decidePath = `${listPath}/decide`;
+/** No figure of a client is counted further. */
+export const mostCounted = 1000;
+
+export { clientPath, knowledgeOf };
+
+export function stateOf(client: Client): ClientState {
+  if (client.pendingMetadata) return 'change';
+  if (client.status === 'enabled') return 'enabled';
+  if (client.refusalReason !== undefined && !client.approvedBy) return 'refused';
+  if (!client.approvedBy && client.selfRegistered) return 'registration';
+  return client.uncollected ? 'collection' : 'disabled';
+}
+
+/** Whether somebody has to decide about it. */
+export const waits = (client: Client): boolean => ['change', 'registration'].includes(stateOf(client));
+
+export const named = (client: Client) => ({
+  name: displayName(client.clientId, client.metadata),
+  clientId: client.clientId,
+  clientUri: clientPath(client.clientId),
+});
+
+export function rowOf(client: Client): ClientRow {
+  const { name, clientId, clientUri: uri } = named(client);
+  const hosts = hostsOf(client.metadata.redirect_uris);
+  const { selfRegistered, createdAt } = client;
+  return { name, clientId, uri, state: stateOf(client), hosts, selfRegistered, createdAt };
+}
+
+/** What a person needs to judge a registration, or a change of one. */
+export function judgementOf(client: Client, knowledge: Knowledge): Judgement {
+  const { metadata, pendingMetadata } = client;
+  const wanted = pendingMetadata ?? metadata;
+  const origin = knowledge.origins.get(client.clientId);
+  const judgement: Judgement = {
+    name: displayName(client.clientId, wanted),
+    clientId: client.clientId,
+    uri: clientPath(client.clientId),
+    kind: pendingMetadata ? 'change' : 'registration',
+    hosts: hostFacts(wanted.redirect_uris, pendingMetadata ? metadata.redirect_uris : [], knowledge),
+    lookAlikes: alike(client, knowledge),
+    heldResources: heldBy(client, knowledge),
+    changes: pendingMetadata
+      ? metadataDifference(metadata, pendingMetadata)
+      : Object.entries(metadata).map(([member, value]) => ({
+          member,
+          added: entries(member, value),
+          removed: [],
+          kept: [],
+        })),
+    contacts: wanted.contacts ?? [],
+    at: pendingMetadata ? client.updatedAt : client.createdAt,
+    awaitsCollection: client.uncollected,
+    disabled: pendingMetadata !== undefined && client.status === 'disabled',
+  };
+  if (origin?.address !== undefined) judgement.address = origin.address;
+  return judgement;
+}
+
+export const figuresOf = <N extends keyof ClientFigures>(figures: ClientFigures, names: readonly N[]) =>
+  names.map((name) => ({ name, count: figures[name] }));
+
+type ClientPage = Pages['console-client'];
+
+/** One client's own facts. */
+export function factsOf(client: Client, knowledge: Knowledge) {
+  const { metadata, approvedBy, refusalReason } = client;
+  const origin = knowledge.origins.get(client.clientId);
+  return {
+    ...named(client),
+    state: stateOf(client),
+    enabled: client.status === 'enabled',
+    facts: {
+      hosts: hostFacts(metadata.redirect_uris, metadata.redirect_uris, knowledge),
+      lookAlikes: alike(client, knowledge),
+      heldResources: heldBy(client, knowledge),
+    },
+    ...(waits(client) && { judgement: judgementOf(client, knowledge) }),
+    ...(approvedBy && { approvedBy }),
+    ...(refusalReason !== undefined && { refusalReason }),
+    ...(origin && { origin: defined(origin) }),
+    ...(metadata.client_uri !== undefined && { homeUri: metadata.client_uri }),
+    selfRegistered: client.selfRegistered,
+    firstParty: client.firstParty,
+    selfManaged: client.selfManaged,
+    createdAt: client.createdAt,
+    updatedAt: client.updatedAt,
+    members: Object.entries(metadata).map(([member, value]) => ({ member, values: entries(member, value) })),
+  };
+}
+
+/** What hangs on a client, and what happened to it lately. */
+export async function historyOf(
+  store: Store,
+  clientId: string,
+): Promise<Pick<ClientPage, 'figures' | 'most' | 'sessions' | 'logouts' | 'events' | 'auditUri'>> {
+  const [figures, sessions, logouts, events] = await Promise.all([
+    store.clientJudgement.figures(clientId, mostCounted),
+    store.clientJudgement.sessions(clientId, 10),
+    store.logoutDeliveries.list({ clientId, status: undefined }, { limit: 5, after: undefined }),
+    store.auditView.list({ clientId }, { limit: 10, before: undefined }),
+  ]);
+  const linked = await linkedNames(store, events);
+  return {
+    figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings', 'logouts']),
+    most: mostCounted,
+    sessions: sessions.map(({ sub, username, scope, offline, createdAt }) => ({
+      userUri: `/admin/users/${encodeURIComponent(sub)}`,
+      ...{ username, scope, offline, createdAt },
+    })),
+    logouts: logouts.map(({ status, attempts, lastFailure, createdAt }) => ({
+      ...{ status, attempts, createdAt },
+      ...(lastFailure !== undefined && { failure: lastFailure }),
+    })),
+    events: events.map((event) => {
+      const { actor } = linked(event);
+      return { type: event.type, at: event.at, success: event.outcome === 'success', ...(actor && { actor }) };
+    }),
+    auditUri: `/admin/audit?client=${encodeURIComponent(clientId)}`,
+  };
+}
+
+function defined({
+  by,
+  actor,
+  address,
+}: {
+  by: 'registration' | 'administrator';
+  actor: string | undefined;
+  address: string | undefined;
+}) {
+  return { by, ...(actor !== undefined && { actor }), ...(address !== undefined && { address }) };
+}

@@ -1,0 +1,39 @@
+// Users and clients of audit events by name, with a link to their pages in the console while they exist.
+import type { Store } from '../../repositories/store.ts';
+import { clientPath } from '../client-review.ts';
+import type { LinkedName } from '../../pages/views/console-operations.ts';
+
+export function userLink(sub: string, name: string | undefined): LinkedName {
+  return name === undefined ? { id: sub } : { id: sub, name, uri: `/admin/users/${encodeURIComponent(sub)}` };
+}
+
+export function clientLink(clientId: string, name: string | undefined): LinkedName {
+  return name === undefined ? { id: clientId } : { id: clientId, name, uri: clientPath(clientId) };
+}
+
+interface Involved {
+  actor?: string | undefined;
+  sub?: string | undefined;
+  clientId?: string | undefined;
+}
+
+/** Asks once for the names of all who take part in these events. @returns the links of one of them */
+export async function linkedNames(
+  { auditSearch }: Pick<Store, 'auditSearch'>,
+  events: readonly Involved[],
+): Promise<(event: Involved) => { actor?: LinkedName; user?: LinkedName; client?: LinkedName }> {
+  const all = (ids: (string | undefined)[]) => [...new Set(ids)].filter((id) => id !== undefined);
+  const subs = all(events.flatMap(({ sub, actor }) => [sub, actor]));
+  const clientIds = all(events.flatMap(({ clientId, actor }) => [clientId, actor]));
+  const names = subs.length + clientIds.length === 0 ? [] : await auditSearch.names(subs, clientIds);
+  const nameOf = (kind: 'user' | 'client', id: string) => names.find((one) => one.kind === kind && one.id === id)?.name;
+  const actorLink = (id: string): LinkedName => {
+    const user = nameOf('user', id);
+    return user === undefined ? clientLink(id, nameOf('client', id)) : userLink(id, user);
+  };
+  return ({ actor, sub, clientId }) => ({
+    ...(actor !== undefined && { actor: actorLink(actor) }),
+    ...(sub !== undefined && { user: userLink(sub, nameOf('user', sub)) }),
+    ...(clientId !== undefined && { client: clientLink(clientId, nameOf('client', clientId)) }),
+  });
+}

@@ -1,0 +1,132 @@
+// GET /admin/audit, /admin/audit/{id}, POST /admin/audit/export: the audit trail by any of its facts, one event, and all that was found as a file.
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { exportEvents } from '../../../domain/audit-export.ts';
+import type { ConsoleVisit } from '../admin-session.ts';
+import { noStore } from '../../../server/errors.ts';
+import { linkedNames } from '../linked-names.ts';
+import { singleValued } from '../../../server/parameters.ts';
+import { mediaTypes } from '../../../domain/user-records.ts';
+import type { AuditEventRow, AuditFilterView } from '../../../pages/views/console-operations.ts';
+import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
+import { notFound } from '../../../oauth/errors.ts';
+import { mostLookedAt, type StoredEvent } from '../../../repositories/audit/audit-search.ts';
+import { isEventId, tokenIssued, viewedTypes, type ViewedEvent } from '../../../repositories/audit/audit-view.ts';
+import { readAuditFilter, type AuditFilterRead } from './audit-filter.ts';
+import { queryOf } from './links.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { Console } from '../admin-session.ts';
+
+const list = '/admin/audit';
+const exportPath = `${list}/export`;
+const section = 'audit';
+const limit = 50;
+const exportTimeout = 3_600_000; // milliseconds: ten million events take some minutes
+
+export interface AuditRoutesDependencies {
+  store: Store;
+  console: Console;
+}
+
+export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoutesDependencies): void {
+  app.get(list, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const query = singleValued(request.query);
+    const read = await readAuditFilter(query, store);
+    const { shown, faults } = read;
+    const before = query['before'] !== undefined && isEventId(query['before']) ? query['before'] : undefined;
+    const found = faults.length > 0 ? { events: [], next: undefined, cut: false } : await find(read, before);
+    const events = await withNames(found.events);
+    const data: Omit<Pages['console-audit'], keyof ConsoleFrame> = {
+      filter: shown,
+      types: [...viewedTypes].sort(),
+      faults,
+      events,
+      ...(faults.length === 0 && !read.issues && { exportForm: exportForm(request, reply, visit, shown) }),
+      ...(before !== undefined && { firstUri: list + queryOf(shown) }),
+      ...(found.next && { nextUri: list + queryOf({ ...shown, before: found.next.id }) }),
+      ...(found.cut && found.next && { cut: { lookedAt: mostLookedAt, at: found.next.at } }),
+    };
+    return console.send(request, reply, visit, 'console-audit', data, {
+      section,
+      status: faults.length > 0 ? 400 : 200,
+    });
+  });
+
+  app.post(exportPath, { handlerTimeout: exportTimeout }, async (request, reply) => {
+    const body = singleValued(request.body);
+    const read = await readAuditFilter(body, store);
+    const visit = await console.submitted(request, reply, {
+      ...{ csrf: body['csrf'], action: exportPath, back: list + queryOf(read.shown) },
+      // everybody's acts at once, as a file
+      fresh: true,
+    });
+    if (!visit) return reply;
+    const format = body['format'] === 'jsonl' ? 'jsonl' : 'csv';
+    if (read.faults.length > 0 || read.issues) throw notFound('there is nothing to export for such a filter');
+    const text = await exportEvents(store, visit.by, format, read.search, { ...read.shown });
+    return noStore(reply)
+      .header('content-disposition', `attachment; filename="audit.${format}"`)
+      .type(`${mediaTypes[format]}; charset=utf-8`)
+      .send(Readable.from(text));
+  });
+
+  app.get(`${list}/:id`, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const { id = '' } = singleValued(request.params);
+    const event = /^\d{1,18}$/.test(id) ? await store.auditSearch.find(id) : undefined;
+    if (!event) throw notFound('there is no such event');
+    const [row] = await withNames([event]);
+    const { actor, sub: user, clientId: client, address, type } = event;
+    const others = Object.entries({ actor, user, client, address, type }).filter(([, value]) => value !== undefined);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-audit-event',
+      {
+        event: row!,
+        detail: Object.entries(event.detail ?? {}).map(([member, value]) => ({ member, value: textOf(value) })),
+        more: others.map(([of, value]) => ({
+          of: of as Pages['console-audit-event']['more'][number]['of'],
+          uri: list + queryOf({ [of]: value }),
+        })),
+      },
+      { section },
+    );
+  });
+
+  function exportForm(request: FastifyRequest, reply: FastifyReply, visit: ConsoleVisit, filter: AuditFilterView) {
+    const form = console.form(request, reply, visit, exportPath);
+    return { ...form, hidden: { ...filter, ...form.hidden } };
+  }
+
+  /** The issues of tokens are no events of the trail: those of the tokens that are still stored. */
+  async function find({ search, issues }: AuditFilterRead, before: string | undefined) {
+    if (!issues)
+      return store.auditSearch.search(search, { limit, before: before?.startsWith('token-') ? undefined : before });
+    const { actor, address, outcome, sub, clientId, since, until } = search;
+    if (actor !== undefined || address !== undefined || outcome === 'failure')
+      return { events: [], next: undefined, cut: false };
+    const events = await store.auditView.list({ type: tokenIssued, sub, clientId, since, until }, { limit, before });
+    return { events, next: events.length === limit ? events.at(-1) : undefined, cut: false };
+  }
+
+  async function withNames(events: (StoredEvent | ViewedEvent)[]): Promise<AuditEventRow[]> {
+    const linked = await linkedNames(store, events);
+    return events.map((event) => {
+      const { id, at, type, outcome, address } = event;
+      return {
+        ...{ id, at, type, failed: outcome === 'failure', ...linked(event) },
+        ...(address !== undefined && { address }),
+        ...(!id.startsWith('token-') && { uri: `${list}/${id}` }),
+      };
+    });
+  }
+}
+
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,147 @@
+// GET /admin/keys and the pages on which signing keys are rotated and withdrawn.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ConsoleVisit } from '../admin-session.ts';
+import { readParameters, singleValued, text } from '../../../server/parameters.ts';
+import { conflict, notFound } from '../../../oauth/errors.ts';
+import { type KeyAlgorithm, keyAlgorithms } from '../../../tokens/key-ring.ts';
+import { queryOf } from './links.ts';
+import type { Config } from '../../../config.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { KeyRing } from '../../../tokens/key-ring.ts';
+import type { Console } from '../admin-session.ts';
+
+const list = '/admin/keys';
+const rotation = '/admin/keys/rotate';
+const withdrawal = '/admin/keys/withdraw';
+const section = 'keys';
+/** So many characters of a key's name have to be typed. */
+const beginningLength = 8;
+
+const rotationForm = z.object({
+  csrf: text(100),
+  immediate: z.literal('on').optional(),
+  ...(Object.fromEntries(keyAlgorithms.map((alg) => [`alg_${alg}`, z.literal('on').optional()])) as Record<
+    `alg_${KeyAlgorithm}`,
+    z.ZodOptional<z.ZodLiteral<'on'>>
+  >),
+});
+const withdrawalForm = z.object({ csrf: text(100), kid: text(64), typed: text(100).optional() });
+
+export interface KeyRoutesDependencies {
+  config: Config;
+  store: Pick<Store, 'dataKeys'>;
+  keyRing: KeyRing;
+  console: Console;
+}
+
+export function keyRoutes(app: FastifyInstance, { console, store, keyRing, config }: KeyRoutesDependencies): void {
+  const { keyRotationInterval, keyPublicationLead: lead } = config.lifetimes;
+
+  app.get(list, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const [rows, instances] = await Promise.all([store.dataKeys.list(), store.dataKeys.runningInstances()]);
+    const seals = rows.findLast((row) => row.active)?.version;
+    const made = keyAlgorithms.map((alg) =>
+      Math.max(...keyRing.keys.filter((key) => key.alg === alg).map(({ createdAt }) => createdAt.getTime())),
+    );
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-keys',
+      {
+        keys: keyRing.keys.map(({ expiresAt, ...key }) => ({
+          ...key,
+          ...(expiresAt && { expiresAt }),
+          ...(key.state !== 'signing' && { withdrawUri: withdrawal + queryOf({ kid: key.kid }) }),
+        })),
+        ...(keyRotationInterval > 0 && { next: new Date(Math.min(...made) + keyRotationInterval * 1000) }),
+        rotateUri: rotation,
+        dataKeys: rows.map(({ version, createdAt, expiresAt }) => ({
+          version,
+          createdAt,
+          seals: version === seals,
+          ...(expiresAt && { expiresAt }),
+        })),
+        secretKeys: [...new Set(rows.flatMap((row) => [...row.wrappings.keys()]))].map((id) => ({
+          id,
+          instances: instances.filter(({ secretKeyId }) => secretKeyId === id).length,
+        })),
+      },
+      { section },
+    );
+  });
+
+  app.get(rotation, async (request, reply) => {
+    const visit = await console.enter(request, reply, { fresh: true });
+    return visit ? askRotation(request, reply, visit) : reply;
+  });
+
+  app.post(rotation, async (request, reply) => {
+    const form = readParameters(rotationForm, request.body);
+    const visit = await console.submitted(request, reply, {
+      csrf: form.csrf,
+      action: rotation,
+      back: rotation,
+      fresh: true,
+    });
+    if (!visit) return reply;
+    const algorithms = keyAlgorithms.filter((alg) => form[`alg_${alg}`] === 'on');
+    if (algorithms.length === 0) return askRotation(request, reply, visit, 'algorithms');
+    await keyRing.rotate({ lead: form.immediate === 'on' ? 0 : lead, algorithms, by: visit.by });
+    return console.done(reply, list, 'keys-rotated');
+  });
+
+  function askRotation(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    fault?: 'algorithms',
+  ): FastifyReply {
+    const form = console.form(request, reply, visit, rotation);
+    const data = { algorithms: [...keyAlgorithms], lead, form, backUri: list, ...(fault && { fault }) };
+    return console.send(request, reply, visit, 'console-keys-rotate', data, { section, status: fault ? 400 : 200 });
+  }
+
+  app.get(withdrawal, async (request, reply) => {
+    const visit = await console.enter(request, reply, { fresh: true });
+    if (!visit) return reply;
+    const { kid = '' } = singleValued(request.query);
+    return askWithdrawal(request, reply, visit, kid);
+  });
+
+  app.post(withdrawal, async (request, reply) => {
+    const { csrf, kid, typed = '' } = readParameters(withdrawalForm, request.body);
+    const back = withdrawal + queryOf({ kid });
+    const visit = await console.submitted(request, reply, { csrf, action: withdrawal, shown: kid, back, fresh: true });
+    if (!visit) return reply;
+    if (typed.trim() !== kid.slice(0, beginningLength)) return askWithdrawal(request, reply, visit, kid, typed);
+    await keyRing.withdraw(kid, visit.by);
+    return console.done(reply, list, 'key-withdrawn');
+  });
+
+  function askWithdrawal(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    kid: string,
+    typed?: string,
+  ): FastifyReply {
+    const key = keyRing.keys.find((one) => one.kid === kid);
+    if (!key) throw notFound('there is no such key');
+    const { alg, state } = key;
+    if (state === 'signing') throw conflict('this key signs: rotate the keys first');
+    const form = console.form(request, reply, visit, withdrawal, kid);
+    const data = {
+      ...{ kid, alg, state, beginning: kid.slice(0, beginningLength), backUri: list },
+      form: { ...form, hidden: { ...form.hidden, kid } },
+      ...(typed !== undefined && { typed: typed.slice(0, 100), fault: 'typed' as const }),
+    };
+    return console.send(request, reply, visit, 'console-keys-withdraw', data, {
+      section,
+      status: typed === undefined ? 200 : 400,
+    });
+  }
+}

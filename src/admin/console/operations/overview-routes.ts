@@ -1,0 +1,109 @@
+// GET /admin: what waits for a decision, what happened lately, how much there is, and how the service is.
+import type { FastifyInstance } from 'fastify';
+import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
+import { displayName, redirectHost } from '../../../oauth/client-metadata.ts';
+import { beginningOf, chart } from './chart.ts';
+import type { Config } from '../../../config.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { KeyRing } from '../../../tokens/key-ring.ts';
+import type { UsageCounters } from '../../../domain/usage-counters.ts';
+import type { Console } from '../admin-session.ts';
+
+/** Counted up to here: more is "more than". */
+const mostCounted = 1000;
+const mostShown = 5;
+/** The background job runs each quarter of a minute: after so many milliseconds something keeps it from it. */
+const lateAfter = 5 * 60_000;
+/** The last minute is never counted by the job; further behind it is while it catches up with a long trail. */
+const behindAfter = 15 * 60_000;
+/** A mail is sent at once; what waits so many milliseconds was refused several times. */
+const mailLateAfter = 5 * 60_000;
+
+export interface OverviewRoutesDependencies {
+  config: Config;
+  store: Pick<Store, 'clients' | 'hourlyCounts' | 'mails' | 'vitalSigns'>;
+  keyRing: KeyRing;
+  activity: UsageCounters;
+  console: Console;
+}
+
+export function overviewRoutes(
+  app: FastifyInstance,
+  { console, store, keyRing, config, activity }: OverviewRoutesDependencies,
+): void {
+  const started = new Date();
+  app.get('/admin', async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const state = await store.hourlyCounts.state();
+    const { now } = state;
+    const [waiting, newest, counts, database, mails, users, clients, sessions, events] = await Promise.all([
+      store.clients.countToDecide(mostCounted + 1),
+      store.clients.list({ status: undefined, waiting: true }, { limit: mostShown, after: undefined }),
+      store.hourlyCounts.list(beginningOf('month', now)),
+      store.vitalSigns.database(),
+      store.mails.waiting(),
+      ...(['users', 'clients', 'sessions', 'auditEvents'] as const).map((of) => store.vitalSigns.amount(of)),
+    ]);
+    if (activity.uncounted > 0) {
+      const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000);
+      counts.push({ hour, kind: 'grant', count: activity.uncounted });
+    }
+    const day = chart('day', counts, now);
+    const since = `since=${day.bars[0]!.at.toISOString()}`;
+    const oldest = new Date(
+      Math.min(...keyRing.keys.filter(({ state }) => state === 'signing').map(({ createdAt }) => createdAt.getTime())),
+    );
+    const { keyRotationInterval } = config.lifetimes;
+    const data: Omit<Pages['console-overview'], keyof ConsoleFrame> = {
+      waiting: Math.min(waiting, mostCounted),
+      more: waiting > mostCounted,
+      waitingUri: '/admin/clients?waiting=true',
+      newest: newest.map(({ clientId, metadata, pendingMetadata, createdAt, updatedAt }) => ({
+        name: displayName(clientId, pendingMetadata ?? metadata),
+        host: redirectHost((pendingMetadata ?? metadata).redirect_uris[0] ?? ''),
+        at: pendingMetadata ? updatedAt : createdAt,
+        uri: `/admin/clients/${encodeURIComponent(clientId)}`,
+      })),
+      figures: [
+        { name: 'users', ...users!, uri: '/admin/users' },
+        { name: 'clients', ...clients!, uri: '/admin/clients' },
+        { name: 'sessions', ...sessions!, uri: '/admin/sessions' },
+        { name: 'events', ...events!, uri: '/admin/audit' },
+      ],
+      lately: [
+        { name: 'signed-in', count: day.totals.signedIn, uri: `/admin/audit?type=user.signed_in&${since}` },
+        { name: 'failed', count: day.totals.failed, uri: `/admin/audit?type=user.sign_in_failed&${since}` },
+        {
+          name: 'refused',
+          count: day.totals.failed + day.totals.refused,
+          uri: `/admin/audit?outcome=failure&${since}`,
+        },
+        // without a list: grants are counted, and of tokens only those are listed that are still stored
+        { name: 'granted', count: day.totals.granted },
+      ],
+      charts: [day, chart('month', counts, now)],
+      health: {
+        database,
+        connections: activity.connections(),
+        keys: {
+          oldest,
+          uri: '/admin/keys',
+          ...(keyRotationInterval > 0 && { next: new Date(oldest.getTime() + keyRotationInterval * 1000) }),
+        },
+        cleanUp: {
+          // never finished: it is late only once this instance could have done it
+          late: now.getTime() - (state.finishedAt ?? started).getTime() > lateAfter,
+          ...(state.finishedAt && { at: state.finishedAt }),
+        },
+        mails: {
+          waiting: mails.waiting,
+          ...(mails.since && { since: mails.since }),
+          late: mails.since !== undefined && now.getTime() - mails.since.getTime() > mailLateAfter,
+        },
+      },
+    };
+    if (now.getTime() - state.countedUntil.getTime() > behindAfter) data.countedUntil = state.countedUntil;
+    return console.send(request, reply, visit, 'console-overview', data, { section: 'overview' });
+  });
+}

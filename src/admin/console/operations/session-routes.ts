@@ -1,0 +1,132 @@
+// GET /admin/sessions, POST /admin/sessions, GET|POST /admin/sessions/end: who is signed in where; ends one session, or all of a person's.
+import { isIP } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { browserName } from '../../../domain/browser-name.ts';
+import { clientLink, userLink } from '../linked-names.ts';
+import { cursorOf, isNumber, readCursor } from '../../../server/paging.ts';
+import { readParameters, singleValued, text } from '../../../server/parameters.ts';
+import { unlessGone } from '../../../pages/refused-operations.ts';
+import type { LinkedName } from '../../../pages/views/console-operations.ts';
+import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
+import { notFound } from '../../../oauth/errors.ts';
+import { createAdministration } from '../../../repositories/administration/administration.ts';
+import { queryOf } from './links.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { Console } from '../admin-session.ts';
+
+const limit = 50;
+/** Counted up to here: more is "more than". */
+const mostCounted = 1000;
+const endOne = z.object({ csrf: text(100), end: text(255), user: text(320).optional(), address: text(64).optional() });
+const endAll = z.object({ csrf: text(100), sub: text(255) });
+
+export interface SessionRoutesDependencies {
+  store: Store;
+  console: Console;
+}
+
+export function sessionRoutes(app: FastifyInstance, { console, store }: SessionRoutesDependencies): void {
+  const administration = createAdministration(store);
+  const list = '/admin/sessions';
+  const confirmation = '/admin/sessions/end';
+  const section = 'sessions';
+
+  app.get(list, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const { user: typedUser = '', address: typedAddress = '', cursor } = singleValued(request.query);
+    const typed = { user: typedUser.trim().slice(0, 320), address: typedAddress.trim().slice(0, 64) };
+    const filter = { user: typed.user || undefined, address: typed.address || undefined };
+    const after = readCursor(cursor, isNumber);
+    const person =
+      filter.user === undefined
+        ? undefined
+        : ((await store.users.findByLogin(filter.user)) ?? (await store.users.find(filter.user)));
+    const fault: 'user' | 'address' | undefined =
+      filter.user !== undefined && !person
+        ? 'user'
+        : filter.address !== undefined && isIP(filter.address) === 0
+          ? 'address'
+          : undefined;
+    const found = fault
+      ? []
+      : await store.sessions.list({ sub: person?.sub, address: filter.address }, { limit, after });
+    const last = found.length === limit ? found.at(-1) : undefined;
+    const data: Omit<Pages['console-sessions'], keyof ConsoleFrame> = {
+      sessions: found.map((session) => ({
+        id: session.sid,
+        user: userLink(session.sub, session.username),
+        signedInAt: session.authTime,
+        usedAt: session.usedAt,
+        own: session.sid === visit.session.sid,
+        clients: session.clients.map(({ clientId, clientName }): LinkedName => clientLink(clientId, clientName)),
+        ...(session.address !== undefined && { address: session.address }),
+        ...optional('browser', browserName(session.userAgent)),
+      })),
+      form: console.form(request, reply, visit, list),
+      ...optional('user', filter.user),
+      ...optional('address', filter.address),
+      ...(fault && { fault }),
+      ...(after && { firstUri: list + queryOf(filter) }),
+      ...(last && { nextUri: list + queryOf({ ...filter, cursor: cursorOf({ at: last.createdAt, id: last.id }) }) }),
+      ...(person && found.length > 0 && { endAllUri: confirmation + queryOf({ sub: person.sub }) }),
+    };
+    return console.send(request, reply, visit, 'console-sessions', data, { section, status: fault ? 400 : 200 });
+  });
+
+  // what only ends something must never wait for another sign-in
+  app.post(list, async (request, reply) => {
+    const { csrf, end, user, address } = readParameters(endOne, request.body);
+    const visit = await console.submitted(request, reply, { csrf, action: list, back: list });
+    if (!visit) return reply;
+    // one that is over already is what was wanted
+    await administration.endSession(visit.by, end).catch(unlessGone);
+    return console.done(
+      reply,
+      list + queryOf({ user: user || undefined, address: address || undefined }),
+      'session-ended',
+    );
+  });
+
+  app.get(confirmation, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const { sub = '' } = singleValued(request.query);
+    const person = await store.users.find(sub);
+    if (!person) throw notFound('there is no such user');
+    const found = await store.sessions.list({ sub }, { limit: mostCounted + 1, after: undefined });
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-sessions-end',
+      {
+        user: userLink(sub, person.username),
+        sessions: Math.min(found.length, mostCounted),
+        more: found.length > mostCounted,
+        own: sub === visit.session.user.sub,
+        form: withField(console.form(request, reply, visit, confirmation, sub), 'sub', sub),
+        backUri: list + queryOf({ user: person.username }),
+      },
+      { section },
+    );
+  });
+
+  app.post(confirmation, async (request, reply) => {
+    const { csrf, sub } = readParameters(endAll, request.body);
+    const back = confirmation + queryOf({ sub });
+    const visit = await console.submitted(request, reply, { csrf, action: confirmation, shown: sub, back });
+    if (!visit) return reply;
+    await administration.endSessions(visit.by, sub);
+    return console.done(reply, list, 'sessions-ended');
+  });
+}
+
+function withField<F extends { hidden: Record<string, string> }>(form: F, name: string, value: string): F {
+  return { ...form, hidden: { ...form.hidden, [name]: value } };
+}
+
+function optional<N extends string, V>(name: N, value: V | undefined): Partial<Record<N, V>> {
+  return (value === undefined ? {} : { [name]: value }) as Partial<Record<N, V>>;
+}

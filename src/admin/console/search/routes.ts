@@ -1,0 +1,97 @@
+// GET /admin/search: users, clients and groups by one field, a few of each, and straight to the thing where only one is meant.
+import type { FastifyInstance } from 'fastify';
+import { singleValued } from '../../../server/parameters.ts';
+import type { FoundThing } from '../../../pages/views/console-search.ts';
+import { displayName } from '../../../oauth/client-metadata.ts';
+import type { Client } from '../../../repositories/clients/clients.ts';
+import type { Group } from '../../../repositories/groups/groups.ts';
+import type { User } from '../../../repositories/users/users.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { PageResponses } from '../../../pages/page-response.ts';
+import type { Console } from '../admin-session.ts';
+
+/** So many of each kind are shown; their own lists have the others. */
+const mostShown = 8;
+const longest = 255; // characters
+
+interface ConsoleSearchDependencies {
+  store: Pick<Store, 'clients' | 'groups' | 'userSearch' | 'users'>;
+  pages: PageResponses;
+  console: Console;
+}
+
+export async function consoleSearchEndpoint(
+  app: FastifyInstance,
+  { store, console, pages }: ConsoleSearchDependencies,
+): Promise<void> {
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get('/admin/search', async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const q = singleValued(request.query)['q']?.replaceAll('\0', '').trim().slice(0, longest) ?? '';
+    const limit = mostShown + 1;
+    const [users, clients, groups] =
+      q === ''
+        ? [[], [], []]
+        : await Promise.all([
+            usersOf(q, limit),
+            store.clients.list({ search: q }, { limit, after: undefined }),
+            store.groups.list({ words: q, limit }),
+          ]);
+    const query = new URLSearchParams({ q });
+    const kinds = [
+      { kind: 'users' as const, things: users.map(userThing), listUri: `/admin/users?${query}` },
+      { kind: 'clients' as const, things: clients.map(clientThing), listUri: `/admin/clients?${query}` },
+      { kind: 'groups' as const, things: groups.map(groupThing), listUri: `/admin/groups?${query}` },
+    ];
+    const [only, another] = kinds.flatMap(({ things }) => things);
+    if (only && !another) return pages.redirect(reply, only.uri);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-search',
+      {
+        searched: q,
+        kinds: kinds
+          .filter(({ things }) => things.length > 0)
+          .map(({ things, ...kind }) => ({
+            ...kind,
+            things: things.slice(0, mostShown),
+            more: things.length > mostShown,
+          })),
+      },
+      { section: 'search' },
+    );
+  });
+
+  /** By words, and whoever has this very subject. */
+  async function usersOf(q: string, limit: number): Promise<User[]> {
+    const [bySub, found] = await Promise.all([
+      store.users.find(q),
+      store.userSearch.find({ words: q }, { order: 'newest', limit }),
+    ]);
+    const others = found.users.filter(({ sub }) => sub !== bySub?.sub);
+    return bySub ? [bySub, ...others] : others;
+  }
+}
+
+function userThing({ sub, username, email, claims, status }: User): FoundThing {
+  const about = [typeof claims['name'] === 'string' ? claims['name'] : '', email ?? ''].filter((text) => text !== '');
+  return { name: username, about, off: status === 'disabled', uri: `/admin/users/${encodeURIComponent(sub)}` };
+}
+
+function clientThing({ clientId, metadata, status }: Client): FoundThing {
+  return {
+    name: displayName(clientId, metadata),
+    about: metadata.client_name === undefined ? [] : [clientId],
+    off: status === 'disabled',
+    uri: `/admin/clients/${encodeURIComponent(clientId)}`,
+  };
+}
+
+function groupThing({ name, description }: Group): FoundThing {
+  const about = description === '' ? [] : [description];
+  return { name, about, off: false, uri: `/admin/groups/${encodeURIComponent(name)}` };
+}

@@ -1,0 +1,36 @@
+// GET /admin/callback: where an administrator arrives in the console after the sign-in; the code is redeemed at the token endpoint, as by any client.
+import type { FastifyInstance } from 'fastify';
+import { consoleCallback } from '../admin-session.ts';
+import type { Config } from '../../../config.ts';
+import type { PageResponses } from '../../../pages/page-response.ts';
+import type { Console } from '../admin-session.ts';
+
+interface ConsoleDependencies {
+  config: Config;
+  pages: PageResponses;
+  console: Console;
+}
+
+export async function consoleEndpoint(
+  app: FastifyInstance,
+  { config, console, pages }: ConsoleDependencies,
+): Promise<void> {
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(consoleCallback, (request, reply) =>
+    console.answered(request, reply, async (form) => {
+      const answer = await app.inject({
+        method: 'POST',
+        url: `${config.basePath}/token`,
+        remoteAddress: request.ip,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: new URLSearchParams(form).toString(),
+      });
+      if (answer.statusCode !== 200) {
+        request.log.warn({ status: answer.statusCode, answer: answer.body }, "the console's code was refused");
+        return undefined;
+      }
+      return answer.json<{ access_token: string }>().access_token;
+    }),
+  );
+}

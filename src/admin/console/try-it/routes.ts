@@ -1,0 +1,320 @@
+// The console's "Try it": a real code flow with PKCE against a client, each request and answer shown to who develops a relying party.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { equalSecrets, randomSecret } from '../../../crypto/secrets.ts';
+import { consoleClientId, type ConsoleVisit } from '../admin-session.ts';
+import { single } from '../../../browser/cookies.ts';
+import { onlyForms } from '../../../server/form-body.ts';
+import { readParameters, singleValued, text } from '../../../server/parameters.ts';
+import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
+import type { TryStep } from '../../../pages/views/try-it.ts';
+import { displayName } from '../../../oauth/client-metadata.ts';
+import { invalidRequest } from '../../../oauth/errors.ts';
+import { codeChallenge } from '../../../oauth/pkce.ts';
+import { sectorIdentifier } from '../../../oauth/subject-type.ts';
+import { createAdministration } from '../../../repositories/administration/administration.ts';
+import type { Client } from '../../../repositories/clients/clients.ts';
+import { idTokenView } from './id-token.ts';
+import { type Ask, parametersOf, walk } from './walk.ts';
+import type { Config } from '../../../config.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { ClientCache } from '../../../repositories/clients/client-cache.ts';
+import type { TokenService } from '../../../tokens/token-service.ts';
+import type { KeyRing } from '../../../tokens/key-ring.ts';
+import type { SecretBox } from '../../../crypto/secret-box.ts';
+import type { PageResponses } from '../../../pages/page-response.ts';
+import type { Console } from '../admin-session.ts';
+
+const path = '/admin/try-it';
+const beginPath = `${path}/begin`;
+const redirectPath = `${path}/redirect-uri`;
+const redeemPath = `${path}/redeem`;
+const callbackPath = `${path}/callback`;
+
+const cookieName = 'GATEHOUSE_TRY_IT';
+const lifetime = 15 * 60; // seconds
+
+const beginning = z.object({
+  csrf: text(100),
+  client_id: text(255),
+  scope: text(1000).optional(),
+  prompt: text(100).optional(),
+  max_age: text(20).optional(),
+  acr_values: text(1000).optional(),
+  claims: text(1500).optional(),
+  login_hint: text(320).optional(),
+  end: text(10).optional(),
+});
+const redirectChange = z.object({ csrf: text(100), client_id: text(255), change: z.enum(['add', 'remove']) });
+const redeeming = z.object({ csrf: text(100), client_secret: text(1000).optional() });
+
+/** A flow on its way, as the browser keeps it, sealed. */
+interface Flow {
+  clientId: string;
+  state: string;
+  nonce: string;
+  verifier: string;
+  parameters: Record<string, string>;
+  end: boolean;
+  /** Milliseconds since 1970. */
+  at: number;
+  /** Who began it. */
+  sid: string;
+  /** The answer, once it is there. */
+  answer?: Record<string, string>;
+}
+
+interface ConsoleTryItDependencies {
+  config: Config;
+  store: Store;
+  clients: ClientCache;
+  tokens: TokenService;
+  keyRing: KeyRing;
+  secretBox: SecretBox;
+  pages: PageResponses;
+  console: Console;
+}
+
+export async function consoleTryItEndpoint(app: FastifyInstance, options: ConsoleTryItDependencies): Promise<void> {
+  const { config, console, clients, pages, secretBox, store, tokens, keyRing } = options;
+  const { issuer, basePath } = config;
+  const administration = createAdministration(store);
+  const callbackUri = issuer + callbackPath;
+  const cookie = { httpOnly: true, sameSite: 'lax', secure: config.secureCookies, path: basePath + path } as const;
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(path, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const { client_id: clientId = '' } = readParameters(z.object({ client_id: text(255).optional() }), request.query);
+    return show(request, reply, visit, clientId);
+  });
+
+  app.post(redirectPath, async (request, reply) => {
+    const { csrf, client_id: id, change } = readParameters(redirectChange, request.body);
+    const back = pageOf(id);
+    const visit = await console.submitted(request, reply, { csrf, action: redirectPath, back, fresh: true });
+    if (!visit) return reply;
+    await administration.changeClient(visit.by, id, ({ metadata }) => {
+      // the sector of pairwise subjects hangs on the first address
+      if (metadata.redirect_uris.length === 0 && metadata.subject_type === 'pairwise')
+        throw invalidRequest('a client with pairwise subjects needs an address of its own first');
+      const others = metadata.redirect_uris.filter((uri) => uri !== callbackUri);
+      const after = { ...metadata, redirect_uris: change === 'add' ? [...others, callbackUri] : others };
+      if (after.redirect_uris.length > 0 && sectorIdentifier(after) !== sectorIdentifier(metadata))
+        throw invalidRequest('the sector of the client would be another one');
+      return { metadata: after };
+    });
+    clients.forget(id);
+    return console.done(reply, back, change === 'add' ? 'callback-added' : 'callback-removed');
+  });
+
+  app.post(beginPath, async (request, reply) => {
+    const { csrf, client_id: id, end, ...wished } = readParameters(beginning, request.body);
+    const visit = await console.submitted(request, reply, { csrf, action: beginPath, back: pageOf(id) });
+    if (!visit) return reply;
+    const client = id === consoleClientId ? undefined : await clients.find(id);
+    if (client?.status !== 'enabled' || !client.metadata.redirect_uris.includes(callbackUri))
+      return show(request, reply, visit, id);
+    const [state, nonce, verifier] = [randomSecret(), randomSecret(), randomSecret()];
+    const parameters = {
+      response_type: 'code',
+      client_id: id,
+      redirect_uri: callbackUri,
+      ...(wished as Record<string, string>),
+      state,
+      nonce,
+      code_challenge: codeChallenge(verifier),
+      code_challenge_method: 'S256',
+    };
+    keep(reply, {
+      clientId: id,
+      state,
+      nonce,
+      verifier,
+      parameters,
+      end: end !== undefined,
+      at: Date.now(),
+      sid: visit.session.sid,
+    });
+    return pages.redirect(reply, `/authorize?${new URLSearchParams(parameters).toString()}`);
+  });
+
+  app.get(callbackPath, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const answer = singleValued(request.query);
+    const flow = await read(request, reply, visit);
+    if (!flow || flow.answer || !equalSecrets(flow.state, answer['state'] ?? ''))
+      return show(request, reply, visit, flow?.clientId ?? '', 'expired');
+    flow.answer = answer;
+    const client = await clients.find(flow.clientId);
+    const method = client?.metadata.token_endpoint_auth_method;
+    // RFC 9207 2.4: an answer of another server is none
+    if (!client || answer['code'] === undefined || answer['iss'] !== issuer)
+      return result(request, reply, visit, flow, client, { outcome: 'failed' });
+    if (method === 'none') return redeem(request, reply, visit, flow, client, undefined);
+    if (method !== 'client_secret_basic' && method !== 'client_secret_post')
+      return result(request, reply, visit, flow, client, { outcome: 'done', ownKey: true });
+    keep(reply, flow);
+    const form = console.form(request, reply, visit, redeemPath);
+    return result(request, reply, visit, flow, client, { outcome: 'waiting', form });
+  });
+
+  app.post(redeemPath, async (request, reply) => {
+    const { csrf, client_secret: secret } = readParameters(redeeming, request.body);
+    const visit = await console.submitted(request, reply, { csrf, action: redeemPath, back: path });
+    if (!visit) return reply;
+    const flow = await read(request, reply, visit);
+    const client = flow && (await clients.find(flow.clientId));
+    if (!flow?.answer?.['code'] || !client) return show(request, reply, visit, flow?.clientId ?? '', 'expired');
+    return redeem(request, reply, visit, flow, client, secret);
+  });
+
+  /** Takes the steps that the client takes by itself, and shows all of them. The secret goes no further than these requests. */
+  async function redeem(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    flow: Flow,
+    client: Client,
+    secret: string | undefined,
+  ): Promise<FastifyReply> {
+    const ask: Ask = async (method, address, headers, form) => {
+      const answer = await app.inject({
+        method,
+        url: basePath + address,
+        remoteAddress: request.ip,
+        headers: { ...headers, ...(form && { 'content-type': 'application/x-www-form-urlencoded' }) },
+        ...(form && { payload: new URLSearchParams(form).toString() }),
+      });
+      return {
+        status: answer.statusCode,
+        contentType: String(answer.headers['content-type'] ?? ''),
+        body: answer.body,
+      };
+    };
+    const { steps, tokens: issued } = await walk(ask, {
+      issuer,
+      clientId: flow.clientId,
+      method: client.metadata.token_endpoint_auth_method,
+      secret,
+      code: flow.answer!['code']!,
+      redirectUri: callbackUri,
+      verifier: flow.verifier,
+      end: flow.end,
+    });
+    const { id_token: idToken, access_token: accessToken = '' } = issued;
+    const maxAge = flow.parameters['max_age'];
+    const view =
+      idToken === undefined
+        ? undefined
+        : idTokenView(idToken, {
+            issuer,
+            clientId: flow.clientId,
+            nonce: flow.nonce,
+            accessToken,
+            maxAge: maxAge === undefined ? undefined : Number(maxAge),
+            acrValues: flow.parameters['acr_values']?.split(' ') ?? [],
+            verified: (await tokens.verifyIdToken(idToken)) !== undefined,
+            now: Math.floor(keyRing.now().getTime() / 1000),
+          });
+    return result(request, reply, visit, flow, client, {
+      outcome: accessToken === '' ? 'failed' : 'done',
+      more: steps,
+      ...(view && { idToken: view }),
+    });
+  }
+
+  function result(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    flow: Flow,
+    client: Client | undefined,
+    found: Pick<Pages['console-try-it-result'], 'outcome' | 'form' | 'ownKey' | 'idToken'> & { more?: TryStep[] },
+  ): FastifyReply {
+    const { more = [], ...rest } = found;
+    const steps: TryStep[] = [
+      {
+        name: 'authorization',
+        method: 'GET',
+        uri: `${issuer}/authorize`,
+        parameters: parametersOf(flow.parameters),
+      },
+      { name: 'callback', method: 'GET', uri: callbackUri, parameters: parametersOf(flow.answer ?? {}) },
+      ...more,
+    ];
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-try-it-result',
+      {
+        clientName: client ? displayName(client.clientId, client.metadata) : flow.clientId,
+        againUri: pageOf(flow.clientId),
+        steps,
+        ...rest,
+      },
+      { section: 'try-it' },
+    );
+  }
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    clientId: string,
+    fault?: 'expired',
+  ): Promise<FastifyReply> {
+    // the console's own client is kept as it is: it could only be tried at the price of its address
+    const client = ['', consoleClientId].includes(clientId) ? undefined : await clients.find(clientId);
+    const reachable = client?.metadata.redirect_uris.includes(callbackUri) ?? false;
+    const data: Omit<Pages['console-try-it'], keyof ConsoleFrame> = {
+      action: path,
+      clientId,
+      callbackUri,
+      values: {
+        scope: client ? (client.metadata.scope ?? 'openid') : 'openid',
+        prompt: '',
+        maxAge: '',
+        acrValues: '',
+        claims: '',
+        loginHint: '',
+      },
+    };
+    if (client) {
+      const enabled = client.status === 'enabled';
+      data.client = { name: displayName(clientId, client.metadata), enabled, reachable };
+      data.redirectForm = console.form(request, reply, visit, redirectPath);
+      if (reachable && enabled) data.form = console.form(request, reply, visit, beginPath);
+    }
+    const problem = fault ?? (clientId !== '' && !client ? 'client' : undefined);
+    if (problem) data.fault = problem;
+    const status = problem === 'client' ? 404 : problem === 'expired' ? 400 : 200;
+    return console.send(request, reply, visit, 'console-try-it', data, { section: 'try-it', status });
+  }
+
+  function keep(reply: FastifyReply, flow: Flow): void {
+    const sealed = secretBox.seal(JSON.stringify(flow), cookieName).toString('base64url');
+    reply.setCookie(cookieName, sealed, { ...cookie, maxAge: lifetime });
+  }
+
+  /** The flow that this browser began in this session; it is taken out, and kept again where it goes on. */
+  async function read(request: FastifyRequest, reply: FastifyReply, visit: ConsoleVisit): Promise<Flow | undefined> {
+    const sealed = single(request, cookieName);
+    reply.clearCookie(cookieName, cookie);
+    if (sealed === undefined) return undefined;
+    try {
+      const opened = await secretBox.open(Buffer.from(sealed, 'base64url'), cookieName);
+      const flow = JSON.parse(opened.toString()) as Flow;
+      return Date.now() - flow.at < lifetime * 1000 && flow.sid === visit.session.sid ? flow : undefined;
+    } catch {
+      // not ours, or sealed with a key that is gone
+      return undefined;
+    }
+  }
+}
+
+const pageOf = (clientId: string): string => `${path}?${new URLSearchParams({ client_id: clientId }).toString()}`;

@@ -1,0 +1,177 @@
+// Making a user in the console, and changing what is stored about one: a form each. A form that is sent twice makes one user.
+import { randomUUID } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ConsoleVisit } from '../admin-session.ts';
+import { createPasswordChoice } from '../../../domain/password-choice.ts';
+import { readParameters, singleValued, text } from '../../../server/parameters.ts';
+import { unlessConflict } from '../../../pages/refused-operations.ts';
+import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
+import { longestPassword } from '../../../oauth/administration.ts';
+import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { User } from '../../../repositories/users/users.ts';
+import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
+import { showLink } from './password-routes.ts';
+import { findUser, listPath, pathOf } from './view.ts';
+import type { Config } from '../../../config.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { PasswordHashing } from '../../../crypto/password-hashing.ts';
+import type { PasswordPolicy } from '../../../domain/password-policy.ts';
+import type { Console } from '../admin-session.ts';
+import type { ShowLinkDependencies } from './password-routes.ts';
+
+const newPath = `${listPath}/new`;
+const bySub = z.object({ sub: text(255) });
+const ofNew = z.object({ csrf: text(100).optional(), sub: z.uuid() });
+const ofOld = z.object({ csrf: text(100).optional(), version: z.string().regex(/^\d{1,15}$/) });
+
+/** A form that was not taken. */
+interface Trouble {
+  typed: Record<string, string>;
+  faults: UserFaults;
+  passwordFault?: ConsoleUsersPages['console-user-edit']['passwordFault'];
+  problem?: ConsoleUsersPages['console-user-edit']['problem'];
+  status: number;
+}
+
+export type EditRoutesDependencies = ShowLinkDependencies & {
+  config: Config;
+  store: Store;
+  passwords: PasswordHashing;
+  passwordPolicy: PasswordPolicy;
+  console: Console;
+};
+
+export function editRoutes(
+  app: FastifyInstance,
+  options: EditRoutesDependencies,
+  administration: Administration,
+): void {
+  const { store, console, config } = options;
+  const passwords = createPasswordChoice(options);
+  const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
+
+  app.get(newPath, async (request, reply) => {
+    const visit = await console.enter(request, reply, { fresh: true });
+    return visit ? show(request, reply, visit, undefined, randomUUID()) : reply;
+  });
+
+  app.post(newPath, async (request, reply) => {
+    const { csrf, sub } = readParameters(ofNew, request.body);
+    const visit = await console.submitted(request, reply, {
+      csrf,
+      action: newPath,
+      shown: sub,
+      back: newPath,
+      fresh: true,
+    });
+    if (!visit) return reply;
+    // the same form again: what it made is there
+    if (await store.users.find(sub)) return console.done(reply, pathOf({ sub }), 'user-made');
+    const typed = singleValued(request.body);
+    const { change, faults } = readUserForm(typed, newUserFields);
+    const { username = '', email } = change;
+    const chosen = typed['password'];
+    const passwordFault = chosen === undefined ? undefined : await passwords.faultOf(chosen, { username, email });
+    const trouble = (more: Partial<Trouble>) =>
+      show(request, reply, visit, undefined, sub, {
+        ...{ typed, faults, status: 400 },
+        ...(passwordFault && { passwordFault }),
+        ...more,
+      });
+    if (passwordFault || Object.keys(faults).length > 0) return trouble({});
+    const passwordHash = chosen === undefined ? undefined : await passwords.hash(chosen);
+    if (chosen !== undefined && passwordHash === undefined) return trouble({ problem: 'busy', status: 503 });
+    const { emailVerified, claims } = change;
+    const made = await unlessConflict(
+      administration.createUser(visit.by, {
+        ...{ sub, username, email: email ?? undefined, emailVerified, claims, passwordHash },
+      }),
+    );
+    if (made === 'conflict') {
+      if (await store.users.find(sub)) return console.done(reply, pathOf({ sub }), 'user-made');
+      return trouble({ ...(await taken(username, email)), status: 409 });
+    }
+    if (passwordHash !== undefined) return console.done(reply, pathOf({ sub }), 'user-made');
+    return showLink(request, reply, options, administration, visit, made.done, { made: true });
+  });
+
+  app.get(`${listPath}/:sub/edit`, async (request, reply) => {
+    const visit = await console.enter(request, reply, { fresh: true });
+    if (!visit) return reply;
+    const user = await findUser(store, subOf(request));
+    return show(request, reply, visit, user, versionOf(user));
+  });
+
+  app.post(`${listPath}/:sub/edit`, async (request, reply) => {
+    const { csrf, version } = readParameters(ofOld, request.body);
+    const sub = subOf(request);
+    const action = `${pathOf({ sub })}/edit`;
+    const visit = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
+    if (!visit) return reply;
+    const user = await findUser(store, sub);
+    const typed = singleValued(request.body);
+    const { change, faults } = readUserForm(typed, allUserFields, user);
+    if (Object.keys(faults).length > 0)
+      return show(request, reply, visit, user, version, { typed, faults, status: 400 });
+    const saved = await unlessConflict(administration.changeUser(visit.by, sub, { ...change, version }));
+    if (saved !== 'conflict') return console.done(reply, pathOf(user), 'user-saved');
+    // shown with what the user has become; what was typed stays
+    const now = await findUser(store, sub);
+    const reason =
+      versionOf(now) === version
+        ? await taken(change.username, change.email, sub)
+        : { faults: {}, problem: 'changed' as const };
+    return show(request, reply, visit, now, versionOf(now), { typed, ...reason, status: 409 });
+  });
+
+  /** Which of both somebody else has. */
+  async function taken(
+    username: string | undefined,
+    email: string | null | undefined,
+    sub?: string,
+  ): Promise<Pick<Trouble, 'faults' | 'problem'>> {
+    const others = await Promise.all([
+      username ? store.users.findByUsername(username) : undefined,
+      email ? store.users.findByEmail(email) : undefined,
+    ]);
+    const [byName, byEmail] = others.map((other) => other !== undefined && other.sub !== sub);
+    if (!byName && !byEmail) return { faults: {}, problem: 'changed' };
+    return { faults: { ...(byName && { username: 'taken' }), ...(byEmail && { email: 'taken-email' }) } };
+  }
+
+  /** @param shown what the form is about: the sub of somebody who is to be made, or the version that is changed */
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    user: User | undefined,
+    shown: string,
+    trouble?: Trouble,
+  ): FastifyReply {
+    const action = user ? `${pathOf(user)}/edit` : newPath;
+    const form = console.form(request, reply, visit, action, shown);
+    form.hidden[user ? 'version' : 'sub'] = shown;
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-user-edit',
+      {
+        ...(user
+          ? { user: { username: user.username, uri: pathOf(user) } }
+          : {
+              password: { least: config.passwordMinLength, most: longestPassword, link: config.lifetimes.recoveryLink },
+            }),
+        form,
+        fields: userFields(user, user ? allUserFields : newUserFields, trouble?.typed, trouble?.faults),
+        ...(trouble?.passwordFault && { passwordFault: trouble.passwordFault }),
+        ...(trouble?.problem && { problem: trouble.problem }),
+      },
+      { section: 'users', status: trouble?.status ?? 200 },
+    );
+  }
+}
+
+/** Changes with every change of the user. */
+const versionOf = (user: User): string => String(user.updatedAt.getTime());

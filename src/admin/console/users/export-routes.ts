@@ -1,0 +1,52 @@
+// GET and POST /admin/users/export: the users that a filter finds, as a file.
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { noStore } from '../../../server/errors.ts';
+import { singleValued } from '../../../server/parameters.ts';
+import { mediaTypes } from '../../../domain/user-records.ts';
+import { exportUsers } from '../../../domain/user-transfer.ts';
+import { listPath, queryOfFilter, readFilter, shownFilter } from './view.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { Console } from '../admin-session.ts';
+
+const path = `${listPath}/export`;
+const longest = 30 * 60_000; // milliseconds: a million users take some minutes
+
+export interface ExportRoutesDependencies {
+  store: Store;
+  console: Console;
+}
+
+export function exportRoutes(app: FastifyInstance, { console, store }: ExportRoutesDependencies): void {
+  app.get(path, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-users-export',
+      {
+        filter: shownFilter(readFilter(singleValued(request.query))),
+        form: console.form(request, reply, visit, path),
+      },
+      { section: 'users' },
+    );
+  });
+
+  app.post(path, { handlerTimeout: longest }, async (request, reply) => {
+    const body = singleValued(request.body);
+    const filter = readFilter(body);
+    const visit = await console.submitted(request, reply, {
+      ...{ csrf: body['csrf'], action: path, back: `${path}?${new URLSearchParams(queryOfFilter(filter))}` },
+      // everybody's data at once, as a file
+      fresh: true,
+    });
+    if (!visit) return reply;
+    const format = body['format'] === 'jsonl' ? 'jsonl' : 'csv';
+    return noStore(reply)
+      .header('content-disposition', `attachment; filename="users.${format}"`)
+      .type(`${mediaTypes[format]}; charset=utf-8`)
+      .send(Readable.from(exportUsers(store, visit.by, format, { filter })));
+  });
+}

@@ -1,0 +1,83 @@
+// Takes second factors of a user away, one or all: a page that says what happens then, and the act.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ConsoleVisit } from '../admin-session.ts';
+import { readParameters, text } from '../../../server/parameters.ts';
+import { unlessConflict } from '../../../pages/refused-operations.ts';
+import { notFound } from '../../../oauth/errors.ts';
+import type { Administration } from '../../../repositories/administration/administration.ts';
+import { findUser, listPath, pathOf } from './view.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { Console } from '../admin-session.ts';
+
+const bySub = z.object({ sub: text(255) });
+const named = z.object({ id: text(100).optional() });
+const sent = named.extend({ csrf: text(100).optional() });
+
+export interface FactorRoutesDependencies {
+  store: Store;
+  console: Console;
+}
+
+export function factorRoutes(
+  app: FastifyInstance,
+  { store, console }: FactorRoutesDependencies,
+  administration: Administration,
+): void {
+  const path = `${listPath}/:sub/second-factors/remove`;
+  const addressOf = (sub: string) => `${pathOf({ sub })}/second-factors/remove`;
+  const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
+
+  app.get(path, async (request, reply) => {
+    const visit = await console.enter(request, reply, { fresh: true });
+    return visit ? show(request, reply, visit, subOf(request), readParameters(named, request.query).id) : reply;
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf, id } = readParameters(sent, request.body);
+    const sub = subOf(request);
+    const action = addressOf(sub);
+    const back = id === undefined ? action : `${action}?${new URLSearchParams({ id })}`;
+    const visit = await console.submitted(request, reply, { csrf, action, shown: id ?? '', back, fresh: true });
+    if (!visit) return reply;
+    const { admin } = await findUser(store, sub);
+    // an administrator who has nothing else to sign in with gets another way in first
+    const removed = await unlessConflict(administration.removeSecondFactor(visit.by, sub, id, admin));
+    return removed === 'conflict'
+      ? show(request, reply, visit, sub, id, 'only-way')
+      : console.done(reply, pathOf({ sub }), 'user-factor-removed');
+  });
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    sub: string,
+    id: string | undefined,
+    problem?: 'only-way',
+  ): Promise<FastifyReply> {
+    const user = await findUser(store, sub);
+    const all = await store.secondFactors.list(sub);
+    const gone = id === undefined ? all : all.filter((factor) => factor.id === id);
+    if (gone.length === 0) throw notFound('there is no such second factor');
+    const left = all.filter((factor) => !gone.includes(factor));
+    const form = console.form(request, reply, visit, addressOf(sub), id ?? '');
+    if (id !== undefined) form.hidden['id'] = id;
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-user-factors-remove',
+      {
+        ...{ username: user.username, userUri: pathOf(user), passwordUri: `${pathOf(user)}/password` },
+        factors: gone.map(({ kind, name }) => ({ kind, name })),
+        left: left.length,
+        recoveryCodes: left.length > 0 ? 0 : await store.recoveryCodes.count(sub),
+        shutOut: user.passwordHash === undefined && !left.some(({ kind }) => kind === 'passkey'),
+        form,
+        ...(problem && { problem }),
+      },
+      { section: 'users', status: problem ? 409 : 200 },
+    );
+  }
+}

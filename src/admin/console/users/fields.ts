@@ -1,0 +1,139 @@
+// The fields of a user's form in the console: what stands in each, what a form changes, and what is wrong with what was typed.
+import { isDeepStrictEqual } from 'node:util';
+import type { UserField, UserFieldFault } from '../../../pages/views/console-users.ts';
+import { claimRules, email, name } from '../../../oauth/administration.ts';
+import type { User, UserChange } from '../../../repositories/users/users.ts';
+
+const textClaims = [
+  'name',
+  'given_name',
+  'family_name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'gender',
+  'birthdate',
+  'phone_number',
+  'website',
+  'profile',
+  'picture',
+  'locale',
+  'zoneinfo',
+] as const;
+const addressFields = ['formatted', 'street_address', 'postal_code', 'locality', 'region', 'country'] as const;
+const checks = ['email_verified', 'phone_number_verified'] as const;
+export type UserFieldName =
+  'username' | 'email' | (typeof textClaims)[number] | (typeof addressFields)[number] | (typeof checks)[number];
+
+/** Those of somebody who is made; the rest is added on the user's page. */
+export const newUserFields: readonly UserFieldName[] = [
+  'username',
+  'email',
+  'email_verified',
+  'name',
+  'given_name',
+  'family_name',
+];
+export const allUserFields: readonly UserFieldName[] = [
+  'username',
+  'email',
+  ...textClaims,
+  ...addressFields,
+  ...checks,
+];
+
+type Typed = Record<string, string | undefined>;
+export type UserFaults = Partial<Record<UserFieldName, UserFieldFault>>;
+
+const isCheck = (field: string) => (checks as readonly string[]).includes(field);
+const isAddressField = (field: string) => (addressFields as readonly string[]).includes(field);
+/** As a form sends it: browsers end lines with CR LF. */
+const tidy = (value: string): string => value.replace(/\r\n?/g, '\n').trim();
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** What stands in a field before anybody types. */
+function stored(user: User | undefined, field: UserFieldName): string {
+  if (field === 'username' || field === 'email') return user?.[field] ?? '';
+  if (field === 'email_verified') return user?.emailVerified ? 'true' : '';
+  if (field === 'phone_number_verified') return user?.claims[field] === true ? 'true' : '';
+  const address = (user?.claims['address'] ?? {}) as Record<string, unknown>;
+  return textOf(isAddressField(field) ? address[field] : user?.claims[field]);
+}
+
+/** @param typed what a form held that was not taken; else what is stored stands in the fields */
+export function userFields(
+  user: User | undefined,
+  fields: readonly UserFieldName[],
+  typed?: Typed,
+  faults: UserFaults = {},
+): UserField[] {
+  return fields.map((field) => {
+    const fault = faults[field];
+    const value = typed ? (typed[field] ?? '') : stored(user, field);
+    return { field, value, ...(fault && { fault, most: longest(field) }) };
+  });
+}
+
+/**
+ * What a form changes of a user, null for what it takes away, and what is wrong with it. A field that is as it was is no change.
+ * @param typed by field; a missing one is empty
+ * @param before undefined for one that is to be made
+ */
+export function readUserForm(
+  typed: Typed,
+  fields: readonly UserFieldName[],
+  before?: User,
+): { change: UserChange; faults: UserFaults } {
+  const faults: UserFaults = {};
+  const change: UserChange = {};
+  const claims: Record<string, unknown> = {};
+  const address: Record<string, string> = {};
+  const addressBefore: Record<string, string> = {};
+  for (const field of fields) {
+    const value = tidy(typed[field] ?? '');
+    const old = tidy(stored(before, field));
+    const fault = value === old && value !== '' ? undefined : faultOf(field, value);
+    if (fault) faults[field] = fault;
+    if (isAddressField(field)) {
+      if (value !== '') address[field] = value;
+      if (old !== '') addressBefore[field] = old;
+    } else if (value === old) continue;
+    else if (field === 'username') change.username = value;
+    else if (field === 'email') change.email = value === '' ? null : value;
+    else if (field === 'email_verified') change.emailVerified = value === 'true';
+    else if (isCheck(field)) claims[field] = value === 'true';
+    else claims[field] = value === '' ? null : value;
+  }
+  if (!isDeepStrictEqual(address, addressBefore))
+    claims['address'] = Object.keys(address).length === 0 ? null : address;
+  if (Object.keys(claims).length > 0) change.claims = claims;
+  return { change, faults };
+}
+
+/** In characters. */
+function longest(field: UserFieldName): number {
+  if (field === 'username') return 255;
+  if (field === 'email') return 320;
+  return ['website', 'profile', 'picture'].includes(field) ? 2000 : 1000;
+}
+
+function faultOf(field: UserFieldName, value: string): UserFieldFault | undefined {
+  if (value === '') return field === 'username' ? 'missing' : undefined;
+  if (isCheck(field)) return undefined;
+  if (value.length > longest(field)) return 'long';
+  const rule =
+    field === 'username'
+      ? name
+      : field === 'email'
+        ? email
+        : claimRules[(isAddressField(field) ? 'name' : field) as keyof typeof claimRules];
+  if (rule.safeParse(value).success) return undefined;
+  const kinds: Partial<Record<UserFieldName, UserFieldFault>> = {
+    email: 'email',
+    website: 'url',
+    profile: 'url',
+    picture: 'url',
+    birthdate: 'date',
+  };
+  return kinds[field] ?? 'text';
+}

@@ -1,0 +1,200 @@
+// GET and POST /admin/users/import, GET /admin/users/import/{id}: users of a file that is checked first and then imported, row by row.
+import { createHash, randomUUID } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ConsoleVisit } from '../admin-session.ts';
+import { readParameters, singleValued, text } from '../../../server/parameters.ts';
+import { HeadProblem } from '../../../domain/user-records.ts';
+import type { ConsoleFrame } from '../../../pages/views/console.ts';
+import type { ConsoleUsersPages, ImportResult } from '../../../pages/views/console-users.ts';
+import { notFound } from '../../../oauth/errors.ts';
+import { reasonName } from '../../../oauth/import-reasons.ts';
+import { userColumns } from '../../../oauth/user-record.ts';
+import type { Administration } from '../../../repositories/administration/administration.ts';
+import { type CheckResult, createImports, type ImportOrder, linesOf } from './import-runner.ts';
+import { listPath } from './view.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { BrowserSessions } from '../../../browser/session.ts';
+import type { PageResponses } from '../../../pages/page-response.ts';
+import type { Console } from '../admin-session.ts';
+
+const path = `${listPath}/import`;
+/** Characters of a text that is pasted or read from a file: some ten thousand users. */
+const longestText = 1_000_000;
+/** Bytes of the form: percent-encoding makes three of one, and a letter may have several. */
+const bodyLimit = 8 * 1024 * 1024;
+const section = 'users';
+const longestCheck = 10 * 60_000; // milliseconds
+/** Lines that are checked in about a second; of more the page says how far it is. */
+const shortCheck = 1000;
+/** So often a page says how far a check is, at most. */
+const mostSteps = 100;
+const lookAgain = 2; // seconds
+
+const sent = z.object({
+  csrf: text(100).optional(),
+  checked: text(100).optional(),
+  id: z.uuid(),
+  act: z.enum(['check', 'import']).default('check'),
+});
+const byId = z.object({ id: z.string() });
+
+type Page = Omit<ConsoleUsersPages['console-users-import'], keyof ConsoleFrame>;
+type Shown = Pick<Page, 'result' | 'problem' | 'head'>;
+
+export interface ImportRoutesDependencies {
+  store: Store;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  console: Console;
+}
+
+export function importRoutes(
+  app: FastifyInstance,
+  options: ImportRoutesDependencies,
+  administration: Administration,
+): void {
+  const { store, console, sessions } = options;
+  const imports = createImports({ store, administration }, app.log);
+  app.addHook('onClose', () => imports.stop());
+
+  app.get(path, async (request, reply) => {
+    const visit = await console.enter(request, reply, { fresh: true });
+    if (!visit) return reply;
+    const page = pageOf(request, reply, visit, randomUUID());
+    return console.send(request, reply, visit, 'console-users-import', page, { section });
+  });
+
+  // so long a form is read of administrators only
+  const onlyAdministrators = async (request: FastifyRequest, reply: FastifyReply) =>
+    (await sessions.find(request, reply))?.user.admin ? undefined : options.pages.redirect(reply, path);
+
+  app.post(path, { bodyLimit, handlerTimeout: longestCheck, onRequest: onlyAdministrators }, async (request, reply) => {
+    const { csrf, checked, id, act } = readParameters(sent, request.body);
+    const visit = await console.submitted(request, reply, { csrf, action: path, shown: id, back: path, fresh: true });
+    if (!visit) return reply;
+    const body = singleValued(request.body);
+    const order = orderOf(body);
+    const again = (shown: Shown, status: number) => {
+      const page = { ...pageOf(request, reply, visit, id, order), ...shown };
+      return console.send(request, reply, visit, 'console-users-import', page, { section, status });
+    };
+    if (order.text.trim() === '') return again({ problem: 'missing' }, 400);
+    if (order.text.length > longestText) return again({ problem: 'long' }, 413);
+    // what is imported is what was checked, and by this person
+    const shown = digestOf(id, order);
+    const own = sessions.isOwnForm(request, checked, { action: path, shown, session: visit.session });
+    if (act === 'import' && own) {
+      if (await imports.begin(id, visit.by, order)) return options.pages.redirect(reply, `${path}/${id}`);
+      return again({ problem: 'busy' }, 409);
+    }
+    const check = imports.check(visit.by, order);
+    const status = act === 'import' ? 409 : 200;
+    const page: Page = {
+      ...pageOf(request, reply, visit, id, order, { confirmed: true }),
+      ...(act === 'import' && { problem: 'changed' }),
+    };
+    try {
+      let next = await check.next();
+      const lines = linesOf(order.text);
+      if (!next.done && lines > shortCheck) {
+        const first = stepOf(page, next.value, lines);
+        const steps = stepsOf(check, page, lines, app.log);
+        return console.sendSteps(request, reply, visit, 'console-users-import', first, steps, { section, status });
+      }
+      while (!next.done) next = await check.next();
+      const result = resultOf(next.value);
+      return console.send(request, reply, visit, 'console-users-import', { ...page, result }, { section, status });
+    } catch (error) {
+      if (!(error instanceof HeadProblem)) throw error;
+      const { kind, column } = error;
+      return again({ problem: 'head', head: { kind, column, columns: userColumns } }, 400);
+    }
+  });
+
+  app.get(`${path}/:id`, async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const id = z.uuid().safeParse(readParameters(byId, request.params).id);
+    const found = id.success ? await store.userImports.find(id.data) : undefined;
+    if (!found) throw notFound('there is no such import: how one went is kept for a week');
+    if (found.state === 'running') reply.header('refresh', String(lookAgain));
+    const { state, lines, line, created, updated, unchanged, refused, refusals, startedAt } = found;
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-users-import-status',
+      {
+        ...{ state, lines, line, startedAt },
+        result: resultOf({ counts: { created, updated, unchanged, refused }, refusals }),
+        uri: `${path}/${found.id}`,
+      },
+      { section },
+    );
+  });
+
+  /** @param order what was sent, which stays @param demands.confirmed for a page from which it can be imported */
+  function pageOf(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    id: string,
+    order?: ImportOrder,
+    demands: { confirmed?: boolean } = {},
+  ): Page {
+    const form = console.form(request, reply, visit, path, id);
+    form.hidden['id'] = id;
+    if (order && demands.confirmed)
+      form.hidden['checked'] = sessions.formToken(request, reply, {
+        ...{ action: path, shown: digestOf(id, order), session: visit.session },
+      });
+    const { text = '', update = false, admins = false } = order ?? {};
+    return { form, typed: text.length > longestText ? '' : text, update, admins, most: longestText };
+  }
+}
+
+/** A page that says how far a check is: what was typed is sent with the last one. */
+const stepOf = (page: Page, line: number, lines: number): Page => ({ ...page, typed: '', checking: { line, lines } });
+
+/** The page while the check goes on, and at its end with what was found. */
+async function* stepsOf(
+  check: ReturnType<ReturnType<typeof createImports>['check']>,
+  page: Page,
+  lines: number,
+  log: { warn(line: object, message: string): void },
+): AsyncGenerator<Page, Page> {
+  try {
+    for (let said = 0; ;) {
+      const next = await check.next();
+      if (next.done) return { ...page, result: resultOf(next.value) };
+      if (next.value - said < lines / mostSteps) continue;
+      said = next.value;
+      yield stepOf(page, said, lines);
+    }
+  } catch (error) {
+    log.warn({ err: error }, 'a check of users stopped');
+    return { ...page, problem: 'interrupted' };
+  }
+}
+
+const resultOf = ({ counts, refusals }: CheckResult): ImportResult => ({
+  counts,
+  refusals: refusals.map((row) => ({ ...row, name: reasonName(row.reason) })),
+});
+
+/** As a form sends it, lines end with CR LF. */
+function orderOf(body: Record<string, string>): ImportOrder {
+  const text = (body['users'] ?? '').replace(/\r\n?/g, '\n');
+  return {
+    text,
+    format: /^\s*\{/.test(text) ? 'jsonl' : 'csv',
+    update: body['update'] === 'true',
+    admins: body['with_admins'] === 'true',
+  };
+}
+
+const digestOf = (id: string, order: ImportOrder): string =>
+  createHash('sha256')
+    .update(JSON.stringify([id, order.update, order.admins, order.text]))
+    .digest('base64url');

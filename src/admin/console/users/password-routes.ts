@@ -1,0 +1,145 @@
+// A user's way in, where an administrator has to help: a link by which the person chooses a password, or a password that is set.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { ConsoleVisit } from '../admin-session.ts';
+import { createPasswordChoice } from '../../../domain/password-choice.ts';
+import { recoveryUri } from '../../../tokens/recovery-uri.ts';
+import { readParameters, text } from '../../../server/parameters.ts';
+import { unlessConflict } from '../../../pages/refused-operations.ts';
+import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
+import { longestPassword } from '../../../oauth/administration.ts';
+import { invalidRequest } from '../../../oauth/errors.ts';
+import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { User } from '../../../repositories/users/users.ts';
+import { newOpaqueToken } from '../../../tokens/opaque-token.ts';
+import { findUser, listPath, pathOf } from './view.ts';
+import type { Config } from '../../../config.ts';
+import type { Console } from '../admin-session.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { PasswordHashing } from '../../../crypto/password-hashing.ts';
+import type { PasswordPolicy } from '../../../domain/password-policy.ts';
+
+const bySub = z.object({ sub: text(255) });
+const sent = z.object({
+  csrf: text(100).optional(),
+  act: z.enum(['link', 'set']),
+  lifetime: z
+    .string()
+    .regex(/^\d{1,7}$/)
+    .optional(),
+  new_password: text(4096).optional(),
+});
+
+export interface ShowLinkDependencies {
+  config: Config;
+  console: Console;
+}
+
+/** Makes a link by which a user chooses a password, and shows it, once. @param lifetime in seconds */
+export async function showLink(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { console, config }: ShowLinkDependencies,
+  administration: Administration,
+  visit: ConsoleVisit,
+  user: User,
+  { made, lifetime = config.lifetimes.recoveryLink }: { made: boolean; lifetime?: number },
+): Promise<FastifyReply> {
+  const { token, hash } = newOpaqueToken('mailed_link');
+  const expiresAt = await administration.createRecoveryLink(visit.by, user.sub, hash, lifetime);
+  return console.send(
+    request,
+    reply,
+    visit,
+    'console-user-link',
+    {
+      ...{ username: user.username, userUri: pathOf(user), made, lifetime, expiresAt },
+      recoveryUri: recoveryUri(config.issuer, token),
+    },
+    { section: 'users' },
+  );
+}
+
+export type PasswordRoutesDependencies = ShowLinkDependencies & {
+  config: Config;
+  store: Store;
+  passwords: PasswordHashing;
+  passwordPolicy: PasswordPolicy;
+  console: Console;
+};
+
+export function passwordRoutes(
+  app: FastifyInstance,
+  options: PasswordRoutesDependencies,
+  administration: Administration,
+): void {
+  const { store, console, config } = options;
+  const passwords = createPasswordChoice(options);
+  const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
+  const lifetimes = [...new Set([3600, 86_400, 7 * 86_400, config.lifetimes.recoveryLink])].sort((a, b) => a - b);
+
+  app.get(`${listPath}/:sub/password`, async (request, reply) => {
+    const visit = await console.enter(request, reply, { fresh: true });
+    return visit ? show(request, reply, visit, await findUser(store, subOf(request))) : reply;
+  });
+
+  app.post(`${listPath}/:sub/password`, async (request, reply) => {
+    const { csrf, act, lifetime, new_password: chosen } = readParameters(sent, request.body);
+    const sub = subOf(request);
+    const action = `${pathOf({ sub })}/password`;
+    const visit = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+    if (!visit) return reply;
+    const user = await findUser(store, sub);
+    if (act === 'link') {
+      const seconds = lifetime === undefined ? undefined : Number(lifetime);
+      if (seconds !== undefined && !lifetimes.includes(seconds)) throw invalidRequest('there is no such life time');
+      const shown = await unlessConflict(
+        showLink(request, reply, options, administration, visit, user, {
+          made: false,
+          ...(seconds !== undefined && { lifetime: seconds }),
+        }),
+      );
+      return shown === 'conflict'
+        ? show(request, reply, visit, { ...user, status: 'disabled' }, { status: 409 })
+        : shown.done;
+    }
+    const fault = await passwords.faultOf(chosen, user);
+    if (fault) return show(request, reply, visit, user, { fault, status: 400 });
+    const passwordHash = await passwords.hash(chosen!);
+    if (passwordHash === undefined) {
+      reply.header('retry-after', '5');
+      return show(request, reply, visit, user, { problem: 'busy', status: 503 });
+    }
+    await administration.changeUser(visit.by, sub, {}, passwordHash);
+    return console.done(reply, pathOf(user), 'user-password-set');
+  });
+
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    user: User,
+    {
+      status = 200,
+      ...trouble
+    }: Pick<ConsoleUsersPages['console-user-password'], 'fault' | 'problem'> & {
+      status?: number;
+    } = {},
+  ): FastifyReply {
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-user-password',
+      {
+        ...{ username: user.username, userUri: pathOf(user), disabled: user.status === 'disabled' },
+        form: console.form(request, reply, visit, `${pathOf(user)}/password`),
+        lifetimes,
+        lifetime: config.lifetimes.recoveryLink,
+        ...{ least: config.passwordMinLength, most: longestPassword },
+        ...trouble,
+      },
+      { section: 'users', status },
+    );
+  }
+}

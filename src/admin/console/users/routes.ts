@@ -1,0 +1,246 @@
+// The console's pages of users: search, one user with what can be done, and deletion.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ConsoleVisit } from '../admin-session.ts';
+import { onlyForms } from '../../../server/form-body.ts';
+import { readUserCursor, userCursorOf } from '../../../server/paging.ts';
+import { legible } from '../../../pages/claim-text.ts';
+import { singleValued } from '../../../server/parameters.ts';
+import { unlessConflict } from '../../../pages/refused-operations.ts';
+import type { ConsoleFrame } from '../../../pages/views/console.ts';
+import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
+import { groupName } from '../../../oauth/administration.ts';
+import { namedClaims } from '../../../oauth/claims.ts';
+import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
+import { createAdministration } from '../../../repositories/administration/administration.ts';
+import type { UserChange } from '../../../repositories/users/users.ts';
+import { editRoutes } from './edit-routes.ts';
+import { factorRoutes } from './factor-routes.ts';
+import { exportRoutes } from './export-routes.ts';
+import { importRoutes } from './import-routes.ts';
+import { passwordRoutes } from './password-routes.ts';
+import { findUser, lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { PageResponses } from '../../../pages/page-response.ts';
+import type { Console } from '../admin-session.ts';
+import type { EditRoutesDependencies } from './edit-routes.ts';
+import type { PasswordRoutesDependencies } from './password-routes.ts';
+import type { ExportRoutesDependencies } from './export-routes.ts';
+import type { ImportRoutesDependencies } from './import-routes.ts';
+import type { FactorRoutesDependencies } from './factor-routes.ts';
+
+const pageSize = 50;
+/** So many groups are offered where one is typed. */
+const mostOffered = 50;
+/** Sessions are counted up to here. */
+const mostCounted = 100;
+
+const changes: Record<string, UserChange> = {
+  disable: { status: 'disabled' },
+  enable: { status: 'enabled' },
+  'make-admin': { admin: true },
+  'no-admin': { admin: false },
+};
+
+type ConsoleUsersDependencies = EditRoutesDependencies &
+  PasswordRoutesDependencies &
+  ExportRoutesDependencies &
+  ImportRoutesDependencies &
+  FactorRoutesDependencies & {
+    store: Store;
+    pages: PageResponses;
+    console: Console;
+  };
+
+export async function consoleUsersEndpoint(app: FastifyInstance, options: ConsoleUsersDependencies): Promise<void> {
+  const { store, console, pages } = options;
+  const administration = createAdministration(store);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+  await onlyForms(app);
+
+  const subOf = (request: FastifyRequest) => (request.params as { sub: string }).sub;
+  const find = (sub: string) => findUser(store, sub);
+  editRoutes(app, options, administration);
+  passwordRoutes(app, options, administration);
+  exportRoutes(app, options);
+  importRoutes(app, options, administration);
+  factorRoutes(app, options, administration);
+
+  app.get('/admin/users', async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    if (!visit) return reply;
+    const given = singleValued(request.query);
+    const order = given['order'] === 'name' ? 'name' : 'newest';
+    const filter = readFilter(given);
+    const shown = shownFilter(filter);
+    const after = readUserCursor(order, given['cursor']);
+    const found = await store.userSearch.find(filter, { order, limit: pageSize, after });
+    const query = new URLSearchParams({ ...queryOfFilter(filter), order });
+    const data: Omit<ConsoleUsersPages['console-users'], keyof ConsoleFrame> = {
+      filter: { ...shown, order },
+      importUri: `${listPath}/import`,
+      exportUri: `${listPath}/export?${new URLSearchParams(queryOfFilter(filter))}`,
+      users: found.users.map(lineOf),
+      broad: found.broad,
+      ...(after && { first: `/admin/users?${query}` }),
+      ...(found.next && { next: `/admin/users?${query}&cursor=${userCursorOf(found.next)}` }),
+    };
+    return console.send(request, reply, visit, 'console-users', data, { section: 'users' });
+  });
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    trouble?: Pick<ConsoleUsersPages['console-user'], 'problem' | 'typedGroup'>,
+  ): Promise<FastifyReply> {
+    const user = await find(subOf(request));
+    const { sub } = user;
+    const [sessions, grants, factors, recoveryCodes, groups] = await Promise.all([
+      store.sessions.list({ sub }, { limit: mostCounted, after: undefined }),
+      store.grants.list(sub),
+      store.secondFactors.list(sub),
+      store.recoveryCodes.count(sub),
+      store.groups.list({ limit: mostOffered }),
+    ]);
+    const removeUri = `${pathOf(user)}/second-factors/remove`;
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-user',
+      {
+        user: {
+          ...lineOf(user),
+          sub,
+          emailVerified: user.emailVerified,
+          hasPassword: user.passwordHash !== undefined,
+          updatedAt: user.updatedAt,
+        },
+        claims: Object.entries(namedClaims(user, Object.keys(user.claims)))
+          .map(([claim, value]) => legible(claim, value))
+          .filter(({ value }) => value !== ''),
+        groups: user.groups.map((name) => ({ name, uri: `/admin/groups/${encodeURIComponent(name)}` })),
+        offered: groups.map(({ name }) => name).filter((name) => !user.groups.includes(name)),
+        sessions: { count: sessions.length, uri: `/admin/sessions?${new URLSearchParams({ user: sub })}` },
+        grants: grants.map(({ clientId, clientName, createdAt }) => ({ clientId, clientName, createdAt })),
+        factors: factors.map(({ id, kind, name, createdAt, usedAt }) => ({
+          ...{ kind, name, createdAt, ...(usedAt && { usedAt }) },
+          removeUri: `${removeUri}?${new URLSearchParams({ id })}`,
+        })),
+        recoveryCodes,
+        form: console.form(request, reply, visit, pathOf(user)),
+        editUri: `${pathOf(user)}/edit`,
+        passwordUri: `${pathOf(user)}/password`,
+        removeUri,
+        deleteUri: `${pathOf(user)}/delete`,
+        auditUri: `/admin/audit?${new URLSearchParams({ user: user.username })}`,
+        ...trouble,
+      },
+      { section: 'users', status: trouble ? 400 : 200 },
+    );
+  }
+
+  app.get('/admin/users/:sub', async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    return visit ? show(request, reply, visit) : reply;
+  });
+
+  app.post('/admin/users/:sub', async (request, reply) => {
+    const path = pathOf({ sub: subOf(request) });
+    const body = singleValued(request.body);
+    const act = body['act'] ?? '';
+    // what only ends what can be begun anew must never wait
+    const ends = ['end-sessions', 'withdraw'].includes(act);
+    const visit = await console.submitted(request, reply, {
+      csrf: body['csrf'],
+      action: path,
+      back: path,
+      fresh: !ends,
+    });
+    if (!visit) return reply;
+    const { by } = visit;
+    const { sub } = await find(subOf(request));
+    if (act === 'end-sessions') {
+      await administration.endSessions(by, sub);
+      return console.done(reply, path, 'user-ended');
+    }
+    if (act === 'withdraw') await administration.withdrawGrant(by, sub, body['client_id'] ?? '');
+    else if (act === 'leave') await administration.changeMembers(by, body['group'] ?? '', { remove: [sub] });
+    else if (act === 'join') {
+      const problem = await join(by, sub, body['group']);
+      if (problem) return show(request, reply, visit, { problem, typedGroup: body['group'] ?? '' });
+    } else if (Object.hasOwn(changes, act)) {
+      const changed = await unlessConflict(administration.changeUser(by, sub, changes[act]!));
+      if (changed === 'conflict') return show(request, reply, visit, { problem: 'last-administrator' });
+    } else throw invalidRequest('there is no such act');
+    return console.done(reply, path, 'user-saved');
+  });
+
+  /** Puts a user into a group that there is; what others change of the groups meanwhile stays. */
+  async function join(
+    by: ConsoleVisit['by'],
+    sub: string,
+    typed: string | undefined,
+  ): Promise<ConsoleUsersPages['console-user']['problem']> {
+    const group = groupName.safeParse(typed ?? '');
+    if (!group.success) return 'group';
+    try {
+      const { added, unchanged } = await administration.changeMembers(by, group.data, { add: [sub] });
+      if (added.length > 0 || unchanged.length === 0) return undefined;
+      return (await find(sub)).groups.includes(group.data) ? undefined : 'many-groups';
+    } catch (error) {
+      if (error instanceof OAuthError && error.status === 404) return 'no-group';
+      throw error;
+    }
+  }
+
+  async function showDeletion(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: ConsoleVisit,
+    problem?: ConsoleUsersPages['console-user-delete']['problem'],
+  ): Promise<FastifyReply> {
+    const user = await find(subOf(request));
+    const [sessions, grants] = await Promise.all([
+      store.sessions.list({ sub: user.sub }, { limit: mostCounted, after: undefined }),
+      store.grants.list(user.sub),
+    ]);
+    return console.send(
+      request,
+      reply,
+      visit,
+      'console-user-delete',
+      {
+        username: user.username,
+        userUri: pathOf(user),
+        sessions: sessions.length,
+        grants: grants.length,
+        form: console.form(request, reply, visit, `${pathOf(user)}/delete`),
+        ...(problem && { problem }),
+      },
+      { section: 'users', status: problem ? 400 : 200 },
+    );
+  }
+
+  app.get('/admin/users/:sub/delete', async (request, reply) => {
+    const visit = await console.enter(request, reply);
+    return visit ? showDeletion(request, reply, visit) : reply;
+  });
+
+  app.post('/admin/users/:sub/delete', async (request, reply) => {
+    const path = `${pathOf({ sub: subOf(request) })}/delete`;
+    const body = singleValued(request.body);
+    const visit = await console.submitted(request, reply, {
+      csrf: body['csrf'],
+      action: path,
+      back: path,
+      fresh: true,
+    });
+    if (!visit) return reply;
+    const user = await find(subOf(request));
+    if (body['typed']?.trim() !== user.username) return showDeletion(request, reply, visit, 'typed');
+    const gone = await unlessConflict(administration.deleteUser(visit.by, user.sub));
+    if (gone === 'conflict') return showDeletion(request, reply, visit, 'last-administrator');
+    return console.done(reply, '/admin/users', 'user-deleted');
+  });
+}

@@ -1,0 +1,57 @@
+// What the console's pages of users share: a user as a line of a list, and the addresses of one.
+import type { UserLine } from '../../../pages/views/console-users.ts';
+import { notFound } from '../../../oauth/errors.ts';
+import type { Store } from '../../../repositories/store.ts';
+import type { UserFilter } from '../../../repositories/users/user-search.ts';
+import type { User } from '../../../repositories/users/users.ts';
+
+export const listPath = '/admin/users';
+
+export const pathOf = ({ sub }: Pick<User, 'sub'>): string => `${listPath}/${encodeURIComponent(sub)}`;
+
+/** @throws OAuthError not_found */
+export async function findUser({ users }: Pick<Store, 'users'>, sub: string): Promise<User> {
+  const user = await users.find(sub);
+  if (!user) throw notFound('there is no such user');
+  return user;
+}
+
+export function lineOf(user: User): UserLine {
+  const { name } = user.claims;
+  return {
+    username: user.username,
+    ...(user.email !== undefined && { email: user.email }),
+    ...(typeof name === 'string' && { name }),
+    disabled: user.status === 'disabled',
+    admin: user.admin,
+    groups: user.groups,
+    createdAt: user.createdAt,
+    uri: pathOf(user),
+  };
+}
+
+/** A text of a filter, as long as a name may be. */
+const short = (text: string | undefined) => text?.replaceAll('\0', '').slice(0, 255) || undefined;
+
+/** The filter of the list, as an address or a form holds it; what is odd in it asks nothing. */
+export function readFilter(given: Record<string, string>): UserFilter {
+  return {
+    words: short(given['q']),
+    group: short(given['group']),
+    status: (['enabled', 'disabled'] as const).find((known) => known === given['status']),
+    admin: given['admin'] === 'true',
+  };
+}
+
+export const shownFilter = ({ words, group, status, admin = false }: UserFilter) => ({
+  ...(words && { q: words }),
+  ...(group && { group }),
+  ...(status && { status }),
+  admin,
+});
+
+/** The same as parameters of an address. */
+export function queryOfFilter(filter: UserFilter): Record<string, string> {
+  const { admin, ...texts } = shownFilter(filter);
+  return { ...texts, ...(admin && { admin: 'true' }) };
+}

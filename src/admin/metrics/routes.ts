@@ -1,0 +1,18 @@
+// Serves GET /metrics in the text format of Prometheus, to a client or an administrator with the scope metrics or admin.
+import type { FastifyInstance } from 'fastify';
+import { bearerErrors, noStore } from '../../server/errors.ts';
+import type { Metrics } from '../../server/metrics.ts';
+import { type AdministratorAccess, requireAdministrator } from '../access.ts';
+
+export async function metricsEndpoint(
+  app: FastifyInstance,
+  { metrics, ...access }: AdministratorAccess & { metrics: Metrics },
+): Promise<void> {
+  app.setErrorHandler(bearerErrors);
+  app.get('/metrics', async (request, reply) => {
+    await requireAdministrator(request, access, ['metrics', 'admin']);
+    return noStore(reply)
+      .type(metrics.contentType)
+      .send(await metrics.text());
+  });
+}

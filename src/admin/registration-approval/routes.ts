@@ -1,0 +1,206 @@
+// GET|POST /admin/registration: an administrator enters a verification code, sees what registers, and decides (draft-dellaert-oauth-approval-based-dcr 4).
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { administratorSession } from './administrator-session.ts';
+import { onlyNavigation } from '../../browser/session.ts';
+import { knowledgeOf } from '../client-review.ts';
+import { registrationPage } from '../../pages/return-to.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { clientAddress, networkOf } from '../../server/network.ts';
+import { accountView } from '../../pages/page-response.ts';
+import { readParameters, singleValued, text } from '../../server/parameters.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import { displayName } from '../../oauth/client-metadata.ts';
+import { OAuthError, ResourceHeld } from '../../oauth/errors.ts';
+import { createAdministration } from '../../repositories/administration/administration.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import { readVerificationCode, verificationCodeHashes } from '../../tokens/verification-code.ts';
+import { registrationFacts } from './facts.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+
+const decisionForm = z.object({
+  csrf: text(100).optional(),
+  verification_code: text(100),
+  client_id: text(255),
+  version: z.string().regex(/^[1-9]\d{0,8}$/, 'must be a whole number'),
+  decision: z.enum(['approve', 'refuse']),
+  reason: text(300).optional(),
+});
+
+const action = '/admin/registration';
+const withoutReason = 'An administrator did not approve this registration.';
+
+/** A registration that waits, as somebody is shown it. */
+interface Waiting {
+  code: string;
+  client: Client;
+  address: string | undefined;
+}
+
+interface RegistrationApprovalDependencies {
+  config: Config;
+  store: Store;
+  clients: ClientCache;
+  secretBox: SecretBox;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  limits: Limits;
+}
+
+export async function registrationApprovalEndpoint(
+  app: FastifyInstance,
+  options: RegistrationApprovalDependencies,
+): Promise<void> {
+  const { config, store, clients, sessions, pages, limits, secretBox } = options;
+  const administration = createAdministration(store);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(action, async (request, reply) => {
+    onlyNavigation(request);
+    const typed = singleValued(request.query)['verification_code'];
+    const code = typed === undefined ? undefined : readVerificationCode(typed);
+    const session = administratorSession(config.secondFactor, await sessions.find(request, reply));
+    if (typeof session === 'string') return turnAway(request, reply, session, code);
+    if (typed === undefined) return ask(request, reply, session, {});
+    const wait = await countTry(request, session);
+    if (wait > 0) {
+      reply.header('retry-after', String(wait));
+      return ask(request, reply, session, { problem: 'throttled', wait, typed, status: 429 });
+    }
+    const waiting = code === undefined ? undefined : await find(code);
+    if (!waiting) return ask(request, reply, session, { problem: 'unknown', typed, status: 400 });
+    await forgetTry(request, session);
+    return review(request, reply, session, waiting);
+  });
+
+  app.post(action, async (request, reply) => {
+    const form = readParameters(decisionForm, request.body);
+    const code = readVerificationCode(form.verification_code);
+    const version = Number(form.version);
+    const session = administratorSession(config.secondFactor, await sessions.find(request, reply));
+    if (typeof session === 'string') return turnAway(request, reply, session, code);
+    const { client_id: clientId, decision } = form;
+    // before anything is looked up: this form is no way to try codes
+    if (!code || !sessions.isOwnForm(request, form.csrf, binding(session, code, clientId, version))) {
+      const status = code ? 403 : 400;
+      return ask(request, reply, session, { problem: 'tampered', typed: form.verification_code, status });
+    }
+    const waiting = await find(code);
+    if (waiting?.client.clientId !== clientId) {
+      return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
+    }
+    const by = { actor: session.user.sub, address: clientAddress(request) };
+    const reason = form.reason?.trim() ?? '';
+    try {
+      if (decision === 'approve') await administration.approveClient(by, clientId, version);
+      else await administration.refuseClient(by, clientId, version, reason === '' ? withoutReason : reason);
+    } catch (error) {
+      if (!(error instanceof OAuthError) || (error.code !== 'conflict' && error.code !== 'not_found')) throw error;
+      // changed, decided elsewhere, given up since it was shown, or claiming what another client holds: nothing was done
+      const now = await find(code);
+      return now
+        ? review(request, reply, session, now, error instanceof ResourceHeld ? 'held' : 'changed')
+        : ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
+    }
+    clients.forget(clientId);
+    const decided: Pages['registration-decided'] = {
+      approved: decision === 'approve',
+      name: displayName(clientId, waiting.client.metadata),
+      nextUri: action,
+      accountUri: '/account',
+    };
+    if (decision === 'refuse' && reason !== '') decided.reason = reason;
+    return pages.send(request, reply, 'registration-decided', decided);
+  });
+
+  /** Who is no administrator stays outside; who did not sign in lately does so, and comes back. */
+  function turnAway(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    obstacle: 'sign-in' | 'forbidden',
+    code: string | undefined,
+  ): FastifyReply {
+    return obstacle === 'sign-in'
+      ? pages.redirect(reply, `/login?destination=${registrationPage(code).value}`)
+      : pages.send(request, reply, 'error', { kind: 'administrators', reference: '' }, { status: 403 });
+  }
+
+  const counters = (request: FastifyRequest, session: Session) => [
+    `user ${session.user.sub}`,
+    `network ${networkOf(clientAddress(request))}`,
+  ];
+
+  /** Counts a code that was sent, before it is looked up; seconds to wait when that is one too many, else 0. */
+  async function countTry(request: FastifyRequest, session: Session): Promise<number> {
+    let wait = 0;
+    for (const key of counters(request, session)) wait = Math.max(wait, await limits.consume('verificationCodes', key));
+    return wait;
+  }
+
+  async function forgetTry(request: FastifyRequest, session: Session): Promise<void> {
+    for (const key of counters(request, session)) await limits.giveBack('verificationCodes', key);
+  }
+
+  async function find(code: string): Promise<Waiting | undefined> {
+    const found = await store.deferredRegistrations.findByVerificationCode(verificationCodeHashes(secretBox, code));
+    // as it is stored: the version that is shown is the one that is approved
+    const client = found && (await store.clients.find(found.clientId));
+    return client && { code, client, address: found.address };
+  }
+
+  function binding(session: Session, code: string, clientId: string, version: number) {
+    return { action, session, shown: `${code} ${clientId} ${version}` };
+  }
+
+  function ask(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    state: {
+      problem?: NonNullable<Pages['registration-code']['problem']>;
+      wait?: number;
+      typed?: string;
+      status?: number;
+    },
+  ): FastifyReply {
+    const data: Pages['registration-code'] = { account: accountView(session.user), action };
+    if (state.problem) data.problem = state.problem;
+    if (state.wait !== undefined) data.wait = state.wait;
+    if (state.typed !== undefined) data.typed = state.typed.slice(0, 40);
+    return pages.send(request, reply, 'registration-code', data, { status: state.status ?? 200 });
+  }
+
+  async function review(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: Session,
+    { code, client, address }: Waiting,
+    problem?: 'changed' | 'held',
+  ): Promise<FastifyReply> {
+    const { clientId, version } = client;
+    const data: Pages['registration-review'] = {
+      account: accountView(session.user),
+      verificationCode: code,
+      ...registrationFacts(client, address, await knowledgeOf(store, [client])),
+      form: {
+        action,
+        hidden: {
+          csrf: sessions.formToken(request, reply, binding(session, code, clientId, version)),
+          verification_code: code,
+          client_id: clientId,
+          version: String(version),
+        },
+      },
+    };
+    if (problem) data.problem = problem;
+    return pages.send(request, reply, 'registration-review', data, { status: problem ? 409 : 200 });
+  }
+}

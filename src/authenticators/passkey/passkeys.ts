@@ -1,0 +1,253 @@
+// Passkeys at the door (Web Authentication): challenges that are kept by nobody and good once, what pages hand to the browser, and the
+// one way to check what comes back, with the limits that hold for passwords.
+import { randomBytes, randomFillSync } from 'node:crypto';
+import { isIP } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import {
+  type MadeCredential,
+  PasskeyRefused,
+  readAuthentication,
+  readRegistration,
+  type RelyingParty,
+  signatureAlgorithms,
+  verifyAuthentication,
+  verifyRegistration,
+} from '../../crypto/passkey.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import { equalDigests, equalSecrets } from '../../crypto/secrets.ts';
+import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { OwnedPasskey, Passkey } from '../../repositories/second-factors/passkeys.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { KnownBrowsers } from '../../browser/device-cookie.ts';
+import { clientAddress, networkOf } from '../../server/network.ts';
+
+/** How long a challenge is good for, in seconds. */
+const challengeLifetime = 5 * 60;
+// by the database's clock, while the challenge ages by that of the instance
+const challengeMemory = 4 * challengeLifetime;
+/** Characters of what a browser may send; those without a statement about the authenticator need a tenth. */
+export const longestCredential = 16_384;
+/** How many one person may have. */
+export const mostPasskeys = 20;
+
+/** What a challenge is for: no other answer to it is taken. */
+export interface ChallengeBinding {
+  purpose: 'sign-in' | 'second-factor' | 'add';
+  /** The session, or the sign-in under way. */
+  of?: string | undefined;
+}
+
+export type PasskeyAnswer =
+  /** `amr` by RFC 8176; with `user` and `mfa` where the authenticator verified who used it. */
+  | { outcome: 'right'; sub: string; passkey: string; amr: string[] }
+  /** Unknown, wrong, of a disabled account, replayed, or copied: whoever asks cannot tell. `reason` is for the audit trail. */
+  | { outcome: 'wrong'; sub: string | undefined; passkey?: string | undefined; reason: string }
+  | { outcome: 'expired' }
+  /** Too many from this network; `wait` in seconds. */
+  | { outcome: 'throttled'; wait: number };
+
+export type MadeAnswer = { outcome: 'made'; credential: MadeCredential } | { outcome: 'wrong' | 'expired' };
+
+export interface PasskeysOptions {
+  store: Store;
+  secretBox: SecretBox;
+  sessions: BrowserSessions;
+  knownBrowsers: KnownBrowsers;
+  limits: Limits;
+  issuer: string;
+  /** The time that all instances go by. */
+  now: () => Date;
+  /** As for passwords: what a known browser may fail. */
+  freeFailures: number;
+}
+
+export type Passkeys = ReturnType<typeof createPasskeys>;
+
+export function createPasskeys(options: PasskeysOptions) {
+  const { store, secretBox, sessions, knownBrowsers, limits, now, freeFailures } = options;
+  const { origin, hostname } = new URL(options.issuer);
+  // an address is no domain, and so no RP ID (Web Authentication 4)
+  const relyingParty: RelyingParty | undefined =
+    isIP(hostname.replace(/[[\]]/g, '')) === 0 ? { id: hostname, origin } : undefined;
+
+  /** 16 random bytes, their end in seconds, and what binds both to the browser and the purpose. */
+  function newChallenge(browserHash: Buffer, binding: ChallengeBinding): string {
+    const head = randomFillSync(Buffer.alloc(20), 0, 16);
+    head.writeUInt32BE(Math.floor(now().getTime() / 1000) + challengeLifetime, 16);
+    const mac = secretBox.mac(...boundTo(head, browserHash, binding));
+    return Buffer.concat([head, Buffer.from(mac, 'base64url')]).toString('base64url');
+  }
+
+  function judge(challenge: string, browserHash: Buffer | undefined, binding: ChallengeBinding) {
+    const bytes = Buffer.from(challenge, 'base64url');
+    if (!browserHash || bytes.length !== 52 || bytes.toString('base64url') !== challenge) return 'foreign';
+    const head = bytes.subarray(0, 20);
+    const mac = bytes.subarray(20).toString('base64url');
+    if (!secretBox.macs(...boundTo(head, browserHash, binding)).some((own) => equalSecrets(own, mac))) return 'foreign';
+    return head.readUInt32BE(16) * 1000 > now().getTime() ? 'good' : 'late';
+  }
+
+  /** Watches which challenge is answered, and whether it came too late. */
+  function watch(request: FastifyRequest, binding: ChallengeBinding) {
+    const browserHash = sessions.browserHash(request);
+    const seen = { challenge: '', late: false };
+    const isChallenge = (challenge: string): boolean => {
+      const judgement = judge(challenge, browserHash, binding);
+      seen.challenge = challenge;
+      seen.late = judgement === 'late';
+      return judgement === 'good';
+    };
+    return { seen, isChallenge };
+  }
+
+  /** Counts a try as one for passwords is: a known browser is a network of its own. Seconds to wait, else 0. */
+  async function pause(request: FastifyRequest, sub: string | undefined): Promise<number> {
+    const hash = knownBrowsers.hash(request);
+    const known = hash && sub !== undefined && (await store.knownBrowsers.knows(hash, sub, freeFailures));
+    const network = known ? `browser of ${sub}` : networkOf(clientAddress(request));
+    return limits.blocked('signInPerNetwork', network) || limits.consume('signInPerNetwork', network);
+  }
+
+  return {
+    /** False where the base address has an IP address for its host: no browser makes passkeys for one. */
+    available: relyingParty !== undefined,
+
+    /** What a page hands to navigator.credentials.create(), as JSON (Web Authentication 5.4). @throws Error when not available */
+    async creationOptions(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<string> {
+      const { user } = session;
+      const browserHash = sessions.ensureBrowserHash(request, reply);
+      const [handle, present] = await Promise.all([
+        store.passkeys.userHandle(user.sub, randomBytes(64)),
+        store.passkeys.list(user.sub),
+      ]);
+      const displayName = user.claims['name'];
+      return JSON.stringify({
+        rp: { id: relyingParty!.id, name: relyingParty!.id },
+        user: {
+          id: handle.toString('base64url'),
+          name: user.username,
+          displayName: typeof displayName === 'string' && displayName !== '' ? displayName : user.username,
+        },
+        challenge: newChallenge(browserHash, addingIn(session)),
+        pubKeyCredParams: signatureAlgorithms.map((alg) => ({ type: 'public-key', alg })),
+        timeout: challengeLifetime * 1000,
+        excludeCredentials: present.map(descriptor),
+        // found by the authenticator without a name, and the only factor: it has to know who uses it
+        authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+        attestation: 'none',
+      });
+    },
+
+    /**
+     * What a page hands to navigator.credentials.get(), as JSON (Web Authentication 5.5); nothing is stored.
+     * @param of the passkeys that will do, where it is known who signs in
+     */
+    requestOptions(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      binding: ChallengeBinding,
+      of?: readonly Passkey[],
+    ): string | undefined {
+      if (!relyingParty) return undefined;
+      return JSON.stringify({
+        challenge: newChallenge(sessions.ensureBrowserHash(request, reply), binding),
+        rpId: relyingParty.id,
+        timeout: challengeLifetime * 1000,
+        userVerification: binding.purpose === 'sign-in' ? 'required' : 'preferred',
+        ...(of && { allowCredentials: of.map(descriptor) }),
+      });
+    },
+
+    /** Checks what an authenticator made for this session, and takes its challenge. */
+    async checkMade(request: FastifyRequest, text: string, session: Session): Promise<MadeAnswer> {
+      const response = readRegistration(text);
+      if (!response || !relyingParty) return { outcome: 'wrong' };
+      const { seen, isChallenge } = watch(request, addingIn(session));
+      try {
+        const credential = await verifyRegistration(relyingParty, response, isChallenge);
+        if (!(await store.passkeys.claimChallenge(seen.challenge, challengeMemory))) return { outcome: 'wrong' };
+        return { outcome: 'made', credential };
+      } catch (error) {
+        if (!(error instanceof PasskeyRefused)) throw error;
+        request.log.info({ reason: error.message }, 'a new passkey was refused');
+        return { outcome: seen.late ? 'expired' : 'wrong' };
+      }
+    },
+
+    /**
+     * Checks what an authenticator signed, takes its challenge and records the use: of two who send the same, on whatever instances, one
+     * is right. A refusal has left its mark when this returns.
+     * @param owner whose passkey it has to be, where that is known
+     * @throws DatabaseUnavailable: what cannot be counted is not tried
+     */
+    async check(
+      request: FastifyRequest,
+      text: string,
+      binding: ChallengeBinding,
+      owner?: string,
+    ): Promise<PasskeyAnswer> {
+      const response = readAuthentication(text);
+      const found = response && (await store.passkeys.find(Buffer.from(response.id, 'base64url')));
+      const wait = await pause(request, found?.sub);
+      if (wait > 0) return { outcome: 'throttled', wait };
+      const wrong = (reason: string): PasskeyAnswer => ({
+        outcome: 'wrong',
+        sub: found?.sub ?? owner,
+        passkey: found?.id,
+        reason,
+      });
+      if (!relyingParty || !response) return wrong('unreadable');
+      if (!found || (owner !== undefined && owner !== found.sub)) return wrong('unknown');
+      if (!isOf(found, response.response.userHandle, owner)) return wrong('user handle');
+      const { seen, isChallenge } = watch(request, binding);
+      try {
+        const only = binding.purpose === 'sign-in';
+        const use = await verifyAuthentication(relyingParty, response, found, isChallenge, only);
+        const fault = await store.transaction(async ({ passkeys }) => {
+          if (!(await passkeys.claimChallenge(seen.challenge, challengeMemory))) return 'replayed';
+          return (await passkeys.use(found.id, use)) ? undefined : 'sign count';
+        });
+        if (fault !== undefined) return wrong(fault);
+        if (!found.enabled) return wrong('disabled');
+        return { outcome: 'right', sub: found.sub, passkey: found.id, amr: methods(found, use.userVerified) };
+      } catch (error) {
+        if (!(error instanceof PasskeyRefused)) throw error;
+        request.log.info({ reason: error.message }, 'a passkey was refused');
+        return seen.late ? { outcome: 'expired' } : wrong('signature');
+      }
+    },
+  };
+}
+
+/** A form from before a fresh sign-in is no longer good. */
+const addingIn = (session: Session): ChallengeBinding => ({
+  purpose: 'add',
+  of: `${session.sid} ${session.authTime.getTime()}`,
+});
+
+const boundTo = (head: Buffer, browserHash: Buffer, { purpose, of }: ChallengeBinding): [string, ...string[]] => [
+  'passkey',
+  head.toString('base64url'),
+  browserHash.toString('base64url'),
+  purpose,
+  of ?? '',
+];
+
+const descriptor = ({ credentialId, transports }: Passkey) => ({
+  type: 'public-key',
+  id: credentialId.toString('base64url'),
+  ...(transports.length > 0 && { transports }),
+});
+
+/** Web Authentication 7.2 step 6: who signs in without a name is named by the authenticator. */
+function isOf(passkey: OwnedPasskey, handle: string | undefined, owner: string | undefined): boolean {
+  if (handle === undefined) return owner !== undefined;
+  return equalDigests(Buffer.from(handle, 'base64url'), passkey.userHandle);
+}
+
+/** RFC 8176: a key that may be copied to other devices is no hardware's own. */
+function methods({ backupEligible }: Passkey, userVerified: boolean): string[] {
+  return [backupEligible ? 'swk' : 'hwk', 'user', ...(userVerified ? ['mfa'] : [])];
+}

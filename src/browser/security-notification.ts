@@ -1,0 +1,21 @@
+// What tells a person by mail of what somebody does at the door of the account: when, from where, and in which browser.
+import type { FastifyRequest } from 'fastify';
+import type { MailOrder } from '../repositories/mails/mails.ts';
+import { browserAndSystem } from '../domain/browser-name.ts';
+import { languagesOf } from '../server/accept-language.ts';
+import { clientAddress } from '../server/network.ts';
+
+export const accessNotice = (
+  name: 'new-sign-in' | 'second-step-failed',
+  request: FastifyRequest,
+  sub: string,
+): MailOrder & { sub: string } => ({
+  name,
+  sub,
+  locale: languagesOf(request),
+  data: {
+    ...browserAndSystem(request.headers['user-agent']),
+    address: clientAddress(request),
+    at: new Date().toISOString(),
+  },
+});

@@ -1,0 +1,273 @@
+// The browser's side of a session: its cookies, the session behind them, and the anti-forgery token of its forms (security R55, R56).
+import { isIP } from 'node:net';
+import type { CookieSerializeOptions } from '@fastify/cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { digest, equalSecrets, randomSecret } from '../crypto/secrets.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
+import type { NewSession, Session } from '../repositories/sessions/sessions.ts';
+import type { NewSignIn } from '../repositories/sessions/sign-ins.ts';
+import type { Store } from '../repositories/store.ts';
+import type { Visit } from '../repositories/sessions/sign-in-context.ts';
+import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
+import { OAuthError } from '../oauth/errors.ts';
+import { createBrowserState } from './op-browser-state.ts';
+import { carries, isFramed, single } from './cookies.ts';
+import { clientAddress } from '../server/network.ts';
+
+export const sessionCookie = 'JSESSIONOPENID';
+/** Names the browser before anybody signs in: pending requests and forms are bound to it. */
+export const browserCookie = 'GATEHOUSE_BROWSER';
+
+/** Characters that are stored: enough to name the browser by. */
+const longestUserAgent = 200;
+
+export interface BrowserSessionOptions {
+  store: Store;
+  secretBox: SecretBox;
+  issuer: string;
+  basePath: string;
+  secure: boolean;
+  /** In seconds. */
+  idleLifetime: number;
+  lifetime: number;
+  /** How many sessions a user may have; 0 for no limit. */
+  perUser: number;
+}
+
+/** What an anti-forgery token is bound to. */
+export interface FormBinding {
+  /** The form's address, e.g. "/login". */
+  action: string;
+  transaction?: string | undefined;
+  session?: Session | undefined;
+  /** What the page showed and the answer is about. */
+  shown?: string | undefined;
+}
+
+/** Who was verified, and how. */
+type Verified = Pick<NewSession, 'sub' | 'passwordHash' | 'amr' | 'authTime'>;
+
+export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
+
+export function createBrowserSessions(options: BrowserSessionOptions) {
+  const { store, secretBox } = options;
+  const { origin, hostname: host } = new URL(options.issuer);
+  // set and taken back with the same attributes (security R50, R69)
+  const cookie: CookieSerializeOptions = {
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: options.secure,
+    path: options.basePath || '/',
+  };
+
+  const browserState = createBrowserState(options);
+
+  const browserIdOf = (request: FastifyRequest): string | undefined => {
+    const value = single(request, browserCookie);
+    return value !== undefined && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined;
+  };
+
+  return {
+    /** The live session that the cookie names; anything odd about the cookie means signed out (security R53). */
+    async find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
+      const session = await find(request, reply);
+      browserState.keep(request, reply, session);
+      return session;
+    },
+    /**
+     * The same, with the browser's pending request, and what the session's user has granted to its client.
+     * @param of the request's name, or the client where there is no request
+     */
+    async visit(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      of: { transaction?: string | undefined; clientId?: string | undefined },
+    ): Promise<Visit> {
+      const { transaction, clientId } = of;
+      const visit = await store.visits.find({
+        tokenHash: tokenHashOf(request, reply),
+        idleLifetime: options.idleLifetime,
+        requestHash: transaction === undefined ? undefined : digest('transaction', transaction),
+        browserHash: this.browserHash(request),
+        clientId,
+      });
+      await keepAlive(visit.session);
+      browserState.keep(request, reply, visit.session);
+      return visit;
+    },
+    sessionState: browserState.sessionState,
+    /**
+     * Signs a user in whose password, if one was shown, was verified against `passwordHash`: a new session under a new cookie;
+     * the one before is gone (security R52). False when the user was disabled or that password changed meanwhile.
+     * @param user.authTime when the first factor was shown, if the sign-in is as old as that
+     * @param stored what is stored with it, or neither is
+     */
+    async signIn(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      user: Verified,
+      previous: Session | undefined,
+      stored: Pick<NewSignIn, 'browser' | 'notice' | 'event' | 'forgives'>,
+    ): Promise<boolean> {
+      const { token, session } = newSession(request, user);
+      const signIn: NewSignIn = { ...stored, session, renews: undefined, perUser: options.perUser };
+      if (!previous) return kept(reply, token, await store.signIns.insert(signIn, request.log));
+      // the same person again: a new cookie, but what other clients hold of the session lives on
+      if (previous.user.sub === user.sub)
+        return kept(reply, token, await store.signIns.insert({ ...signIn, renews: previous.id }, request.log));
+      const made = await store.transaction(async (repositories) => {
+        if (await repositories.sessions.end(previous.id)) {
+          const { address } = session;
+          const detail = { session: previous.sid };
+          await repositories.auditEvents.insert(
+            { type: 'session.ended', outcome: 'success', actor: user.sub, sub: previous.user.sub, address, detail },
+            request.log,
+          );
+        }
+        return repositories.signIns.insert(signIn, request.log);
+      });
+      return kept(reply, token, made);
+    },
+    /** The session of somebody who has shown more goes on under a new cookie; false as for signIn(). */
+    async renew(request: FastifyRequest, reply: FastifyReply, user: Verified, present: Session): Promise<boolean> {
+      const { token, session } = newSession(request, user);
+      return kept(reply, token, await store.sessions.renew(present.id, session));
+    },
+    /** Expires both cookies of the browser, and lets relying parties' pages see it. */
+    forget(reply: FastifyReply): void {
+      reply.clearCookie(sessionCookie, cookie);
+      reply.clearCookie(browserCookie, cookie);
+      browserState.end(reply);
+    },
+    /** The digest of the browser's id, if it has one: what pending requests are bound to. */
+    browserHash(request: FastifyRequest): Buffer | undefined {
+      const id = browserIdOf(request);
+      return id === undefined ? undefined : digest('browser', id);
+    },
+    /** The same, giving the browser an id if it has none. */
+    ensureBrowserHash(request: FastifyRequest, reply: FastifyReply): Buffer {
+      return digest('browser', ensureBrowserId(request, reply));
+    },
+    /** The token that a form carries (security requirement R55): bound to browser, session, transaction and action. */
+    formToken(request: FastifyRequest, reply: FastifyReply, binding: FormBinding): string {
+      return macs(ensureBrowserId(request, reply), binding)[0]!;
+    },
+    /**
+     * True when a form came from our own page in this browser, for this session, transaction and action.
+     * @throws OAuthError when another site sent it: nothing of this browser is touched then, its cookies included
+     */
+    isOwnForm(request: FastifyRequest, token: string | undefined, binding: FormBinding): boolean {
+      const site = request.headers['sec-fetch-site'];
+      if (site !== undefined && site !== 'same-origin') throw foreignForm();
+      // under no-referrer a browser names no origin but says that it is ours (Fetch, "append a request Origin header")
+      const sent = request.headers.origin === 'null' && site === 'same-origin' ? undefined : request.headers.origin;
+      if (sent !== undefined && sent !== origin) throw foreignForm();
+      const id = browserIdOf(request);
+      return id !== undefined && token !== undefined && macs(id, binding).some((mac) => equalSecrets(token, mac));
+    },
+  };
+
+  function newSession(request: FastifyRequest, user: Verified): { token: string; session: NewSession } {
+    const { token, hash } = newOpaqueToken('session');
+    const session = {
+      ...user,
+      tokenHash: hash,
+      sid: randomSecret(),
+      idleLifetime: options.idleLifetime,
+      lifetime: options.lifetime,
+      userAgent: request.headers['user-agent']?.slice(0, longestUserAgent),
+      address: clientAddress(request),
+    };
+    return { token, session };
+  }
+
+  /** Gives the browser the cookie of a session that was made. */
+  function kept(reply: FastifyReply, token: string, made: boolean): boolean {
+    if (made) reply.setCookie(sessionCookie, token, cookie);
+    return made;
+  }
+
+  async function find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
+    const hash = tokenHashOf(request, reply);
+    // one that is over stays where it is: a browser cannot be told to forget this value only, and another tab may have got a new one
+    // since this request left; the next sign-in puts another in its place
+    const session = hash && (await store.sessions.find(hash, options.idleLifetime));
+    await keepAlive(session);
+    return session;
+  }
+
+  /** The digest of the cookie's token, if it is one. */
+  function tokenHashOf(request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
+    const value = single(request, sessionCookie);
+    if (value !== undefined) return opaqueTokenHash('session', value);
+    // two cookies of the name: somebody planted one, and neither is believed
+    if (carriesSession(request)) forgetPlanted(reply);
+    return undefined;
+  }
+
+  async function keepAlive(session: Session | undefined): Promise<void> {
+    if (session?.stale) await store.sessions.touch(session.id, options.idleLifetime);
+  }
+
+  /**
+   * Expires ours and what a neighbour can have planted beside it: above our path, and for the domains above our host
+   * (security R51). Else the person could not sign in until that is gone.
+   */
+  function forgetPlanted(reply: FastifyReply): void {
+    const labels = host.split('.');
+    const above = isIP(host) === 0 ? labels.map((_, from) => labels.slice(from).join('.')) : [];
+    for (const path of new Set([cookie.path!, '/'])) {
+      reply.clearCookie(sessionCookie, { ...cookie, path });
+      for (const domain of above.slice(0, -1)) reply.clearCookie(sessionCookie, { ...cookie, path, domain });
+    }
+  }
+
+  function ensureBrowserId(request: FastifyRequest, reply: FastifyReply): string {
+    const present = browserIdOf(request);
+    if (present !== undefined) return present;
+    const id = randomSecret();
+    reply.setCookie(browserCookie, id, cookie);
+    // a second call in the same request must find the same id, whatever stood in its place
+    const others = (request.headers.cookie ?? '')
+      .split(';')
+      .filter((part) => !part.trim().startsWith(`${browserCookie}=`));
+    request.headers.cookie = [...others, `${browserCookie}=${id}`].join(';');
+    return id;
+  }
+
+  /** That of a new form first; a form may have been made before the key changed. */
+  function macs(browserId: string, binding: FormBinding): string[] {
+    return secretBox.macs(
+      'form',
+      browserId,
+      binding.action,
+      binding.transaction ?? '',
+      // a form from before a fresh sign-in is no longer good
+      binding.session ? `${binding.session.sid} ${binding.session.authTime.getTime()}` : '',
+      binding.shown ?? '',
+    );
+  }
+}
+
+function foreignForm(): OAuthError {
+  return new OAuthError('access_denied', 'the form was sent from another site', 403);
+}
+
+/** Whether the browser sent a session's cookie, good or bad: it does not with another site's form (SameSite=Lax). */
+export function carriesSession(request: FastifyRequest): boolean {
+  return carries(request, sessionCookie);
+}
+
+/**
+ * Refuses what is no visit of a person: a prefetch, or a load as a sub-resource (security R8).
+ * @param frames whether a page's frame may load it, too
+ * @throws OAuthError
+ */
+export function onlyNavigation(request: FastifyRequest, frames = false): void {
+  const purpose = `${request.headers['sec-purpose'] ?? ''} ${request.headers['purpose'] ?? ''} ${request.headers['x-moz'] ?? ''}`;
+  const destination = request.headers['sec-fetch-dest'];
+  const isVisit = destination === undefined || destination === 'document' || (frames && isFramed(request));
+  if (/prefetch|prerender/i.test(purpose) || !isVisit) {
+    throw new OAuthError('invalid_request', 'this address answers a visit in a browser window only', 403);
+  }
+}

@@ -1,0 +1,95 @@
+// The commands that take over users from a file, and write one.
+import { createReadStream } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { exportUsers, importFile } from '../domain/user-transfer.ts';
+import { by, type Command, harmless, parse, type Terminal, UsageError, withDatabase } from './command.ts';
+import { formatOf, ofTheFile, writeText } from './file.ts';
+
+/** Says on a terminal how far it is, in one line; in a log a line for each hundred thousand rows is enough. */
+function progress({ stderr }: Terminal, rows: number, text: string): void {
+  if (stderr.isTTY) stderr.write(`\r${text}`);
+  else if (rows % 100_000 < 200 && rows > 200) stderr.write(`${text}\n`);
+}
+
+export const userTransferCommands: Record<string, Command> = {
+  'user import': {
+    usage: 'FILE|- [--format csv|jsonl] [--update] [--with-admins] [--dry-run] [--from-line N]',
+    summary:
+      'Makes users of a file, with their password hashes; those that there are stay as they are, without --update. Rows that are refused are reported on standard error.',
+    async run(config, args, terminal) {
+      const { values, positionals } = parse(
+        args,
+        {
+          format: { type: 'string' },
+          update: { type: 'boolean', default: false },
+          'with-admins': { type: 'boolean', default: false },
+          'dry-run': { type: 'boolean', default: false },
+          'from-line': { type: 'string', default: '0' },
+        },
+        ['FILE'],
+      );
+      const file = positionals[0]!;
+      const format = formatOf(values.format, file);
+      const { stdin, stderr } = terminal;
+      const fromLine = Number(values['from-line']);
+      if (!Number.isSafeInteger(fromLine) || fromLine < 0)
+        throw new UsageError('--from-line takes a number of a line.');
+      const stream: Readable = file === '-' ? stdin : createReadStream(file);
+      const options = {
+        update: values.update,
+        admins: values['with-admins'],
+        dryRun: values['dry-run'],
+        fromLine,
+      };
+      let done = 0;
+      const counts = await withDatabase(config, async (parts) => {
+        const reports = importFile(parts, by, stream, format, options);
+        for (;;) {
+          const next = await reports.next();
+          if (next.done) return next.value;
+          const report = next.value;
+          if (report.kind === 'refused') {
+            const where = [`line ${report.line}`, report.column].filter(Boolean).join(': ');
+            stderr.write(`${stderr.isTTY ? '\r' : ''}${harmless(`${where} ${report.reason}`)}\n`);
+          } else {
+            done = report.line;
+            const { created, updated, unchanged, refused } = report.counts;
+            progress(
+              terminal,
+              created + updated + unchanged + refused,
+              `line ${done}: ${created} made, ${updated} changed, ${unchanged} unchanged, ${refused} refused`,
+            );
+          }
+        }
+      }).catch((error: unknown) => {
+        if (done > 0) stderr.write(`\nStopped; all is stored up to line ${done}: go on with --from-line ${done}.\n`);
+        throw ofTheFile(error, file);
+      });
+      if (stderr.isTTY) stderr.write('\n');
+      const { created, updated, unchanged, refused } = counts;
+      return {
+        code: counts.refused > 0 ? 1 : 0,
+        json: { ...counts, dry_run: options.dryRun },
+        text: `${options.dryRun ? 'Nothing is stored; of this file there would be: ' : ''}${created} made, ${updated} changed, ${unchanged} unchanged, ${refused} refused.`,
+      };
+    },
+  },
+  'user export': {
+    usage: '[FILE] [--format csv|jsonl] [--with-password-hashes]',
+    summary: 'Writes all users into a new file; to standard output without one.',
+    async run(config, args, terminal) {
+      const file = args[0]?.startsWith('-') ? undefined : args[0];
+      const rest = file === undefined ? args : args.slice(1);
+      const { values } = parse(rest, {
+        format: { type: 'string' },
+        'with-password-hashes': { type: 'boolean', default: false },
+      });
+      const format = formatOf(values.format, file);
+      await withDatabase(config, async ({ store }) => {
+        const text = exportUsers(store, by, format, { hashes: values['with-password-hashes'] });
+        await writeText(terminal, file, text);
+      });
+      return { json: { file, format }, text: file === undefined ? '' : `The users are in ${file}.` };
+    },
+  },
+};

@@ -1,0 +1,44 @@
+// Checks a password that a user chooses, and hashes it.
+import type { Config } from '../config.ts';
+import { PasswordHashingBusy, type PasswordHashing } from '../crypto/password-hashing.ts';
+import { password as passwordShape } from '../oauth/administration.ts';
+import { OAuthError } from '../oauth/errors.ts';
+import type { PasswordPolicy } from './password-policy.ts';
+
+/** Checks passwords that are chosen: why one may not be (security R59), else its hash, else that there is no place to compute it. */
+export function createPasswordChoice({
+  config,
+  passwords,
+  passwordPolicy,
+}: {
+  config: Config;
+  passwords: PasswordHashing;
+  passwordPolicy: PasswordPolicy;
+}) {
+  const shape = passwordShape(config.passwordMinLength);
+  return {
+    async faultOf(
+      chosen: string | undefined,
+      person: Parameters<PasswordPolicy>[1],
+    ): Promise<'missing' | 'length' | 'common' | undefined> {
+      if (chosen === undefined) return 'missing';
+      if (!shape.safeParse(chosen).success) return 'length';
+      try {
+        await passwordPolicy(chosen, person);
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof OAuthError)) throw error;
+        return 'common';
+      }
+    },
+    /** Undefined when too many are computed just now. */
+    async hash(chosen: string): Promise<string | undefined> {
+      try {
+        return await passwords.admit((place) => place.hash(chosen));
+      } catch (error) {
+        if (!(error instanceof PasswordHashingBusy)) throw error;
+        return undefined;
+      }
+    },
+  };
+}

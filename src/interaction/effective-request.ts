@@ -1,0 +1,170 @@
+// Which parameters of an authorization request count: its own, or those of the request object that it carries (RFC 9101).
+import type { ErrorCode } from '../oauth/errors.ts';
+import type { Client } from '../repositories/clients/clients.ts';
+import { RequestObjectRefused } from '../tokens/request-object.ts';
+import type { RequestRules } from './request-rules.ts';
+import { mayAsk } from './redirect-check.ts';
+
+export interface EffectiveRequest {
+  parameters: Record<string, string>;
+  /** Why the request cannot be served, before any of its parameters is looked at. */
+  problem: RequestProblem | undefined;
+  /** What only the log is told about it. */
+  reason?: string | undefined;
+}
+
+export interface RequestProblem {
+  code: ErrorCode;
+  description: string;
+}
+
+/** What a request may be made of; everything else, credentials included, is ignored. */
+const requestParameters = [
+  'response_type',
+  'response_mode',
+  'client_id',
+  'redirect_uri',
+  'scope',
+  'state',
+  'nonce',
+  'prompt',
+  'max_age',
+  'display',
+  'ui_locales',
+  'claims_locales',
+  'login_hint',
+  'id_token_hint',
+  'acr_values',
+  'claims',
+  'code_challenge',
+  'code_challenge_method',
+  'resource',
+  'registration',
+];
+
+/** Bytes of names and values (security R119). */
+const mostBytes = 8 * 1024;
+/** The same of a request with a request object, `claims` or `authorization_details`. */
+const mostLargeBytes = 16 * 1024;
+const sizes = 'the request is too long: 8 KiB in all, and 16 KiB with a request object or claims, is the most';
+
+/** What says where an error can be told, each as long as it can be right. */
+const essential: readonly [string, number][] = [
+  ['client_id', 255],
+  ['redirect_uri', 2000],
+  ['response_type', 100],
+  ['response_mode', 100],
+  ['state', 2048],
+  ['prompt', 100],
+];
+
+/**
+ * With a request object only what stands in it counts, but for client_id (RFC 9101 6.3). Where the object is refused, the
+ * parameters outside say where that can be told, if they can be trusted.
+ * @param received single-valued, as sent
+ * @param pushed whether the client itself sent it ahead
+ */
+export async function effectiveRequest(
+  received: Record<string, string>,
+  { findClient, clientSecret, requestObjects, requirePushed, localhost }: RequestRules,
+  pushed: boolean,
+): Promise<EffectiveRequest> {
+  // what the service does not know is not kept (security R119)
+  const known = parametersIn(received, ['request', 'request_uri', ...requestParameters]);
+  const { request, request_uri: requestUri, ...outside } = known;
+  const { client_id: named, redirect_uri: redirectUri } = outside;
+  // without an address here it stands in the request object
+  const suits = (found: Client) =>
+    found.status === 'enabled' && (redirectUri === undefined || mayAsk(found, redirectUri, localhost));
+  const client = named === undefined ? undefined : await findClient(named, suits);
+  // nothing is read and nothing fetched for one who is refused anyway
+  if (!client || client.status !== 'enabled') return { parameters: outside, problem: undefined };
+  const { clientId, metadata } = client;
+  // as it was sent: an instance of the version before, on the same database, refuses it too
+  const refused = (code: ErrorCode, description: string) => ({ parameters: known, problem: { code, description } });
+  const tooLong = {
+    parameters: essentials(outside),
+    problem: { code: 'invalid_request', description: sizes },
+  } as const;
+  const large = [request, requestUri, outside['claims'], received['authorization_details']];
+  if (sizeOf(known) > (large.every((value) => value === undefined) ? mostBytes : mostLargeBytes)) return tooLong;
+
+  if (!pushed && (requirePushed || metadata.require_pushed_authorization_requests))
+    return refused('invalid_request', 'the request has to be pushed first (RFC 9126)');
+  if (request === undefined && requestUri === undefined) {
+    return metadata.require_signed_request_object
+      ? refused('invalid_request', 'the client is registered to send its requests as signed request objects')
+      : { parameters: outside, problem: undefined };
+  }
+  if (request !== undefined && requestUri !== undefined)
+    return refused('invalid_request', 'request and request_uri must not both be there');
+  if (requestUri !== undefined && !metadata.request_uris?.includes(requestUri))
+    return refused('invalid_request_uri', 'request_uri is not registered for the client');
+
+  const signing = { clientId, metadata, secret: () => clientSecret(client) };
+  try {
+    const payload = await (request === undefined
+      ? requestObjects.fetch(requestUri!, signing)
+      : requestObjects.read(request, signing));
+    const inside = parametersOf(payload);
+    for (const name of ['client_id', 'response_type']) {
+      if (inside[name] !== undefined && outside[name] !== undefined && inside[name] !== outside[name])
+        return refused('invalid_request_object', `${name} differs from that of the request object`);
+    }
+    const parameters = { ...inside, client_id: clientId };
+    return sizeOf(parameters) > mostLargeBytes ? tooLong : { parameters, problem: undefined };
+  } catch (error) {
+    if (error instanceof RequestObjectRefused) return { ...refused(error.code, error.message), reason: error.reason };
+    throw error;
+  }
+}
+
+const sizeOf = (parameters: Record<string, string>): number =>
+  Object.entries(parameters).reduce((sum, each) => sum + Buffer.byteLength(each.join('')), 0);
+
+const parametersIn = (parameters: Record<string, string>, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (parameters[name] === undefined ? [] : [[name, parameters[name]]])));
+
+/** What is kept of a request that is too long. */
+function essentials(parameters: Record<string, string>): Record<string, string> {
+  const short = essential.filter(([name, most]) => (parameters[name]?.length ?? 0) <= most);
+  return parametersIn(
+    parameters,
+    short.map(([name]) => name),
+  );
+}
+
+/** As JSON; undefined for what is nested too deeply to be written. */
+function asText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws RequestObjectRefused */
+function parametersOf(payload: Record<string, unknown>): Record<string, string> {
+  const refuse = (message: string): never => {
+    throw new RequestObjectRefused('invalid_request_object', message);
+  };
+  if (payload['request'] !== undefined || payload['request_uri'] !== undefined)
+    refuse('a request object must not hold another one');
+  const parameters: Record<string, string> = {};
+  for (const name of requestParameters) {
+    const value = payload[name];
+    // JSON has numbers and objects where a query has text (OpenID Connect Core 6.1)
+    const text =
+      name === 'max_age' && typeof value === 'number'
+        ? String(value)
+        : name === 'claims' && typeof value === 'object'
+          ? asText(value)
+          : value;
+    if (text === undefined && value !== undefined) return refuse(`${name} in the request object is nested too deeply`);
+    if (text === undefined || text === '') continue;
+    if (typeof text !== 'string' || text.includes('\0') || !text.isWellFormed())
+      return refuse(`${name} in the request object must be well-formed text`);
+    parameters[name] = text;
+  }
+  return parameters;
+}

@@ -1,0 +1,44 @@
+// Pushed authorization requests (RFC 9126): what can be said of one without an End-User, and the name under which it waits.
+import { invalidRequest, OAuthError } from '../oauth/errors.ts';
+import { newOpaqueToken, opaqueTokenKind } from '../tokens/opaque-token.ts';
+import type { TokenService } from '../tokens/token-service.ts';
+import { effectiveRequest } from './effective-request.ts';
+import { verifyRequest } from './authorization-request.ts';
+import type { RequestRules } from './request-rules.ts';
+
+const prefix = 'urn:ietf:params:oauth:request_uri:';
+
+export function newRequestUri(): { requestUri: string; transaction: string } {
+  const { token } = newOpaqueToken('pushed_authorization_request');
+  return { requestUri: prefix + token, transaction: token };
+}
+
+/** The id of the stored request that a name means; `unknown` when no push ever gave that name, undefined when it is none. */
+export function pushedTransaction(requestUri: string | undefined): string | undefined {
+  if (!requestUri?.startsWith(prefix)) return undefined;
+  const token = requestUri.slice(prefix.length);
+  return opaqueTokenKind(token) === 'pushed_authorization_request' ? token : 'unknown';
+}
+
+/**
+ * Verifies a request of an authenticated client as it will be at the authorization endpoint (RFC 9126 2.1).
+ * @returns the parameters that count
+ * @throws OAuthError
+ */
+export async function checkPushedRequest(
+  parameters: Record<string, string>,
+  rules: RequestRules,
+  tokens: TokenService,
+): Promise<Record<string, string>> {
+  const effective = await effectiveRequest(parameters, rules, true);
+  const { problem, reason } = effective;
+  if (problem) throw new OAuthError(problem.code, problem.description, 400, { cause: reason });
+  const { error, idTokenHint } = await verifyRequest(effective.parameters, rules).catch((refusal: unknown) => {
+    // the client has authenticated: it may know what no browser is told
+    throw refusal instanceof OAuthError && typeof refusal.cause === 'string' ? invalidRequest(refusal.cause) : refusal;
+  });
+  if (error) throw new OAuthError(error.code, error.description);
+  if (idTokenHint !== undefined && !(await tokens.readIdTokenHint(idTokenHint)))
+    throw invalidRequest('id_token_hint is not an ID Token of this issuer');
+  return effective.parameters;
+}

@@ -1,0 +1,108 @@
+// What a browser holds between the two steps of a sign-in: a sealed cookie that says who has shown the first factor, and opens nothing.
+import type { CookieSerializeOptions } from '@fastify/cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { digest } from '../crypto/secrets.ts';
+import type { SecretBox } from '../crypto/secret-box.ts';
+import type { Repositories } from '../repositories/store.ts';
+import type { Session } from '../repositories/sessions/sessions.ts';
+import type { User } from '../repositories/users/users.ts';
+import type { BrowserSessions } from '../browser/session.ts';
+import { carries, single } from '../browser/cookies.ts';
+import { signedInLately } from '../browser/recent-sign-in.ts';
+
+export const secondStepCookie = 'GATEHOUSE_SECOND_STEP';
+
+/** How long the first factor is good for the second step, in seconds. */
+const lifetime = 300;
+
+/** Who is in the middle of a sign-in, and what was shown. */
+export interface FirstStep {
+  user: User;
+  passwordHash: string | undefined;
+  amr: string[];
+  /** When the first factor was shown, by the database's clock. */
+  shownAt: Date;
+  /** True where that was the sign-in of a session, which goes on with the second one. */
+  stepUp: boolean;
+}
+
+interface Content {
+  sub: string;
+  amr: string[];
+  /** Of the password's hash, or null where no password was shown: another password ends the step. */
+  password: string | null;
+  /** When the first factor was shown, in milliseconds of the database's clock. */
+  at: number;
+  until: number;
+}
+
+export type SecondStep = ReturnType<typeof createSecondStep>;
+
+export function createSecondStep(options: {
+  store: Pick<Repositories, 'users'>;
+  secretBox: SecretBox;
+  sessions: BrowserSessions;
+  basePath: string;
+  secure: boolean;
+}) {
+  const { store, secretBox, sessions } = options;
+  const cookie: CookieSerializeOptions = {
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: options.secure,
+    path: `${options.basePath}/login`,
+  };
+  const placeOf = (browserHash: Buffer) => `second step of ${browserHash.toString('base64url')}`;
+  const digestOf = (passwordHash: string | undefined) =>
+    passwordHash === undefined ? null : digest('password hash', passwordHash).toString('base64url');
+
+  return {
+    /** The first factor was right: the browser may go on to the second one. */
+    open(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      person: { sub: string; passwordHash: string | undefined; amr: string[]; shownAt: Date },
+    ): void {
+      const { sub, amr, passwordHash } = person;
+      const [at, until] = [person.shownAt.getTime(), Date.now() + lifetime * 1000];
+      const content: Content = { sub, amr, password: digestOf(passwordHash), at, until };
+      const sealed = secretBox.seal(JSON.stringify(content), placeOf(sessions.ensureBrowserHash(request, reply)));
+      reply.setCookie(secondStepCookie, sealed.toString('base64url'), { ...cookie, maxAge: lifetime });
+    },
+    /** The step is over, or another one begins. */
+    close(request: FastifyRequest, reply: FastifyReply): void {
+      if (carries(request, secondStepCookie)) reply.clearCookie(secondStepCookie, cookie);
+    },
+    /**
+     * Who may show a second factor now: whoever has shown the first one in this browser a moment ago, or signed in lately and has
+     * shown none yet. Undefined when the first step has to be done again.
+     */
+    async find(request: FastifyRequest, session: Session | undefined): Promise<FirstStep | undefined> {
+      const begun = await read(request);
+      if (begun) return begun;
+      if (!session || !signedInLately(session)) return undefined;
+      const { user, amr, authTime } = session;
+      if (!amr.includes('pwd') || amr.includes('mfa')) return undefined;
+      return { user, passwordHash: user.passwordHash, amr, shownAt: authTime, stepUp: true };
+    },
+  };
+
+  async function read(request: FastifyRequest): Promise<FirstStep | undefined> {
+    const value = single(request, secondStepCookie);
+    const browserHash = sessions.browserHash(request);
+    if (value === undefined || !browserHash || !/^[A-Za-z0-9_-]{1,2000}$/.test(value)) return undefined;
+    let content: Content;
+    try {
+      const opened = await secretBox.open(Buffer.from(value, 'base64url'), placeOf(browserHash));
+      content = JSON.parse(opened.toString()) as Content;
+    } catch {
+      return undefined;
+    }
+    if (content.until < Date.now()) return undefined;
+    const user = await store.users.find(content.sub);
+    if (user?.status !== 'enabled') return undefined;
+    const passwordHash = content.password === null ? undefined : user.passwordHash;
+    if (digestOf(passwordHash) !== content.password) return undefined;
+    return { user, passwordHash, amr: content.amr, shownAt: new Date(content.at), stepUp: false };
+  }
+}

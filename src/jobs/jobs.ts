@@ -1,0 +1,100 @@
+// Starts the jobs of an instance: deliveries of logouts and mails, and the upkeep of its keys and caches.
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import type { UsageCounters } from '../domain/usage-counters.ts';
+import { createMailTransport } from '../outbound/mail-transport.ts';
+import type { PageRenderer } from '../pages/renderer.ts';
+import type { ClientCache } from '../repositories/clients/client-cache.ts';
+import { introduction } from '../repositories/keys/data-keys.ts';
+import type { Limits } from '../repositories/rate-limits/rate-limits.ts';
+import type { Store } from '../repositories/store.ts';
+import type { DataKeyRing } from '../tokens/data-key-ring.ts';
+import type { KeyRing } from '../tokens/key-ring.ts';
+import type { TokenService } from '../tokens/token-service.ts';
+import { startLogoutDelivery } from './logout-delivery.ts';
+import { createMailComposition } from './mail-composition.ts';
+import { startMailDelivery } from './mail-delivery.ts';
+
+interface JobDependencies {
+  config: Config;
+  database: Database;
+  logger: Logger;
+  store: Store;
+  clients: ClientCache;
+  tokens: TokenService;
+  keyRing: KeyRing;
+  dataKeyRing: DataKeyRing;
+  limits: Limits;
+  activity: UsageCounters;
+  renderer: PageRenderer;
+  post: Parameters<typeof startLogoutDelivery>[0]['post'];
+}
+
+const keyInterval = 30_000; // milliseconds
+
+/** @returns what stops them */
+export function startJobs(dependencies: JobDependencies): { stop(): Promise<void> } {
+  const { config, database, logger, store, clients, tokens, keyRing, dataKeyRing, post } = dependencies;
+  const { lifetimes } = config;
+  let stopping = false;
+  const logoutDelivery = startLogoutDelivery({
+    store,
+    tokens,
+    post,
+    retention: lifetimes.backchannelLogoutRetention,
+    logger,
+  });
+  const transport = createMailTransport({
+    smtpUrl: config.smtpUrl,
+    folder: join(config.dataDir, 'mail'),
+    from: config.mailFrom,
+    host: new URL(config.issuer).hostname,
+  });
+  if (transport.kind === 'smtp') logger.info({ server: transport.place }, 'mail goes to the mail server');
+  else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is written to a folder and goes nowhere');
+  const mailDelivery = startMailDelivery({
+    store,
+    composition: createMailComposition(dependencies),
+    transport,
+    logger,
+  });
+
+  async function refreshDataKeys(): Promise<void> {
+    try {
+      await dataKeyRing.refresh();
+      database.introduce(introduction(dataKeyRing.knows));
+    } catch (error) {
+      if (!stopping) logger.error({ err: error }, 'the data keys could not be read');
+    }
+  }
+  async function refreshKeys(): Promise<void> {
+    try {
+      await refreshDataKeys();
+      await keyRing.refresh();
+      await keyRing.rotateDue({ interval: lifetimes.keyRotationInterval, lead: lifetimes.keyPublicationLead });
+    } catch (error) {
+      // a failed start, and a stop, close the database under it
+      if (!stopping) logger.error({ err: error }, 'the keys could not be read or rotated');
+    }
+  }
+  database.introduce(introduction(dataKeyRing.knows));
+  // a notification without text means that some were lost
+  database.listen('gatehouse', (payload) => {
+    const [kind, id] = payload?.split(' ') ?? [];
+    if (kind === undefined || kind === 'client') clients.forget(id);
+    if (kind === undefined || kind === 'keys') void refreshKeys();
+    if (kind === 'data-keys') void refreshDataKeys();
+    if (kind === undefined || kind === 'logout') logoutDelivery.wake();
+    if (kind === undefined || kind === 'mail') mailDelivery.wake();
+  });
+  const timer = setInterval(() => void refreshKeys(), keyInterval);
+  return {
+    async stop() {
+      stopping = true;
+      clearInterval(timer);
+      await Promise.all([logoutDelivery.stop(), mailDelivery.stop(), dependencies.activity.stop()]);
+    },
+  };
+}

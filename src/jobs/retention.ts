@@ -1,0 +1,91 @@
+// The background job that deletes what has expired, counts what happened, and adds up the members of groups, on one instance at a time.
+import type { Logger } from 'pino';
+import type { Store } from '../repositories/store.ts';
+
+const interval = 15_000; // milliseconds between rounds, but a full batch is followed by the next at once
+
+/**
+ * Deletes registrations that nobody approved, or whose credentials nobody collected, and records each; on one instance at a time.
+ * @param waiting seconds after which a registration that nobody approved goes
+ */
+export async function deleteUncompleted(store: Store, waiting: number): Promise<void> {
+  await store.transaction(async ({ expired, clients, auditEvents }) => {
+    if (!(await expired.claim())) return;
+    for (const clientId of [...(await clients.deleteUncollected()), ...(await clients.deleteAbandoned(waiting))]) {
+      await auditEvents.insert({ type: 'client.expired', outcome: 'success', actor: 'service', clientId });
+    }
+  });
+}
+
+/** Deletes one batch of the audit trail that is older than `kept` seconds, and records it; true when there may be more. */
+export async function deleteOldAuditEvents(store: Store, kept: number): Promise<boolean> {
+  return store.transaction(async ({ expired, auditEvents }) => {
+    if (!(await expired.claim())) return false;
+    const { gone, before } = await expired.deleteAuditEvents(kept);
+    if (before === undefined) return false;
+    const detail = { rows: gone, before: before.toISOString() };
+    await auditEvents.insert({ type: 'audit_events.expired', outcome: 'success', actor: 'service', detail });
+    return gone >= expired.auditBatch;
+  });
+}
+
+/** Counts the next minutes of the audit trail for the console's charts; true when there are more to count at once. */
+export async function countEvents(store: Store): Promise<boolean> {
+  return store.transaction(async ({ expired, hourlyCounts }) =>
+    (await expired.claim()) ? hourlyCounts.countEvents() : false,
+  );
+}
+
+export interface CleanUpOptions {
+  /** Seconds after which a registration that nobody approved is deleted. */
+  registrationWaiting: number;
+  /** Seconds for which the audit trail is kept; 0 is for ever. */
+  auditRetention: number;
+}
+
+/** Starts the job; stop() waits for the batch under way. */
+export function cleanUp(
+  store: Store,
+  { registrationWaiting, auditRetention }: CleanUpOptions,
+  logger: Logger,
+): { stop(): Promise<void> } {
+  let stopped = false;
+  let running: Promise<void> = Promise.resolve();
+
+  /** Does a batch after another, until there is no more or the job stops. */
+  async function all(batch: () => Promise<boolean>): Promise<void> {
+    while (!stopped && (await batch()));
+  }
+
+  async function round(): Promise<void> {
+    // before anything goes that is counted
+    await all(() => countEvents(store));
+    for (let kind = 0; kind < store.expired.kinds; kind++) {
+      let gone: number;
+      do {
+        if (stopped) return;
+        // a transaction a batch: short locks, and the claim ends with it
+        gone = await store.transaction(async ({ expired }) =>
+          (await expired.claim()) ? expired.deleteBatch(kind) : 0,
+        );
+      } while (gone >= store.expired.batch);
+    }
+    await deleteUncompleted(store, registrationWaiting);
+    if (auditRetention > 0) await all(() => deleteOldAuditEvents(store, auditRetention));
+    if (!stopped) await store.hourlyCounts.finish();
+    await all(async () => (await store.groups.settle()) >= store.groups.batch);
+  }
+
+  const timer = setInterval(() => {
+    running = running
+      .then(round)
+      .catch((error: unknown) => logger.warn({ err: error }, 'expired rows could not be deleted'));
+  }, interval);
+  return {
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

@@ -1,0 +1,22 @@
+// Registers the pages by which a user signs in, signs up, consents, or gets back into an account.
+import type { FastifyInstance } from 'fastify';
+import { type DependenciesOf, registerAll } from '../server/register-all.ts';
+import { consentEndpoint } from './consent/routes.ts';
+import { passwordResetEndpoint } from './password-reset/routes.ts';
+import { pagesEndpoint } from './public-pages/routes.ts';
+import { loginSecondFactorEndpoint } from './second-factor/routes.ts';
+import { loginEndpoint } from './sign-in/routes.ts';
+import { signUpEndpoint } from './sign-up/routes.ts';
+
+const endpoints = [
+  loginEndpoint,
+  loginSecondFactorEndpoint,
+  consentEndpoint,
+  signUpEndpoint,
+  passwordResetEndpoint,
+  pagesEndpoint,
+];
+
+export async function loginPages(app: FastifyInstance, dependencies: DependenciesOf<typeof endpoints>): Promise<void> {
+  await registerAll(app, endpoints, dependencies);
+}

@@ -1,0 +1,151 @@
+// Forgotten passwords: a person asks for a link, and chooses a new password where it leads.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { onlyNavigation } from '../../browser/session.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import { createPasswordChoice } from '../../domain/password-choice.ts';
+import { languagesOf } from '../../server/accept-language.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import { longestPassword } from '../../oauth/administration.ts';
+import type { LinkPurpose } from '../../repositories/mails/mailed-links.ts';
+import type { User } from '../../repositories/users/users.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { PasswordHashing } from '../../crypto/password-hashing.ts';
+import type { PasswordPolicy } from '../../domain/password-policy.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { AuditTrail } from '../../server/audit.ts';
+import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+
+const forgotten = '/password/forgotten';
+const reset = '/password/reset';
+const purposes: LinkPurpose[] = ['reset_password', 'recovery'];
+
+const order = z.object({ csrf: text(100).optional(), login: text(320).optional() });
+const choice = z.object({ csrf: text(100).optional(), new_password: text(4096).optional() });
+
+interface PasswordResetDependencies {
+  config: Config;
+  store: Store;
+  passwords: PasswordHashing;
+  passwordPolicy: PasswordPolicy;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  audit: AuditTrail;
+  limits: Limits;
+}
+
+export async function passwordResetEndpoint(app: FastifyInstance, options: PasswordResetDependencies): Promise<void> {
+  const { config, store, sessions, pages, limits, audit } = options;
+  const { faultOf, hash } = createPasswordChoice(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get(forgotten, async (request, reply) => {
+    onlyNavigation(request);
+    return ask(request, reply, {}, 200);
+  });
+
+  app.post(forgotten, async (request, reply) => {
+    const { csrf, login } = readParameters(order, request.body);
+    const typed = login?.trim() || undefined;
+    const shown = typed === undefined ? {} : { typed };
+    if (!sessions.isOwnForm(request, csrf, { action: forgotten }))
+      return ask(request, reply, { ...shown, problem: 'tampered' }, 400);
+    if (typed === undefined) return ask(request, reply, { problem: 'missing' }, 400);
+    const wait = await countOrder(limits, request);
+    if (wait > 0) {
+      reply.header('retry-after', String(wait));
+      return ask(request, reply, { ...shown, problem: 'throttled', wait }, 429);
+    }
+    // whether there is such an account is not even looked up before the answer (security R60)
+    await store.mails.insert({ name: 'forgotten-password', locale: languagesOf(request), data: { login: typed } });
+    return ask(request, reply, { sent: true }, 200);
+  });
+
+  app.get(reset, async (request, reply) => {
+    onlyNavigation(request);
+    const found = await find(request);
+    return found ? show(request, reply, found, {}, 200) : linkGone(pages, request, reply, 'password');
+  });
+
+  app.post(reset, async (request, reply) => {
+    const { csrf, new_password: chosen } = readParameters(choice, request.body);
+    const found = await find(request);
+    if (!found) return linkGone(pages, request, reply, 'password');
+    const { link, user } = found;
+    if (!sessions.isOwnForm(request, csrf, { action: reset, shown: link.token }))
+      return show(request, reply, found, { problem: 'tampered' }, 400);
+    const fault = await faultOf(chosen, user);
+    if (fault) return show(request, reply, found, { fault }, 400);
+    const passwordHash = await hash(chosen!);
+    if (passwordHash === undefined) {
+      reply.header('retry-after', '5');
+      return show(request, reply, found, { problem: 'busy' }, 503);
+    }
+    const changed = await store.transaction(async (repositories) => {
+      const { users, mailedLinks } = repositories;
+      const current = await users.lock(user.sub);
+      // of several at once one gets it
+      if (!current || !isOf(link, current) || !(await mailedLinks.use(link.hash, purposes))) return false;
+      // all sessions end, and whatever other links there are (security R54)
+      await users.setPassword(user.sub, passwordHash);
+      const by = { outcome: 'success', actor: user.sub, sub: user.sub, languages: languagesOf(request) } as const;
+      await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
+      await audit(
+        request,
+        { ...by, type: 'user.password_changed', detail: { members: ['password'], link: link.purpose } },
+        repositories,
+      );
+      return true;
+    });
+    if (!changed) return linkGone(pages, request, reply, 'password');
+    // signing in is another matter: whatever else it demands, it demands now, too
+    return pages.send(request, reply, 'password-reset', { ...view(user), loginUri: '/login' });
+  });
+
+  async function find(request: FastifyRequest): Promise<{ link: OpenLink; user: User } | undefined> {
+    const link = await findLink(store, request, purposes);
+    const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
+    return link && user && isOf(link, user) ? { link, user } : undefined;
+  }
+
+  /** A mailed link is as good as the address that it went to; one of an administrator went to none. */
+  const isOf = ({ email }: OpenLink, user: User) =>
+    user.status === 'enabled' && (email === undefined || (user.emailVerified && user.email === email));
+
+  const view = (user: User) => ({ username: user.username, least: config.passwordMinLength, most: longestPassword });
+
+  function ask(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    state: Pick<Pages['password-forgotten'], 'typed' | 'problem' | 'wait' | 'sent'>,
+    status: number,
+  ): FastifyReply {
+    const form = { action: forgotten, hidden: { csrf: sessions.formToken(request, reply, { action: forgotten }) } };
+    const data = { form, lifetime: config.lifetimes.passwordReset, loginUri: '/login', ...state };
+    return pages.send(request, reply, 'password-forgotten', data, { status });
+  }
+
+  /** What was typed does not come back. */
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { link: { token }, user }: { link: OpenLink; user: User },
+    state: Pick<Pages['password-reset'], 'fault' | 'problem'>,
+    status: number,
+  ): FastifyReply {
+    const csrf = sessions.formToken(request, reply, { action: reset, shown: token });
+    const form = { action: reset, hidden: { csrf, token } };
+    return pages.send(
+      request,
+      reply,
+      'password-reset',
+      { ...view(user), form, loginUri: '/login', ...state },
+      { status },
+    );
+  }
+}

@@ -1,0 +1,43 @@
+// The pages' own files, and the two pages that applications may send people to: /error and /access-denied.
+import type { FastifyInstance } from 'fastify';
+import { accountView, clientView } from '../../pages/page-response.ts';
+import type { PageRenderer } from '../../pages/renderer.ts';
+import { singleValued } from '../../server/parameters.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+
+interface PagesDependencies {
+  renderer: PageRenderer;
+  clients: ClientCache;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+}
+
+export async function pagesEndpoint(
+  app: FastifyInstance,
+  { clients, sessions, pages, renderer }: PagesDependencies,
+): Promise<void> {
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  for (const asset of renderer.assets.values()) {
+    app.get(asset.path, { exposeHeadRoute: true }, (_request, reply) =>
+      reply.header('cache-control', 'public, max-age=31536000, immutable').type(asset.contentType).send(asset.body),
+    );
+  }
+
+  app.get('/error', (request, reply) =>
+    pages.send(request, reply, 'error', { kind: 'request', reference: '' }, { status: 400 }),
+  );
+
+  app.get('/access-denied', async (request, reply) => {
+    const { client_id } = singleValued(request.query);
+    const client = client_id === undefined ? undefined : await clients.find(client_id);
+    const session = await sessions.find(request, reply);
+    const data: Pages['access-denied'] = {};
+    if (client?.status === 'enabled') data.client = clientView(client);
+    if (session) data.account = accountView(session.user);
+    return pages.send(request, reply, 'access-denied', data, { status: 403 });
+  });
+}

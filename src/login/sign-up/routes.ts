@@ -1,0 +1,208 @@
+// Self sign-up, where the operator lets people: the address is proven by a mailed link before there is anything of an account.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { isUniqueViolation } from '../../database/database.ts';
+import { onlyNavigation } from '../../browser/session.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
+import { createPasswordChoice } from '../../domain/password-choice.ts';
+import { languagesOf } from '../../server/accept-language.ts';
+import { readParameters, singleValued, text } from '../../server/parameters.ts';
+import { signInPath } from '../../interaction/sign-in.ts';
+import { createSignUpCourse, type SignUpCourse } from './sign-up-request.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import { email as mailAddress, longestOwnName, longestPassword, ownName } from '../../oauth/administration.ts';
+import { notFound } from '../../oauth/errors.ts';
+import type { LinkPurpose } from '../../repositories/mails/mailed-links.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { PasswordHashing } from '../../crypto/password-hashing.ts';
+import type { PasswordPolicy } from '../../domain/password-policy.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { AuditTrail } from '../../server/audit.ts';
+import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { SignUpCourseDependencies } from './sign-up-request.ts';
+
+const path = '/sign-up';
+const completion = '/sign-up/complete';
+const purposes: LinkPurpose[] = ['sign_up'];
+
+const wanted = z.object({
+  csrf: text(100).optional(),
+  transaction: text(100).optional(),
+  email: text(320).optional(),
+});
+const chosen = z.object({
+  csrf: text(100).optional(),
+  username: text(1000).optional(),
+  new_password: text(4096).optional(),
+});
+
+type State = Pick<Pages['sign-up'], 'typed' | 'fault' | 'problem' | 'wait' | 'sent'>;
+
+type SignUpDependencies = SignUpCourseDependencies & {
+  config: Config;
+  store: Store;
+  passwords: PasswordHashing;
+  passwordPolicy: PasswordPolicy;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  audit: AuditTrail;
+  limits: Limits;
+};
+
+export async function signUpEndpoint(app: FastifyInstance, options: SignUpDependencies): Promise<void> {
+  const { config, store, sessions, pages, limits, audit } = options;
+  const { faultOf, hash } = createPasswordChoice(options);
+  const courses = createSignUpCourse(options);
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.addHook('onRequest', async (request) => {
+    if (request.method === 'GET') onlyNavigation(request);
+    if (!config.signUp) throw notFound('people do not open accounts themselves here: ask an administrator for one');
+  });
+
+  app.get(path, async (request, reply) => {
+    const course = await courses.find(request, singleValued(request.query)['transaction']);
+    return ask(request, reply, course, {}, 200);
+  });
+
+  app.post(path, async (request, reply) => {
+    const { csrf, transaction, email } = readParameters(wanted, request.body);
+    const typed = email?.trim() ?? '';
+    const course = await courses.find(request, transaction);
+    if (!sessions.isOwnForm(request, csrf, { action: path, transaction }))
+      return ask(request, reply, course, { typed, problem: 'tampered' }, 400);
+    if (!mailAddress.safeParse(typed).success) return ask(request, reply, course, { typed, fault: 'invalid' }, 400);
+    if (!isLetIn(typed)) return ask(request, reply, course, { typed, fault: 'domain' }, 400);
+    const wait = await countOrder(limits, request);
+    if (wait > 0) {
+      reply.header('retry-after', String(wait));
+      return ask(request, reply, course, { typed, problem: 'throttled', wait }, 429);
+    }
+    // whether the address has an account is not even looked up before the answer: its reader learns it by mail (security R60)
+    await store.mails.insert({ name: 'sign-up-wanted', recipient: typed, locale: languagesOf(request) });
+    courses.remember(request, reply, course);
+    return ask(request, reply, course, { sent: true }, 200);
+  });
+
+  app.get(completion, async (request, reply) => {
+    const link = await find(request);
+    return link ? show(request, reply, link, {}, 200) : linkGone(pages, request, reply, 'sign-up');
+  });
+
+  app.post(completion, async (request, reply) => {
+    const { csrf, username: typed, new_password: password } = readParameters(chosen, request.body);
+    const link = await find(request);
+    if (!link) return linkGone(pages, request, reply, 'sign-up');
+    const username = typed?.trim() || undefined;
+    const shown = username === undefined ? {} : { username };
+    if (!sessions.isOwnForm(request, csrf, { action: completion, shown: link.token }))
+      return show(request, reply, link, { ...shown, problem: 'tampered' }, 400);
+    const faults: NonNullable<Pages['sign-up-complete']['faults']> = {};
+    if (username === undefined) faults.username = 'missing';
+    // a name that reads as an address would be taken for somebody else's
+    else if (!ownName.safeParse(username).success) faults.username = 'invalid';
+    const fault = await faultOf(password, { username, email: link.email });
+    if (fault) faults.password = fault;
+    if (faults.username || faults.password) return show(request, reply, link, { ...shown, faults }, 400);
+    // a link is no licence to try names, nor to keep the hashing busy (security R62, R102)
+    const wait = await countOrder(limits, request);
+    if (wait > 0) {
+      reply.header('retry-after', String(wait));
+      return show(request, reply, link, { ...shown, problem: 'busy' }, 429);
+    }
+    const passwordHash = await hash(password!);
+    if (passwordHash === undefined) {
+      reply.header('retry-after', '5');
+      return show(request, reply, link, { ...shown, problem: 'busy' }, 503);
+    }
+    const outcome = await open(request, link, username!, passwordHash);
+    if (outcome === 'gone') return linkGone(pages, request, reply, 'sign-up');
+    if (outcome === 'taken') return show(request, reply, link, { ...shown, faults: { username: 'taken' } }, 409);
+    const course = await courses.recall(request);
+    courses.remember(request, reply, undefined);
+    return pages.send(request, reply, 'sign-up-complete', { ...view(link), ...goingOn(course), ...shown });
+  });
+
+  const isLetIn = (address: string) =>
+    config.signUpDomains.length === 0 ||
+    config.signUpDomains.includes(address.slice(address.lastIndexOf('@') + 1).toLowerCase());
+
+  /** Makes the account, once: of several at once one gets the link. */
+  async function open(
+    request: FastifyRequest,
+    link: OpenLink,
+    username: string,
+    passwordHash: string,
+  ): Promise<'done' | 'gone' | 'taken'> {
+    const { email } = link;
+    try {
+      return await store.transaction(async (repositories) => {
+        const { users, mailedLinks } = repositories;
+        if (!(await mailedLinks.use(link.hash, purposes))) return 'gone';
+        // the address may have got an account since, by another link
+        if (email === undefined || (await users.findByEmail(email))) return 'gone';
+        const user = await users.insert({ username, email, emailVerified: true, passwordHash });
+        const by = { outcome: 'success', actor: user.sub, sub: user.sub } as const;
+        await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
+        await audit(request, { ...by, type: 'user.signed_up', detail: { username: user.username } }, repositories);
+        return 'done';
+      });
+    } catch (error) {
+      if (isUniqueViolation(error)) return 'taken';
+      throw error;
+    }
+  }
+
+  /** While sign-up is open to the address: the setting may have changed since. */
+  async function find(request: FastifyRequest): Promise<OpenLink | undefined> {
+    const link = await findLink(store, request, purposes);
+    return link?.email !== undefined && isLetIn(link.email) ? link : undefined;
+  }
+
+  const view = (link: OpenLink) => ({
+    address: link.email ?? '',
+    longestName: longestOwnName,
+    least: config.passwordMinLength,
+    most: longestPassword,
+    loginUri: '/login',
+  });
+
+  /** The way to sign in, for the request that the sign-up was begun for. */
+  const goingOn = (course: SignUpCourse | undefined) => ({
+    loginUri: signInPath('/login', { transaction: course?.transaction }),
+    ...(course?.pending.client && { client: course.pending.client }),
+  });
+
+  function ask(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    course: SignUpCourse | undefined,
+    state: State,
+    status: number,
+  ): FastifyReply {
+    const transaction = course?.transaction;
+    const csrf = sessions.formToken(request, reply, { action: path, transaction });
+    const form = { action: path, hidden: { csrf, ...(transaction !== undefined && { transaction }) } };
+    const { signUpDomains: domains, lifetimes } = config;
+    const data = { form, lifetime: lifetimes.emailVerification, domains, ...goingOn(course), ...state };
+    const uiLocales = course?.pending.uiLocales;
+    return pages.send(request, reply, 'sign-up', data, { status, uiLocales });
+  }
+
+  /** The password does not come back. */
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    link: OpenLink,
+    state: Pick<Pages['sign-up-complete'], 'username' | 'faults' | 'problem'>,
+    status: number,
+  ): FastifyReply {
+    const csrf = sessions.formToken(request, reply, { action: completion, shown: link.token });
+    const form = { action: completion, hidden: { csrf, token: link.token } };
+    return pages.send(request, reply, 'sign-up-complete', { ...view(link), form, ...state }, { status });
+  }
+}

@@ -1,0 +1,184 @@
+// Answers with pages: their headers, their language, and the browser's error dialect.
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { displayName, redirectHost } from '../oauth/client-metadata.ts';
+import type { OAuthError } from '../oauth/errors.ts';
+import type { Client } from '../repositories/clients/clients.ts';
+import type { User } from '../repositories/users/users.ts';
+import { jsonErrors, logRefusal, noStore, toOAuthError } from '../server/errors.ts';
+import { linkTarget } from './markup.ts';
+import type { PageRenderer } from './renderer.ts';
+import type { AccountView, ClientView, PageName, Pages } from './views/index.ts';
+
+export interface PageOptions {
+  status?: number;
+  /** Where a form on the page may lead in the end, beside the service itself: the validated redirect URI. */
+  formTarget?: string | undefined;
+  /** ui_locales of the request. */
+  uiLocales?: string | undefined;
+}
+
+/** Stands twice in the template of a page that grows. */
+const stepMark = '<!--step-->';
+
+export type PageResponses = ReturnType<typeof createPageResponses>;
+
+export function createPageResponses(pages: PageRenderer, basePath: string) {
+  /** Writes the headers of an answer with a page. @returns the page's language */
+  function begin<N extends PageName>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: N,
+    data: Pages[N],
+    options: PageOptions,
+  ): string {
+    const locale = pages.chooseLocale(options.uiLocales, request.headers['accept-language']);
+    const logo = linkTarget('client' in data ? (data.client as ClientView | undefined)?.logoUri : undefined);
+    const frames = 'frames' in data ? (data.frames ?? []).map((frame) => new URL(frame).origin) : [];
+    const target = options.formTarget === undefined ? '' : ` ${formTargets(options.formTarget)}`;
+    noStore(reply)
+      .code(options.status ?? 200)
+      .header(
+        // nothing foreign is loaded, and nothing kept (security R96)
+        'content-security-policy',
+        [
+          `default-src 'none'`,
+          `style-src 'self'`,
+          `script-src 'self'${name === 'form-post' ? ` ${pages.formPostScriptHash}` : ''}`,
+          `img-src 'self' data:${logo === undefined ? '' : ` ${new URL(logo).origin}`}`,
+          `form-action 'self'${target}`,
+          `base-uri 'none'`,
+          ...(frames.length > 0 ? [`frame-src ${[...new Set(frames)].join(' ')}`] : []),
+          `object-src 'none'`,
+          `frame-ancestors 'none'`,
+        ].join('; '),
+      )
+      .type('text/html; charset=utf-8');
+    return locale;
+  }
+
+  function send<N extends PageName>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: N,
+    data: Pages[N],
+    options: PageOptions = {},
+  ): FastifyReply {
+    const locale = begin(request, reply, name, data, options);
+    return reply.send(pages.render(name, data, { locale }));
+  }
+
+  /**
+   * Answers with a page that says how far something is while it goes on, and in the end shows what came of it: one answer that grows, for
+   * browsers without script, too. The page's template has two step marks: what stands between them is sent at each step, and what stands
+   * before them only once.
+   * @param steps the page at each step, and at its end
+   */
+  function sendSteps<N extends PageName>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: N,
+    first: Pages[N],
+    steps: AsyncGenerator<Pages[N], Pages[N]>,
+    options: PageOptions = {},
+  ): FastifyReply {
+    const locale = begin(request, reply, name, first, options);
+    const partsOf = (data: Pages[N]) => pages.render(name, data, { locale }).split(stepMark);
+    async function* growing(): AsyncGenerator<string> {
+      const [head, step] = partsOf(first);
+      // an operator's own template may have no marks: that one is sent at the end
+      if (step !== undefined) yield `${head}${step}`;
+      for (;;) {
+        const next = await steps.next();
+        const parts = partsOf(next.value);
+        if (next.done) return yield parts.slice(step === undefined ? 0 : 2).join('');
+        if (step !== undefined) yield parts[1]!;
+      }
+    }
+    // a proxy that collects answers would show nothing of it before the end
+    return reply.header('x-accel-buffering', 'no').send(Readable.from(growing()));
+  }
+
+  /** The error dialect of pages: what went wrong as a page for people, as JSON for programs. */
+  function errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    if (!acceptsHtml(request)) {
+      return jsonErrors(error, request, reply);
+    }
+    const refusal = toOAuthError(error);
+    const reference = logRefusal(refusal, request);
+    reply.headers(refusal.headers);
+    return send(request, reply, 'error', { kind: errorKind(refusal), reference }, { status: refusal.status });
+  }
+
+  return {
+    send,
+    sendSteps,
+    errors,
+    /** Sends the browser to another address of the service (303, so that a form is never sent on: security R10). */
+    redirect: (reply: FastifyReply, path: string): FastifyReply => noStore(reply).redirect(basePath + path, 303),
+    /** "Redirect to the sign-in page" (service specification 4.1, 4.2, 7): it says there what is wrong, to all alike (security R2). */
+    refuse(reply: FastifyReply, problem: 'client' | 'request' | 'expired'): FastifyReply {
+      return noStore(reply).redirect(`${basePath}/login?problem=${problem}`, 303);
+    },
+  };
+}
+
+/** The client as pages show it. @param redirectUri the one in use, else the first registered */
+export function clientView(client: Client, redirectUri = client.metadata.redirect_uris[0]): ClientView {
+  const { client_uri, logo_uri, policy_uri, tos_uri } = client.metadata;
+  const view: ClientView = {
+    clientId: client.clientId,
+    name: displayName(client.clientId, client.metadata),
+    host: redirectUri === undefined ? client.clientId : redirectHost(redirectUri),
+    selfRegistered: client.approvedBy === 'automatic',
+  };
+  if (client_uri !== undefined) view.homeUri = client_uri;
+  if (logo_uri !== undefined) view.logoUri = logo_uri;
+  if (policy_uri !== undefined) view.policyUri = policy_uri;
+  if (tos_uri !== undefined) view.tosUri = tos_uri;
+  return view;
+}
+
+export function accountView(user: User): AccountView {
+  const name = user.claims['name'];
+  return typeof name === 'string' && name !== '' ? { username: user.username, name } : { username: user.username };
+}
+
+/** True for a browser that navigates; programs get JSON. */
+export function acceptsHtml(request: FastifyRequest): boolean {
+  return (request.headers.accept ?? '').includes('text/html') || request.headers['sec-fetch-mode'] === 'navigate';
+}
+
+/**
+ * Where a form may lead in the end: the validated redirect URI, and what that sends the browser on to, since browsers
+ * hold a form's whole chain of redirects against the policy and a client's callback may lie on another host than its pages.
+ */
+function formTargets(uri: string): string {
+  const url = new URL(uri);
+  if (url.origin === 'null') return url.protocol;
+  return url.protocol === 'https:'
+    ? `${url.origin} https:`
+    : `${url.origin} http://127.0.0.1:* http://localhost:* https:`;
+}
+
+function errorKind(refusal: OAuthError): Pages['error']['kind'] {
+  if (refusal.code === 'not_found') return 'not-found';
+  if (refusal.code === 'conflict') return 'answered';
+  if (refusal.code === 'access_denied') return 'tampered';
+  switch (refusal.status) {
+    case 403:
+      return 'navigation';
+    case 405:
+      return 'method';
+    case 413:
+    case 414:
+    case 431:
+      return 'too-large';
+    case 429:
+      return 'too-many';
+    case 503:
+      return 'unavailable';
+    default:
+      return refusal.status >= 500 ? 'server' : 'request';
+  }
+}

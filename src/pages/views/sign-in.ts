@@ -1,0 +1,200 @@
+// The pages on the way into and out of applications: what each shows, and examples.
+import type { Destination } from '../return-to.ts';
+import {
+  type AccountView,
+  type ClaimText,
+  type ClientView,
+  type FormView,
+  type Examples,
+  account,
+  bareClient,
+  client,
+  form,
+} from './parts.ts';
+import { passkeyExample, type PasskeyView } from './passkeys.ts';
+
+/** Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. */
+export type LoginProblem =
+  | 'credentials' // wrong user name or password: both read the same
+  | 'missing' // a field was left empty
+  | 'expired' // the form or the request behind it is too old
+  | 'tampered' // the anti-forgery token or the origin did not match
+  | 'busy' // too many sign-ins at once: try again in a moment
+  | 'throttled' // too many tries from this network
+  | 'client' // unknown or disabled client, or wrong redirect_uri: not the person's fault, no form
+  | 'request' // the application sent a faulty request: not the person's fault, no form
+  | 'passkey' // of what the browser sent no passkey of an account was recognised: all reasons read the same
+  | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
+
+export interface SignInPages {
+  /** Sign-in. `form` absent: signing in could not help, so none is offered. */
+  login: {
+    client?: ClientView;
+    form?: FormView;
+    /** What the person typed before, or login_hint. */
+    username?: string;
+    problem?: LoginProblem;
+    /** With `throttled`: seconds until the next try. */
+    wait?: number;
+    /** Fields that the problem is about: each gets its own sentence (`login.field.username`, `login.field.password`). */
+    fields?: ('username' | 'password')[];
+    /** Set when a person is signed in already and is asked again (prompt=login, max_age). */
+    reauthentication?: AccountView;
+    /** Without a client: the page that the person goes on to, if it is not the account page. */
+    destination?: Destination['name'];
+    /** Signing in by passkey alone. Absent: the address of the service allows none. */
+    passkey?: PasskeyView;
+    /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
+    forgottenPasswordUri?: string;
+    /** Where people open an account; absent where they cannot. */
+    signUpUri?: string;
+    /** A short reference for the operator's log. */
+    reference?: string;
+  };
+  consent: {
+    client: ClientView;
+    account: AccountView;
+    form: FormView;
+    /** Where to switch the account: a path that signs in as somebody else and returns here. */
+    switchAccountUri: string;
+    /** What is asked for, one entry a scope, with the values that would be released (name of the claim, its text, and its day if it is one). */
+    scopes: { scope: string; claims: ClaimText[] }[];
+    /** Single claims beside those of the scopes, each with its text, which is empty where there is no value yet. */
+    claims?: ClaimText[];
+    problem?: 'expired' | 'tampered';
+  };
+  /** "Continue to CLIENT as USER", one protected button (the /authenticate short form). */
+  continue: { client: ClientView; account: AccountView; form: FormView };
+  /** Sign-out question. */
+  logout: { client?: ClientView; account: AccountView; form: FormView; problem?: 'expired' | 'tampered' };
+  /** After sign-out; `stayed` when the person chose to stay signed in. */
+  'signed-out': {
+    client?: ClientView;
+    stayed: boolean;
+    problem?: 'hint' | 'redirect';
+    accountUri: string;
+    /** Applications to go back to, with the client_uri of each. */
+    applications?: { name: string; uri: string }[];
+    /** Front-channel logout: addresses to load in hidden frames; the policy's `frame-src` has to name their origins. */
+    frames?: string[];
+    /** The validated post-logout redirect URI, `state` included: the page goes on to it once the frames have loaded. */
+    continueUri?: string;
+  };
+  /** Something is wrong that no form could mend. `kind` is a key under `error.kind.` of the catalogue. */
+  error: {
+    kind:
+      | 'not-found'
+      | 'client'
+      | 'request'
+      | 'expired'
+      | 'answered'
+      | 'busy'
+      | 'too-many'
+      | 'unavailable'
+      | 'server'
+      | 'tampered'
+      | 'logout-hint'
+      | 'logout-redirect'
+      | 'logout-unnamed'
+      | 'navigation'
+      | 'too-large'
+      | 'method'
+      | 'administrators';
+    reference: string;
+    client?: ClientView;
+  };
+  /** The provider's page for a person whom an application did not admit. */
+  'access-denied': { client?: ClientView; account?: AccountView };
+  /** Response mode form_post: submits itself by script, with a button for browsers without. */
+  'form-post': { action: string; parameters: [string, string][]; client?: ClientView };
+}
+
+export const signInExamples: Examples<SignInPages> = {
+  login: [
+    {},
+    {
+      client,
+      form: form('/login'),
+      username: 'ada',
+      problem: 'credentials',
+      fields: ['username', 'password'],
+      reauthentication: account,
+      passkey: passkeyExample,
+      forgottenPasswordUri: '/password/forgotten',
+      signUpUri: '/sign-up',
+      reference: '7F3K-9QXD',
+    },
+  ],
+  consent: [
+    { client: bareClient, account: { username: '' }, form: form('/consent'), switchAccountUri: '/login', scopes: [] },
+    {
+      client,
+      account,
+      form: form('/consent'),
+      switchAccountUri: '/login?switch=1',
+      scopes: [
+        { scope: 'openid', claims: [] },
+        {
+          scope: 'profile',
+          claims: [
+            { claim: 'name', value: 'Ada Lovelace' },
+            { claim: 'birthdate', value: '1815-12-10' },
+            { claim: 'zoneinfo', value: 'Europe/London' },
+            { claim: 'updated_at', value: '2026-03-14', day: new Date('2026-03-14T09:26:53Z') },
+          ],
+        },
+        {
+          scope: 'email',
+          claims: [
+            { claim: 'email', value: 'ada@example.org' },
+            { claim: 'email_verified', value: 'false', flag: false },
+          ],
+        },
+        { scope: 'phone', claims: [] },
+        { scope: 'offline_access', claims: [] },
+      ],
+      claims: [
+        { claim: 'nickname', value: 'ada' },
+        { claim: 'picture', value: '' },
+      ],
+      problem: 'expired',
+    },
+  ],
+  continue: [
+    { client: bareClient, account: { username: '' }, form: form('/authenticate') },
+    { client, account, form: form('/authenticate') },
+  ],
+  logout: [
+    { account: { username: '' }, form: form('/logout') },
+    { client, account, form: form('/logout'), problem: 'tampered' },
+  ],
+  'signed-out': [
+    { stayed: false, accountUri: '/account' },
+    {
+      client,
+      stayed: false,
+      problem: 'redirect',
+      accountUri: '/account',
+      applications: [{ name: 'Lighthouse', uri: 'https://lighthouse.example/' }],
+      frames: ['https://lighthouse.example/logout?sid=1'],
+      continueUri: 'https://harbour.example/bye?state=1',
+    },
+  ],
+  error: [
+    { kind: 'server', reference: '' },
+    { kind: 'request', reference: '7F3K-9QXD', client },
+  ],
+  'access-denied': [{}, { client, account }],
+  'form-post': [
+    { action: 'https://harbour.example/callback', parameters: [] },
+    {
+      action: 'https://harbour.example/callback?tenant=1',
+      parameters: [
+        ['code', 'c0de'],
+        ['state', 'st4te'],
+        ['iss', 'https://id.example'],
+      ],
+      client,
+    },
+  ],
+};

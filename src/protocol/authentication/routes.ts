@@ -1,0 +1,96 @@
+// GET /authenticate: the short form of an authorization request (service specification 4.2, decisions section 3).
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { onlyNavigation } from '../../browser/session.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { accountView, clientView } from '../../pages/page-response.ts';
+import { readParameters, singleValued, text } from '../../server/parameters.ts';
+import { isPublicClient } from '../../oauth/client-metadata.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { Config } from '../../config.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
+import { mayAsk } from '../../interaction/redirect-check.ts';
+
+/** What the short form honours of an authorization request. */
+const honoured = ['client_id', 'redirect_uri', 'state', 'nonce', 'code_challenge', 'code_challenge_method'];
+const confirmation = z.object({ csrf: text(100), transaction: text(100) });
+
+interface AuthenticationDependencies {
+  config: Config;
+  clients: ClientCache;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  flow: AuthorizationFlow;
+}
+
+export async function authenticationEndpoint(app: FastifyInstance, options: AuthenticationDependencies): Promise<void> {
+  const { config, clients, flow, pages, sessions } = options;
+  await onlyForms(app);
+  app.setErrorHandler(flow.errors);
+
+  app.get('/authenticate', async (request, reply) => {
+    onlyNavigation(request);
+    const sent = singleValued(request.query);
+    const { client_id: named, redirect_uri: redirectUri } = sent;
+    const suits = (known: Client) =>
+      mayAsk(known, redirectUri, config.loopbackLocalhost) && !isPublicClient(known.metadata);
+    const client = named === undefined ? undefined : await clients.find(named, suits);
+    if (!client || !suits(client)) {
+      throw new OAuthError('invalid_request', 'the request cannot be trusted', 400, {
+        cause: 'unknown, disabled or public client, or the redirect URI is not registered',
+      });
+    }
+    const parameters = {
+      ...Object.fromEntries(honoured.flatMap((name) => (sent[name] === undefined ? [] : [[name, sent[name]]]))),
+      response_type: 'code',
+      scope: client.metadata.scope,
+    };
+    // another site can send a browser here; without a challenge of the client's nothing ties the code to a wish for it
+    const unasked = isForeign(request) && sent['code_challenge'] === undefined && !client.firstParty;
+    return flow.begin(
+      request,
+      reply,
+      'authentication',
+      parameters,
+      unasked
+        ? (authorization, session, transaction) =>
+            pages.send(
+              request,
+              reply,
+              'continue',
+              {
+                client: clientView(client, authorization.target.redirectUri),
+                account: accountView(session.user),
+                form: {
+                  action: '/authenticate',
+                  hidden: {
+                    csrf: sessions.formToken(request, reply, { action: '/authenticate', transaction, session }),
+                    transaction,
+                  },
+                },
+              },
+              { formTarget: authorization.target.redirectUri },
+            )
+        : undefined,
+    );
+  });
+
+  app.post('/authenticate', async (request, reply) => {
+    const { csrf, transaction } = readParameters(confirmation, singleValued(request.body));
+    const session = await sessions.find(request, reply);
+    if (!sessions.isOwnForm(request, csrf, { action: '/authenticate', transaction, session })) {
+      throw invalidRequest('the form is too old or came from elsewhere');
+    }
+    return pages.redirect(reply, `/authorize?transaction=${transaction}`);
+  });
+}
+
+/** True unless the browser says that the visit began here or by the person's own hand. */
+function isForeign(request: FastifyRequest): boolean {
+  const site = request.headers['sec-fetch-site'];
+  return site !== 'same-origin' && site !== 'none';
+}

@@ -1,0 +1,57 @@
+// POST /par: an authorization request that its client pushes ahead of the browser (RFC 9126).
+import type { FastifyInstance } from 'fastify';
+import { createPendingRequests } from '../../interaction/pending-requests.ts';
+import { checkPushedRequest, newRequestUri } from '../../interaction/pushed-request.ts';
+import { requestRules } from '../../interaction/request-rules.ts';
+import { jsonErrors, noStore } from '../../server/errors.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { clientAddress, networkOf } from '../../server/network.ts';
+import { singleValued } from '../../server/parameters.ts';
+import { isPublicClient } from '../../oauth/client-metadata.ts';
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import type { Config } from '../../config.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
+import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
+import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { RequestRulesDependencies } from '../../interaction/request-rules.ts';
+import type { PendingRequestsDependencies } from '../../interaction/pending-requests.ts';
+
+type PushedAuthorizationRequestDependencies = RequestRulesDependencies &
+  PendingRequestsDependencies & {
+    config: Config;
+    tokens: TokenService;
+    authenticateClient: AuthenticateClient;
+    limits: Limits;
+  };
+
+export async function pushedAuthorizationRequestEndpoint(
+  app: FastifyInstance,
+  options: PushedAuthorizationRequestDependencies,
+): Promise<void> {
+  const { config, tokens, limits, authenticateClient } = options;
+  const rules = requestRules(options);
+  const pending = createPendingRequests(options);
+  await onlyForms(app);
+  app.setErrorHandler(jsonErrors);
+
+  app.post('/par', async (request, reply) => {
+    const client = await authenticateClient(request, { allowPublic: true });
+    const sent = singleValued(request.body);
+    if (sent['request_uri'] !== undefined) throw invalidRequest('request_uri must not be pushed');
+    if (isPublicClient(client.metadata)) {
+      const wait = await limits.consume('pushedPerNetwork', `${client.clientId} ${networkOf(clientAddress(request))}`);
+      if (wait > 0) throw tooManyPushed(wait);
+    }
+    const parameters = await checkPushedRequest({ ...sent, client_id: client.clientId }, rules, tokens);
+    const { requestUri, transaction } = newRequestUri();
+    await pending.push(request, { transaction, client, parameters });
+    request.log.info({ client_id: client.clientId }, 'authorization request pushed');
+    noStore(reply).code(201);
+    return { request_uri: requestUri, expires_in: config.lifetimes.pushedRequest };
+  });
+}
+
+function tooManyPushed(wait: number): OAuthError {
+  const description = `too many pushed requests of this client from this network: wait ${wait} seconds`;
+  return new OAuthError('temporarily_unavailable', description, 429, { headers: { 'retry-after': String(wait) } });
+}

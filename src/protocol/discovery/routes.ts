@@ -1,0 +1,127 @@
+// GET /.well-known/…: what the service can do, built from what was registered (OpenID Connect Discovery, RFC 8414).
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../../config.ts';
+import type { ConstantAnswers } from '../../server/constant-answers.ts';
+import { jsonErrors } from '../../server/errors.ts';
+
+/** What the composition root registered, in the terms of the discovery documents. */
+export interface Capabilities {
+  /** Addresses with a standard name, as paths below the issuer: `authorization_endpoint: "/authorize"`. */
+  endpoints: Readonly<Record<string, string>>;
+  /** Addresses of the service's own, which stand in the OAuth server metadata only. */
+  ownEndpoints: Readonly<Record<string, string>>;
+  responseTypes: readonly string[];
+  responseModes: readonly string[];
+  grantTypes: readonly string[];
+  prompts: readonly string[];
+  scopes: readonly string[];
+  claims: readonly string[];
+  clientAuthenticationMethods: readonly string[];
+  assertionAlgorithms: readonly string[];
+  /** Of ID Tokens and UserInfo alike. */
+  signingAlgorithms: readonly string[];
+  requestObjectAlgorithms: readonly string[];
+  keyManagementAlgorithms: readonly string[];
+  contentEncryptionAlgorithms: readonly string[];
+  subjectTypes: readonly string[];
+  acrValues: readonly string[];
+  locales: readonly string[];
+  /** How a registration may be answered (draft-dellaert-oauth-approval-based-dcr); in the OAuth server metadata only. */
+  registrationModes: readonly string[];
+}
+
+const maxAge = 300;
+
+interface DiscoveryDependencies {
+  config: Config;
+  constants: ConstantAnswers;
+  capabilities: Capabilities;
+}
+
+export async function discoveryEndpoint(app: FastifyInstance, options: DiscoveryDependencies): Promise<void> {
+  const { config, constants, capabilities } = options;
+  serve(app, constants, '/.well-known/openid-configuration', openidConfiguration(config, capabilities));
+  serve(app, constants, oauthMetadata, oauthConfiguration(options));
+}
+
+const oauthMetadata = '/.well-known/oauth-authorization-server';
+
+/** Where clients look at the origin of an issuer with a path: the well-known part stands before it (RFC 8414 3.1). */
+export const originMetadataPath = (basePath: string): string => oauthMetadata + basePath;
+
+/** The OAuth server metadata of an issuer with a path, at its origin. */
+export async function originDiscoveryEndpoint(app: FastifyInstance, options: DiscoveryDependencies): Promise<void> {
+  serve(app, options.constants, originMetadataPath(options.config.basePath), oauthConfiguration(options));
+}
+
+function serve(
+  app: FastifyInstance,
+  constants: ConstantAnswers,
+  path: string,
+  document: Record<string, unknown>,
+): void {
+  const body = JSON.stringify(document);
+  const cacheControl = `public, max-age=${maxAge}`;
+  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true, onSend: constants.keep() }, (_request, reply) => {
+    reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(body);
+  });
+}
+
+function oauthConfiguration({ config, capabilities }: DiscoveryDependencies): Record<string, unknown> {
+  return {
+    ...openidConfiguration(config, capabilities),
+    ...addresses(config.issuer, capabilities.ownEndpoints),
+    registration_modes_supported: capabilities.registrationModes,
+  };
+}
+
+function openidConfiguration(
+  { issuer, requirePushedRequests }: Config,
+  capabilities: Capabilities,
+): Record<string, unknown> {
+  return {
+    issuer,
+    ...addresses(issuer, capabilities.endpoints),
+    scopes_supported: capabilities.scopes,
+    response_types_supported: capabilities.responseTypes,
+    response_modes_supported: capabilities.responseModes,
+    grant_types_supported: capabilities.grantTypes,
+    acr_values_supported: capabilities.acrValues,
+    subject_types_supported: capabilities.subjectTypes,
+    id_token_signing_alg_values_supported: capabilities.signingAlgorithms,
+    id_token_encryption_alg_values_supported: capabilities.keyManagementAlgorithms,
+    id_token_encryption_enc_values_supported: capabilities.contentEncryptionAlgorithms,
+    userinfo_signing_alg_values_supported: capabilities.signingAlgorithms,
+    userinfo_encryption_alg_values_supported: capabilities.keyManagementAlgorithms,
+    userinfo_encryption_enc_values_supported: capabilities.contentEncryptionAlgorithms,
+    token_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
+    token_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
+    revocation_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods,
+    revocation_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
+    introspection_endpoint_auth_methods_supported: capabilities.clientAuthenticationMethods.filter(
+      (method) => method !== 'none',
+    ),
+    introspection_endpoint_auth_signing_alg_values_supported: capabilities.assertionAlgorithms,
+    display_values_supported: ['page', 'touch'],
+    claim_types_supported: ['normal'],
+    claims_supported: capabilities.claims,
+    ui_locales_supported: capabilities.locales,
+    claims_parameter_supported: true,
+    request_parameter_supported: true,
+    request_uri_parameter_supported: true,
+    require_request_uri_registration: true,
+    require_pushed_authorization_requests: requirePushedRequests,
+    request_object_signing_alg_values_supported: capabilities.requestObjectAlgorithms,
+    prompt_values_supported: capabilities.prompts,
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+    frontchannel_logout_supported: true,
+    frontchannel_logout_session_supported: true,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
+  };
+}
+
+function addresses(issuer: string, paths: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, issuer + path]));
+}

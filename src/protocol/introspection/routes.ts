@@ -1,0 +1,173 @@
+// POST /introspect: what a token is good for, to those who may know (RFC 7662, service specification 4.8).
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { createCallLimit } from '../../domain/call-limit.ts';
+import { jsonErrors, jsonRefusal, noStore } from '../../server/errors.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import { acrOf } from '../../oauth/acr.ts';
+import { releasedClaims, type Subject } from '../../oauth/claims.ts';
+import type { RequestedClaims } from '../../oauth/claims-request.ts';
+import { OAuthError } from '../../oauth/errors.ts';
+import { splitScope } from '../../oauth/scope.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
+import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
+
+// whatever was sent as token has a verdict: one of any length, of any characters, is malformed at worst
+const shape = z.object({ token: z.string(), token_type_hint: text(255).optional() });
+
+/** A live token, whatever its kind. */
+interface Known {
+  kind: 'access_token' | 'authorization_code' | 'id_token';
+  clientId: string;
+  audience: string[];
+  scope: string;
+  issuedAt: Date;
+  expiresAt: Date;
+  user: Subject | undefined;
+  /** By which the client of the token knows the user. */
+  subject: string | undefined;
+  sid: string | undefined;
+  authTime: Date | undefined;
+  amr: string[] | undefined;
+  nonce: string | undefined;
+  requested?: RequestedClaims | undefined;
+  /** Whether its own client could have made it, as with an ID Token by HS256: then it is no evidence to other clients. */
+  byClient?: boolean;
+}
+
+const malformed = new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
+// whatever the cause (security R77)
+const inactive = { active: false };
+
+interface IntrospectionDependencies {
+  config: Config;
+  store: Pick<Store, 'accessTokens' | 'clientSessionHandles' | 'clientSessions' | 'pairwiseSubjects'>;
+  tokens: TokenService;
+  authenticateClient: AuthenticateClient;
+}
+
+export async function introspectionEndpoint(app: FastifyInstance, options: IntrospectionDependencies): Promise<void> {
+  const { config, store, tokens, authenticateClient } = options;
+  // nobody tries tokens out here without end (security R80)
+  const countCall = createCallLimit(config.limits.introspections);
+  await onlyForms(app);
+  app.setErrorHandler(jsonErrors);
+
+  app.post('/introspect', async (request, reply) => {
+    // before the token is looked at (security R75)
+    const caller = await authenticateClient(request, { disabledStatus: 403 });
+    const wait = countCall(caller.clientId);
+    if (wait > 0) throw tooOften(wait);
+    const { token, token_type_hint: hint } = readParameters(shape, request.body);
+    if (hint !== undefined && hint !== 'access_token' && hint !== 'pct') {
+      throw new OAuthError('unsupported_token_type', 'token_type_hint must be access_token or pct');
+    }
+    const found = await find(token);
+    if (found === 'malformed' && config.introspectionMalformed !== 'inactive')
+      return jsonRefusal(malformed, request, reply);
+    noStore(reply);
+    if (found === 'malformed') return inactive;
+    return found && mayKnow(caller, found) ? describe(found, await subjectFor(caller, found)) : inactive;
+  });
+
+  /** The live token behind a text; `malformed`, without asking the database, for what we could never have issued. */
+  async function find(token: string): Promise<Known | 'malformed' | undefined> {
+    const kind = opaqueTokenKind(token);
+    switch (kind) {
+      case undefined:
+        return tokens.isOwnJwt(token) ? findIdToken(token) : 'malformed';
+      case 'access_token': {
+        const found = await store.accessTokens.find(opaqueTokenHash(kind, token)!);
+        return found && { kind: 'access_token', ...found };
+      }
+      case 'authorization_code': {
+        const found = await store.clientSessionHandles.findCode(opaqueTokenHash(kind, token)!);
+        return found && { kind: 'authorization_code', ...found };
+      }
+      case 'client_session_handle': {
+        const found = await store.clientSessionHandles.findHandle(opaqueTokenHash(kind, token)!);
+        return found && { kind: 'authorization_code', ...found };
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  /** An ID Token is alive as long as its own time and a client session of its session and client. */
+  async function findIdToken(token: string): Promise<Known | undefined> {
+    const content = await tokens.verifyIdToken(token);
+    const session = content && (await store.clientSessions.findBySid(content.sid, content.clientId, content.sub));
+    if (!content || !session) return undefined;
+    return {
+      kind: 'id_token',
+      clientId: content.clientId,
+      audience: [content.clientId],
+      scope: session.scope,
+      issuedAt: content.issuedAt,
+      expiresAt: content.expiresAt,
+      user: session.user,
+      subject: content.sub,
+      sid: content.sid,
+      // the client's own word is no evidence: what is stored is (security R122)
+      authTime: content.vouched?.authTime ?? session.authTime,
+      amr: session.amr,
+      nonce: content.vouched?.nonce,
+      byClient: content.vouched === undefined,
+    };
+  }
+
+  /** Each client knows a user by its own subject only: a resource server by the one that it would be told itself. */
+  async function subjectFor(caller: Client, { clientId, user, subject }: Known): Promise<string> {
+    if (!user || subject === undefined) return clientId;
+    if (caller.clientId === clientId) return subject;
+    return (await store.pairwiseSubjects.obtain(caller.metadata, user.sub)) ?? user.sub;
+  }
+
+  function describe(token: Known, sub: string): Record<string, unknown> {
+    const { user } = token;
+    const released = user ? releasedClaims(user, splitScope(token.scope)) : {};
+    const authentication = token.authTime && {
+      auth_time: Math.floor(token.authTime.getTime() / 1000),
+      acr: token.requested?.acr ?? acrOf(token.amr ?? []),
+    };
+    return {
+      active: true,
+      client_id: token.clientId,
+      // the name is everybody's for the user: a pairwise client gets it with the scopes that release it only
+      username: user && (sub === user.sub || released['preferred_username'] !== undefined) ? user.username : undefined,
+      scope: token.scope === '' ? undefined : token.scope,
+      sub,
+      aud: token.audience,
+      iss: config.issuer,
+      exp: Math.floor(token.expiresAt.getTime() / 1000),
+      iat: Math.floor(token.issuedAt.getTime() / 1000),
+      token_type: 'Bearer',
+      // RFC 9470 6.2
+      ...authentication,
+      extension_field: token.kind,
+      extended_claims: {
+        ...released,
+        ...(authentication && { ...authentication, amr: token.amr, sid: token.sid, nonce: token.nonce }),
+      },
+    };
+  }
+}
+
+/** @param wait in seconds */
+function tooOften(wait: number): OAuthError {
+  const headers = { 'retry-after': String(wait) };
+  return new OAuthError('temporarily_unavailable', `too many introspections: wait ${wait} seconds`, 429, { headers });
+}
+
+/** Its own token, one that is for it, or any if an administrator said so (decisions section 4, security R76). */
+function mayKnow(caller: Client, token: Known): boolean {
+  if (token.clientId === caller.clientId) return true;
+  // what its client could have made is answered to that client alone (security R122)
+  if (token.byClient) return false;
+  return caller.introspect === 'any' || token.audience.includes(caller.clientId);
+}

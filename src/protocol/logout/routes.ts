@@ -1,0 +1,232 @@
+// GET|POST /logout: client-initiated logout, which always asks (OpenID Connect RP-Initiated Logout 1.0, specification 4.3; security R66).
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { carriesSession, onlyNavigation } from '../../browser/session.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { logoutFrames } from '../../browser/front-channel-logout.ts';
+import { accountView, clientView } from '../../pages/page-response.ts';
+import { readParameters, singleValued, text } from '../../server/parameters.ts';
+import type { Pages } from '../../pages/views/index.ts';
+import { invalidRequest } from '../../oauth/errors.ts';
+import { withQuery } from '../../oauth/redirect-uri.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { AuditTrail } from '../../server/audit.ts';
+
+const shape = z.object({
+  id_token_hint: text(8192).optional(),
+  post_logout_redirect_uri: text(2000).optional(),
+  client_id: text(255).optional(),
+  state: text(2048).optional(),
+  ui_locales: text(200).optional(),
+});
+// what fits into an address, so that a form can be turned into one
+const maxAddress = 8000;
+const answer = z.object({ csrf: text(100), decision: z.enum(['sign-out', 'stay']) });
+
+/** A hint that is wrong, an address that the client did not register, or one of a request that names no client. */
+type Problem = 'hint' | 'redirect' | 'unnamed';
+
+/** What a logout request comes down to, once its hint and its address are checked. */
+interface Verified {
+  client: Client | undefined;
+  redirectTo: string | undefined;
+  problem: Problem | undefined;
+  uiLocales: string | undefined;
+}
+
+interface LogoutDependencies {
+  config: Config;
+  store: Pick<Store, 'transaction'>;
+  clients: ClientCache;
+  tokens: TokenService;
+  sessions: BrowserSessions;
+  pages: PageResponses;
+  audit: AuditTrail;
+}
+
+export async function logoutEndpoint(app: FastifyInstance, options: LogoutDependencies): Promise<void> {
+  const { config, store, clients, tokens, sessions, pages, audit } = options;
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
+
+  app.get('/logout', (request, reply) => {
+    onlyNavigation(request);
+    return ask(request, reply, singleValued(request.query));
+  });
+
+  app.post('/logout', async (request, reply) => {
+    const body = singleValued(request.body);
+    const query = singleValued(request.query);
+    if (body['csrf'] === undefined && body['decision'] === undefined) {
+      onlyNavigation(request);
+      if (Object.keys(query).some((name) => name in body)) throw invalidRequest('a parameter is repeated');
+      const parameters = { ...query, ...body };
+      // another site's form comes without the session's cookie (SameSite=Lax); as a GET it comes with it
+      const address = `/logout?${new URLSearchParams(parameters).toString()}`;
+      if (!carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
+      return ask(request, reply, parameters);
+    }
+    return decide(request, reply, body);
+  });
+
+  async function ask(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    sent: Record<string, string>,
+  ): Promise<FastifyReply> {
+    const parameters = standardNames(sent);
+    const verified = await verify(parameters);
+    if (verified.problem) return showProblem(request, reply, verified, verified.problem);
+    const session = await sessions.find(request, reply);
+    if (!session) return finish(request, reply, verified);
+    return showQuestion(request, reply, verified, session, parameters);
+  }
+
+  async function decide(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    body: Record<string, string>,
+  ): Promise<FastifyReply> {
+    const { csrf, decision } = readParameters(answer, body);
+    const parameters = standardNames(body);
+    const verified = await verify(parameters);
+    if (verified.problem) return showProblem(request, reply, verified, verified.problem);
+    const session = await sessions.find(request, reply);
+    // another site's form is refused also where the browser kept the session's cookie back: no redirect may say that it is over (security R66)
+    const own = sessions.isOwnForm(request, csrf, { action: '/logout', session });
+    // submitted twice: the first one did it
+    if (!session) return finish(request, reply, verified);
+    if (!own) {
+      return showQuestion(request, reply, verified, session, parameters, 'tampered');
+    }
+    if (decision === 'stay') return showEnd(request, reply, verified, true);
+    // back-channel logout is stored by the session's end itself
+    const frames = await store.transaction(async (repositories) => {
+      const uris = await logoutFrames(repositories, config.issuer, session);
+      await repositories.sessions.end(session.id);
+      await audit(
+        request,
+        {
+          type: 'user.signed_out',
+          outcome: 'success',
+          actor: session.user.sub,
+          sub: session.user.sub,
+          clientId: verified.client?.clientId,
+        },
+        repositories,
+      );
+      return uris;
+    });
+    sessions.forget(reply);
+    return finish(request, reply, verified, frames);
+  }
+
+  async function verify(parameters: Record<string, string>): Promise<Verified> {
+    const { id_token_hint, post_logout_redirect_uri, client_id, state, ui_locales } = readParameters(shape, parameters);
+    const hint = id_token_hint === undefined ? undefined : await tokens.readIdTokenHint(id_token_hint);
+    const wrongHint =
+      id_token_hint !== undefined && (!hint || (client_id !== undefined && client_id !== hint.clientId));
+    const named = wrongHint ? undefined : (hint?.clientId ?? client_id);
+    const client = named === undefined ? undefined : await clients.find(named);
+    const known = client?.status === 'enabled' ? client : undefined;
+    // exactly, and of the proven client only (security R68)
+    const registered =
+      post_logout_redirect_uri !== undefined &&
+      (known?.metadata.post_logout_redirect_uris ?? []).includes(post_logout_redirect_uri);
+    const addressProblem =
+      post_logout_redirect_uri === undefined || registered ? undefined : named === undefined ? 'unnamed' : 'redirect';
+    return {
+      client: known,
+      redirectTo: registered
+        ? withQuery(post_logout_redirect_uri, state === undefined ? [] : [['state', state]])
+        : undefined,
+      problem: wrongHint ? 'hint' : addressProblem,
+      uiLocales: ui_locales,
+    };
+  }
+
+  /** @param frames what other clients have to be told in this browser, before it goes on (Front-Channel Logout 1.0 section 3) */
+  function finish(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    verified: Verified,
+    frames: string[] = [],
+  ): FastifyReply {
+    if (verified.redirectTo !== undefined && frames.length === 0)
+      return reply
+        .header('cache-control', 'no-store')
+        .redirect(verified.redirectTo, request.method === 'POST' ? 303 : 302);
+    return showEnd(request, reply, verified, false, frames);
+  }
+
+  function showQuestion(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    verified: Verified,
+    session: Session,
+    parameters: Record<string, string>,
+    problem?: 'tampered',
+  ): FastifyReply {
+    const hidden: Record<string, string> = { csrf: sessions.formToken(request, reply, { action: '/logout', session }) };
+    for (const name of ['id_token_hint', 'post_logout_redirect_uri', 'client_id', 'state', 'ui_locales']) {
+      if (parameters[name] !== undefined) hidden[name] = parameters[name];
+    }
+    const data: Pages['logout'] = { account: accountView(session.user), form: { action: `/logout`, hidden } };
+    if (verified.client) data.client = clientView(verified.client);
+    if (problem) data.problem = problem;
+    return pages.send(request, reply, 'logout', data, {
+      status: problem ? 400 : 200,
+      formTarget: verified.redirectTo,
+      uiLocales: verified.uiLocales,
+    });
+  }
+
+  /** Nothing has ended, and nothing can be asked: the application did not say who it is or where to go. */
+  function showProblem(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    verified: Verified,
+    problem: Problem,
+  ): FastifyReply {
+    const data: Pages['error'] = { kind: `logout-${problem}`, reference: '' };
+    if (verified.client) data.client = clientView(verified.client);
+    return pages.send(request, reply, 'error', data, { status: 400, uiLocales: verified.uiLocales });
+  }
+
+  function showEnd(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    verified: Verified,
+    stayed: boolean,
+    frames: string[] = [],
+  ): FastifyReply {
+    const data: Pages['signed-out'] = { stayed, accountUri: `/account` };
+    if (frames.length > 0) data.frames = frames;
+    if (frames.length > 0 && verified.redirectTo !== undefined) data.continueUri = verified.redirectTo;
+    if (verified.client) data.client = clientView(verified.client);
+    return pages.send(request, reply, 'signed-out', data, { uiLocales: verified.uiLocales });
+  }
+}
+
+/**
+ * The hyphenated names of the specification under their standard ones.
+ * @throws OAuthError when both are there with different values
+ */
+function standardNames(sent: Record<string, string>): Record<string, string> {
+  const parameters = { ...sent };
+  for (const name of ['id_token_hint', 'post_logout_redirect_uri']) {
+    const hyphenated = sent[name.replaceAll('_', '-')];
+    if (hyphenated === undefined) continue;
+    if (sent[name] !== undefined && sent[name] !== hyphenated)
+      throw invalidRequest(`${name} was sent under two names with different values`);
+    parameters[name] = hyphenated;
+  }
+  return parameters;
+}

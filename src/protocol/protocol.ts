@@ -1,0 +1,158 @@
+// Registers what clients and application servers call, and says in discovery what was registered.
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config.ts';
+import { acrValues } from '../oauth/acr.ts';
+import { supportedClaims } from '../oauth/claims.ts';
+import {
+  assertionSigningAlgorithms,
+  clientAuthenticationMethods,
+  idTokenSigningAlgorithms,
+  requestObjectSigningAlgorithms,
+} from '../oauth/client-metadata.ts';
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../oauth/response-encryption.ts';
+import { responseModes, responseTypes } from '../oauth/response-type.ts';
+import { registrableScopes } from '../oauth/scope.ts';
+import { subjectTypes } from '../oauth/subject-type.ts';
+import { crossOrigin } from '../server/cross-origin.ts';
+import { type DependenciesOf, registerAll } from '../server/register-all.ts';
+import { authenticationEndpoint } from './authentication/routes.ts';
+import { pushedAuthorizationRequestEndpoint } from './authorization/pushed-authorization-request-routes.ts';
+import { authorizationEndpoint } from './authorization/routes.ts';
+import { checkSessionEndpoint } from './check-session/routes.ts';
+import {
+  type Capabilities,
+  discoveryEndpoint,
+  originDiscoveryEndpoint,
+  originMetadataPath,
+} from './discovery/routes.ts';
+import { endSessionEndpoint } from './end-session/routes.ts';
+import { introspectionEndpoint } from './introspection/routes.ts';
+import { jwksEndpoint } from './jwks/routes.ts';
+import { logoutEndpoint } from './logout/routes.ts';
+import { registrationModes } from './registration/deferred.ts';
+import { registrationEndpoint } from './registration/routes.ts';
+import { revocationEndpoint } from './revocation/routes.ts';
+import { authorizationCodeGrant } from './token/grants/authorization-code.ts';
+import { clientCredentialsGrant } from './token/grants/client-credentials.ts';
+import { refreshTokenGrant } from './token/grants/refresh-token.ts';
+import { tokenEndpoint } from './token/routes.ts';
+import { userDataEndpoint } from './user-data/routes.ts';
+import { userinfoEndpoint } from './userinfo/routes.ts';
+import { promptValues } from '../oauth/prompt.ts';
+
+/** Addresses with a standard name in the discovery documents. */
+export const standardEndpoints = {
+  authorization_endpoint: '/authorize',
+  pushed_authorization_request_endpoint: '/par',
+  token_endpoint: '/token',
+  revocation_endpoint: '/revoke',
+  introspection_endpoint: '/introspect',
+  userinfo_endpoint: '/user/info',
+  jwks_uri: '/jwks',
+  registration_endpoint: '/register',
+  end_session_endpoint: '/logout',
+  check_session_iframe: '/check-session',
+};
+/** Addresses of the service's own, named in the OAuth server metadata only. */
+export const ownEndpoints = {
+  authentication_endpoint: '/authenticate',
+  user_address_endpoint: '/user/{sub}/address',
+  user_info_endpoint: '/user/{sub}/info',
+  user_settings_endpoint: '/user/{sub}/settings',
+  user_scope_endpoint: '/user/{sub}/scope',
+  client_end_session_endpoint: '/end-session',
+};
+/** The addresses that scripts of any origin may call, as routes name them. */
+export const crossOriginPaths = [
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  '/jwks',
+  '/par',
+  '/token',
+  '/revoke',
+  '/user/info',
+  '/register',
+  '/register/:clientId',
+];
+
+const grants = [authorizationCodeGrant, refreshTokenGrant, clientCredentialsGrant];
+const clientEndpoints = [
+  registrationEndpoint,
+  pushedAuthorizationRequestEndpoint,
+  userinfoEndpoint,
+  revocationEndpoint,
+  introspectionEndpoint,
+  userDataEndpoint,
+];
+const browserEndpoints = [authorizationEndpoint, authenticationEndpoint, logoutEndpoint, endSessionEndpoint];
+
+type Documents = Omit<DependenciesOf<[typeof discoveryEndpoint, typeof jwksEndpoint]>, 'capabilities'>;
+
+/** Discovery and keys: documents that need no database. @param locales of the pages */
+export async function protocolDocuments(
+  app: FastifyInstance,
+  { locales, ...dependencies }: Documents & { locales: readonly string[] },
+): Promise<void> {
+  await app.register(discoveryEndpoint, {
+    ...dependencies,
+    capabilities: capabilitiesOf(dependencies.config, locales),
+  });
+  await app.register(jwksEndpoint, dependencies);
+}
+
+/** The metadata of an issuer with a path, at the root of its origin (RFC 8414 section 3.1). */
+export async function originDocuments(
+  app: FastifyInstance,
+  { locales, ...dependencies }: Documents & { locales: readonly string[] },
+): Promise<void> {
+  await crossOrigin(app, [originMetadataPath(dependencies.config.basePath)]);
+  await app.register(originDiscoveryEndpoint, {
+    ...dependencies,
+    capabilities: capabilitiesOf(dependencies.config, locales),
+  });
+}
+
+/** What programs call. */
+export async function protocolEndpoints(
+  app: FastifyInstance,
+  dependencies: DependenciesOf<typeof clientEndpoints> &
+    Omit<DependenciesOf<[typeof tokenEndpoint]>, 'grantTypes'> &
+    Parameters<(typeof grants)[number]>[0],
+): Promise<void> {
+  await registerAll(app, clientEndpoints, dependencies);
+  await app.register(tokenEndpoint, { ...dependencies, grantTypes: grants.map((grant) => grant(dependencies)) });
+}
+
+/** What clients send browsers to. */
+export async function protocolPages(
+  app: FastifyInstance,
+  dependencies: DependenciesOf<typeof browserEndpoints>,
+): Promise<void> {
+  await registerAll(app, browserEndpoints, dependencies);
+  await app.register(checkSessionEndpoint);
+}
+
+function capabilitiesOf(config: Config, locales: readonly string[]): Capabilities {
+  return {
+    endpoints: standardEndpoints,
+    ownEndpoints,
+    responseTypes,
+    responseModes,
+    grantTypes: ['authorization_code', 'refresh_token', 'client_credentials', 'implicit'],
+    prompts: promptValues(config),
+    scopes: registrableScopes,
+    claims: supportedClaims,
+    clientAuthenticationMethods,
+    assertionAlgorithms: assertionSigningAlgorithms,
+    signingAlgorithms: idTokenSigningAlgorithms,
+    requestObjectAlgorithms: requestObjectSigningAlgorithms.filter(
+      (alg) => alg !== 'none' || config.requestObjectUnsigned,
+    ),
+    keyManagementAlgorithms,
+    contentEncryptionAlgorithms,
+    subjectTypes,
+    acrValues,
+    locales,
+    registrationModes,
+  };
+}

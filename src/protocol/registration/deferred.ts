@@ -1,0 +1,179 @@
+// Approval mode: a registration that answers 202 and is collected once an administrator approved it (draft-dellaert-oauth-approval-based-dcr).
+import { z } from 'zod';
+import type { Config } from '../../config.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import { invalidClientMetadata, invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
+import { newCredentials, type ShownCredentials } from '../../tokens/client-credentials.ts';
+import { newOpaqueToken, opaqueTokenHash } from '../../tokens/opaque-token.ts';
+import { newVerificationCode, verificationCodeHash } from '../../tokens/verification-code.ts';
+
+/** The values of `registration_modes_supported`. */
+export const registrationModes = ['immediate', 'approval'];
+
+const interval = 5; // seconds between two polls
+const slowDown = { by: 5, most: 60 }; // seconds
+
+/** Records an event within a transaction. */
+export type Recorder = (event: Omit<AuditEvent, 'address'>, repositories: Repositories) => Promise<void>;
+
+/** What became of a deferred registration. */
+export type Outcome = 'pending' | { client: Client; shown: ShownCredentials };
+
+const asked = z.object({
+  registration_code: z.string({ error: 'registration_code must be a string' }),
+  cancel_registration: z.boolean({ error: 'cancel_registration must be true or false' }).default(false),
+});
+
+/**
+ * Whether a registrant is ready to wait for its answer; values that nobody knows are ignored.
+ * @throws OAuthError invalid_client_metadata
+ */
+export function acceptsApproval(body: Record<string, unknown>): boolean {
+  const modes = z.array(z.string()).optional().safeParse(body['registration_mode']);
+  if (!modes.success) throw invalidClientMetadata('registration_mode must be an array of strings');
+  return modes.data?.includes('approval') === true;
+}
+
+/** A poll or a cancellation: whatever names a registration code is no registration. @throws OAuthError invalid_request */
+export function readPoll(body: Record<string, unknown>): { code: string; cancel: boolean } | undefined {
+  if (!('registration_code' in body)) return undefined;
+  const parsed = asked.safeParse(body);
+  if (!parsed.success) throw invalidRequest(parsed.error.issues[0]!.message);
+  return { code: parsed.data.registration_code, cancel: parsed.data.cancel_registration };
+}
+
+export function createDeferredRegistration({
+  config,
+  store,
+  secretBox,
+}: {
+  config: Config;
+  store: Store;
+  secretBox: SecretBox;
+}) {
+  const lifetime = config.lifetimes.registrationCode;
+
+  return {
+    /** Gives a waiting client its codes; returns the body of the 202. Runs in the transaction of the client's row. */
+    async defer(
+      repositories: Repositories,
+      clientId: string,
+      address: string | undefined,
+    ): Promise<Record<string, unknown>> {
+      const registrationCode = newOpaqueToken('registration_code');
+      for (;;) {
+        const verificationCode = newVerificationCode();
+        const stored = await repositories.deferredRegistrations.insert({
+          registrationCodeHash: registrationCode.hash,
+          verificationCodeHash: verificationCodeHash(secretBox, verificationCode),
+          clientId,
+          address,
+          interval,
+          lifetime,
+        });
+        if (!stored) continue; // one in billions: another one has this code
+        const uri = `${config.issuer}/admin/registration`;
+        return {
+          registration_code: registrationCode.token,
+          verification_code: verificationCode,
+          verification_uri: uri,
+          verification_uri_complete: `${uri}?verification_code=${verificationCode}`,
+          expires_in: lifetime,
+          interval,
+        };
+      }
+    },
+
+    /**
+     * A repeat of a deferred registration, proven by its Idempotency-Key: new codes for the same client, the old ones are dead.
+     * @throws OAuthError access_denied or expired_token
+     */
+    async renew(clientId: string, address: string | undefined): Promise<Record<string, unknown>> {
+      return store.transaction(async (repositories) => {
+        const client = await repositories.clients.lock(clientId);
+        if (client?.refusalReason !== undefined) throw denied(client.refusalReason);
+        if (!client?.uncollected || !(await repositories.deferredRegistrations.deleteOf(clientId))) throw expired();
+        return this.defer(repositories, clientId, address);
+      });
+    },
+
+    /**
+     * What became of the registration with this code; an approved one is completed by this very poll, once.
+     * @throws OAuthError access_denied, expired_token, invalid_registration, slow_down
+     */
+    async poll(code: string, record: Recorder): Promise<Outcome> {
+      const { hash, clientId, approved, early, interval: pause } = await look(code);
+      if (!approved) {
+        if (early) throw tooSoon(pause);
+        return 'pending';
+      }
+      return store.transaction(async (repositories) => {
+        const client = await repositories.clients.lock(clientId);
+        if (!client?.uncollected || !(await repositories.deferredRegistrations.take(hash))) throw unknown();
+        const { stored, shown } = newCredentials(secretBox, clientId, client.metadata);
+        const enabled = await repositories.clients.collect(clientId, stored);
+        if (!enabled) throw unknown(); // the approval was taken back this moment: the code lives on
+        await record({ type: 'client.collected', outcome: 'success', actor: clientId, clientId }, repositories);
+        return { client: enabled, shown };
+      });
+    },
+
+    /** The registrant gives up: the waiting client goes. @throws OAuthError as poll() does */
+    async cancel(code: string, record: Recorder): Promise<void> {
+      const { hash, clientId } = await look(code);
+      await store.transaction(async (repositories) => {
+        const client = await repositories.clients.lock(clientId);
+        if (!client?.uncollected || !(await repositories.deferredRegistrations.take(hash))) throw unknown();
+        await repositories.clients.delete(clientId);
+        await record(
+          { type: 'client.deleted', outcome: 'success', actor: clientId, clientId, detail: { cancelled: true } },
+          repositories,
+        );
+      });
+    },
+  };
+
+  /** What waits under a code, and is neither over nor refused. */
+  async function look(code: string) {
+    const hash = opaqueTokenHash('registration_code', code);
+    const found = hash && (await store.deferredRegistrations.poll(hash, slowDown));
+    if (!found) throw unknown();
+    if (found.expired) throw expired();
+    if (found.refusalReason !== undefined) throw denied(found.refusalReason);
+    if (found.clientId === undefined) throw unknown();
+    return { ...found, hash: hash!, clientId: found.clientId };
+  }
+}
+
+function unknown(): OAuthError {
+  return new OAuthError(
+    'invalid_registration',
+    'the registration cannot be completed: its code is unknown or was used before',
+  );
+}
+
+function expired(): OAuthError {
+  return new OAuthError('expired_token', 'the time of this registration is over: register again');
+}
+
+/** @param reason an administrator's words, passed on where the protocol can carry them (RFC 6749 5.2) */
+function denied(reason: string): OAuthError {
+  const readable = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(reason);
+  return new OAuthError('access_denied', readable ? reason : 'an administrator did not approve this registration');
+}
+
+function tooSoon(seconds: number): OAuthError {
+  return slowDownBy(`the registration still waits: leave ${seconds} seconds between two polls`, seconds);
+}
+
+/** Past the limit of a network, whatever the code. @param seconds until the next poll */
+export function tooManyPolls(seconds: number): OAuthError {
+  return slowDownBy(`too many polls from this network: wait ${seconds} seconds`, seconds);
+}
+
+function slowDownBy(description: string, seconds: number): OAuthError {
+  return new OAuthError('slow_down', description, 429, { headers: { 'retry-after': String(seconds) } });
+}

@@ -1,0 +1,117 @@
+// Who a registration request proves to be: by registration access token, secret, initial access token or Idempotency-Key.
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { digest, equalDigests } from '../../crypto/secrets.ts';
+import { bearerToken } from '../../sender-constraint/bearer-token.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import { conflict, invalidRequest, invalidToken } from '../../oauth/errors.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { Repositories } from '../../repositories/store.ts';
+import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { AuthenticateRegistrant } from '../../client-authentication/client-authentication.ts';
+
+const clientPath = z.object({ clientId: text(255) });
+
+/** What a POST proves. */
+export type Proof = { client: Client; /** By an Idempotency-Key alone. */ byKey?: true } | { initialAccessToken: true };
+
+export interface RegistrationProofDependencies {
+  store: Pick<Store, 'clients' | 'registrationTokens'>;
+  authenticateRegistrant: AuthenticateRegistrant;
+}
+
+export function createRegistrationProof({ store, authenticateRegistrant }: RegistrationProofDependencies) {
+  return { prove, authorize };
+
+  /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof (security R43). */
+  async function prove(request: FastifyRequest, body: Record<string, unknown>): Promise<Proof | undefined> {
+    // a bad key is refused whatever else proves the request
+    idempotencyKey(request, body);
+    const header = request.headers.authorization;
+    if (header !== undefined && /^Basic /i.test(header)) return { client: await authenticateRegistrant(request) };
+    if (header !== undefined) {
+      const token = bearerToken(request);
+      const initial = opaqueTokenHash('initial_access_token', token);
+      // what was registered with such a token was enabled at once: no key repeats it (security R120)
+      if (initial && (await store.registrationTokens.isValid(initial))) return { initialAccessToken: true };
+      const client = await findByRegistrationToken(token, body['client_id']);
+      if (client) return { client };
+      throw invalidToken('the token is unknown or expired');
+    }
+    return findByKey(request, body);
+  }
+
+  /** The client that was registered under the same Idempotency-Key with the same body, and was never enabled since. */
+  async function findByKey(request: FastifyRequest, body: Record<string, unknown>): Promise<Proof | undefined> {
+    const key = idempotencyKey(request, body);
+    const earlier = key && (await store.registrationTokens.findByKey(key.keyHash));
+    const client = earlier && (await store.clients.find(earlier.clientId));
+    // the key repeats a lost answer: for credentials of a client that may act, it would be one itself (security R120)
+    if (!key || !client || client.everEnabled) return undefined;
+    if (!equalDigests(earlier.bodyHash, key.bodyHash))
+      throw conflict('this Idempotency-Key was used with another body');
+    return { client, byKey: true };
+  }
+
+  async function findByRegistrationToken(token: string, clientId: unknown): Promise<Client | undefined> {
+    const hash = opaqueTokenHash('registration_access_token', token);
+    if (!hash) return undefined;
+    const client = await store.clients.findByRegistrationToken(hash);
+    return clientId === undefined || client?.clientId === clientId ? client : undefined;
+  }
+
+  /** The client of the address, proven by its registration access token; one answer for all that is wrong (security R44). */
+  async function authorize(request: FastifyRequest): Promise<Client> {
+    const { clientId } = readParameters(clientPath, request.params);
+    const token = bearerToken(request);
+    const hash =
+      opaqueTokenKind(token) === 'registration_access_token'
+        ? opaqueTokenHash('registration_access_token', token)
+        : undefined;
+    const client = hash && (await store.clients.find(clientId));
+    if (!client?.registrationTokenHash || !equalDigests(client.registrationTokenHash, hash!)) {
+      throw invalidToken('the registration access token is not that of this client');
+    }
+    return client;
+  }
+}
+
+/**
+ * Locks the client that a request has proven to hold, if the proof still holds: what was renewed since then is nobody's (security R44).
+ * @throws OAuthError invalid_token
+ */
+export async function lockHeld({ clients }: Pick<Repositories, 'clients'>, held: Client): Promise<Client> {
+  const current = await clients.lock(held.clientId);
+  if (!current?.registrationTokenHash || !equalDigests(current.registrationTokenHash, held.registrationTokenHash!)) {
+    throw invalidToken('the registration access token is not that of this client');
+  }
+  return current;
+}
+
+const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
+const hexadecimal = /^([0-9a-f]{32}|[0-9a-f]{64})$/i;
+const base64url = /^([\w-]{22}|[\w-]{43})$/;
+
+/** Whether a key has the form of 128 or 256 random bits; words of that length mostly repeat too many characters (security R120). */
+const isRandomKey = (key: string): boolean =>
+  uuidV4.test(key) || hexadecimal.test(key) || (base64url.test(key) && new Set(key).size >= 12);
+
+/** The Idempotency-Key of a request and its body, as they are stored. @throws OAuthError invalid_request for one of another form */
+export function idempotencyKey(
+  request: FastifyRequest,
+  body: unknown,
+): { keyHash: Buffer; bodyHash: Buffer } | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' || !isRandomKey(key)) {
+    throw invalidRequest(
+      'Idempotency-Key must be random: a UUIDv4, 32 or 64 hexadecimal digits, or 16 or 32 bytes in base64url without padding',
+    );
+  }
+  return {
+    keyHash: digest('idempotency', key),
+    bodyHash: createHash('sha256').update(JSON.stringify(body)).digest(),
+  };
+}

@@ -1,0 +1,57 @@
+// POST /revoke: a client gives up a token of its own (RFC 7009).
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { jsonErrors, noStore } from '../../server/errors.ts';
+import { onlyForms } from '../../server/form-body.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import { unauthorizedClient } from '../../oauth/errors.ts';
+import type { Revocable } from '../../repositories/tokens/revocation.ts';
+import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
+import type { AuditTrail } from '../../server/audit.ts';
+
+const shape = z.object({ token: text(8192), token_type_hint: text(255).optional() });
+const revocable: readonly string[] = [
+  'access_token',
+  'refresh_token',
+  'authorization_code',
+  'client_session_handle',
+] satisfies Revocable[];
+
+interface RevocationDependencies {
+  store: Pick<Store, 'revocation'>;
+  authenticateClient: AuthenticateClient;
+  audit: AuditTrail;
+}
+
+export async function revocationEndpoint(
+  app: FastifyInstance,
+  { store, authenticateClient, audit }: RevocationDependencies,
+): Promise<void> {
+  await onlyForms(app);
+  app.setErrorHandler(jsonErrors);
+
+  app.post('/revoke', async (request, reply) => {
+    const client = await authenticateClient(request, { allowPublic: true, disabledStatus: 403 });
+    // the token says itself what it is: the hint is not needed (RFC 7009 2.1)
+    const { token } = readParameters(shape, request.body);
+    const kind = opaqueTokenKind(token);
+    if (kind !== undefined && revocable.includes(kind)) {
+      const hash = opaqueTokenHash(kind, token)!;
+      const result = await store.revocation.revoke(kind as Revocable, hash, client.clientId);
+      if (result.outcome === 'foreign') throw unauthorizedClient('the token was issued to another client');
+      if (result.outcome === 'revoked') {
+        await audit(request, {
+          type: 'token.revoked',
+          outcome: 'success',
+          actor: client.clientId,
+          clientId: client.clientId,
+          sub: result.sub,
+          detail: { kind },
+        });
+      }
+    }
+    return noStore(reply).code(200).send();
+  });
+}

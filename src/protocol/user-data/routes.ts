@@ -1,0 +1,98 @@
+// GET /user/{sub}/address, info, settings, scope: what a client may know and keep of a user (service specification 4.7).
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { bearerErrors, jsonErrors, noStore } from '../../server/errors.ts';
+import { addFormParser, addJsonParser } from '../../server/form-body.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import { releasedClaims } from '../../oauth/claims.ts';
+import { insufficientScope, invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { type Access, access, type UserAccessDependencies } from './user-access.ts';
+import { readSettings, settingsBodyLimit, tooLarge } from './settings.ts';
+import type { Store } from '../../repositories/store.ts';
+
+// the settings' own limits are told apart
+const settingsLimits = { depth: 20, members: Infinity };
+const bySub = z.object({ sub: text(255) });
+
+type UserDataDependencies = UserAccessDependencies & { store: Pick<Store, 'userSettings'> };
+
+export async function userDataEndpoint(app: FastifyInstance, options: UserDataDependencies): Promise<void> {
+  const { store } = options;
+  app.removeAllContentTypeParsers();
+  await addFormParser(app);
+  addJsonParser(app, settingsLimits);
+  app.setErrorHandler((error, request, reply) =>
+    isBasic(request) ? jsonErrors(error, request, reply) : bearerErrors(error, request, reply),
+  );
+  app.addHook('onRequest', (_request, reply, done) => {
+    noStore(reply);
+    done();
+  });
+
+  const allow = (request: FastifyRequest): Promise<Access> =>
+    access(options, request, readParameters(bySub, request.params).sub);
+
+  app.get('/user/:sub/address', async (request) => {
+    const { user, scopes } = await allow(request);
+    if (!scopes.includes('address')) throw insufficientScope('this needs the scope address');
+    // a user without an address has an empty one
+    return releasedClaims(user, ['address'])['address'] ?? {};
+  });
+
+  const info = async (request: FastifyRequest) => {
+    const { user, subject, scopes } = await allow(request);
+    return { ...releasedClaims(user, scopes), sub: subject };
+  };
+  app.get('/user/:sub/info', info);
+  app.post('/user/:sub/info', info);
+
+  app.get('/user/:sub/scope', async (request) => {
+    if (isBasic(request)) {
+      throw new OAuthError('invalid_request', 'this address takes a Bearer token only', 401, {
+        headers: { 'www-authenticate': 'Bearer realm="gatehouse"' },
+      });
+    }
+    const { user, subject, scopes } = await allow(request);
+    if (!scopes.includes('scope')) throw insufficientScope('this needs the scope scope');
+    return { sub: subject, username: user.username, scope: user.groups };
+  });
+
+  app.get('/user/:sub/settings', async (request, reply) => {
+    const { user, subject, clientId } = await allow(request);
+    const { settings, version } = await store.userSettings.find(user.sub, clientId);
+    reply.header('etag', `"${version}"`);
+    return { sub: subject, client_id: clientId, settings };
+  });
+
+  app.put('/user/:sub/settings', { bodyLimit: settingsBodyLimit }, async (request, reply) => {
+    const { user, clientId } = await allow(request);
+    const change = readSettings(request.body);
+    const result = await store.userSettings.write(user.sub, clientId, change, expectedVersions(request));
+    switch (result) {
+      case 'written':
+        // no ETag: what was sent is not what GET gives now (RFC 9110 9.3.4)
+        return reply.code(200).send();
+      case 'changed':
+        throw new OAuthError('conflict', 'the settings changed since: read them again, then repeat the write', 412);
+      case 'too-large':
+        throw tooLarge();
+    }
+  });
+}
+
+function isBasic(request: FastifyRequest): boolean {
+  return /^Basic /i.test(request.headers.authorization ?? '');
+}
+
+/** The versions of which If-Match demands one (RFC 9110 13.1.1); undefined for any. */
+function expectedVersions(request: FastifyRequest): string[] | undefined {
+  const header = request.headers['if-match'];
+  if (header === undefined || header.trim() === '*') return undefined;
+  const tag = /(?:W\/)?"[!#-~\x80-\xff]*"/g;
+  const tags = header.match(tag) ?? [];
+  if (tags.length === 0 || /[^ \t,]/.test(header.replace(tag, ''))) {
+    throw invalidRequest('If-Match must hold ETags of the settings');
+  }
+  // the comparison is strong, and ours are numbers: a weak tag and a foreign one match nothing
+  return tags.filter((each) => /^"(?:0|[1-9]\d{0,17})"$/.test(each)).map((each) => each.slice(1, -1));
+}

@@ -1,0 +1,99 @@
+// Who asks for a user's data, and for whom: the two Authorization variants of the service specification 4.7.
+import type { FastifyRequest } from 'fastify';
+import { requireAudience } from '../../sender-constraint/audience.ts';
+import { bearerToken } from '../../sender-constraint/bearer-token.ts';
+import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
+import type { Config } from '../../config.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Store } from '../../repositories/store.ts';
+import { accessDenied, insufficientScope, invalidRequest, invalidToken } from '../../oauth/errors.ts';
+import type { Subject } from '../../oauth/claims.ts';
+import { splitScope } from '../../oauth/scope.ts';
+import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
+
+/** A client's access to one user's data. */
+export interface Access {
+  variant: 'client' | 'uma';
+  clientId: string;
+  user: Subject;
+  /** By which the client knows the user. */
+  subject: string;
+  scopes: string[];
+}
+
+export interface UserAccessDependencies {
+  config: Config;
+  store: Pick<Store, 'accessTokens' | 'clientSessionHandles' | 'grants' | 'pairwiseSubjects' | 'revocation'>;
+  clients: ClientCache;
+  authenticateBasic: AuthenticateClient;
+  limits: Limits;
+}
+
+/**
+ * Authenticates by whichever variant the Authorization header has, and checks `sub` (security R84); whose data it is comes
+ * from there alone (security R86).
+ * @throws OAuthError
+ */
+export async function access(options: UserAccessDependencies, request: FastifyRequest, sub: string): Promise<Access> {
+  await refuseTokensElsewhere(options, request);
+  const header = request.headers.authorization;
+  if (header !== undefined && /^Basic /i.test(header)) return clientAccess(options, request, sub);
+  return umaAccess(options, request, sub);
+}
+
+/** The client-authenticated variant: an enabled client, and a user who has a live grant to it. */
+async function clientAccess(
+  { store, authenticateBasic }: UserAccessDependencies,
+  request: FastifyRequest,
+  sub: string,
+): Promise<Access> {
+  const client = await authenticateBasic(request, { disabledStatus: 403 });
+  const user = sub === 'me' ? undefined : await store.pairwiseSubjects.findUser(client.metadata, sub);
+  const grant = user && (await store.grants.find(user.sub, client.clientId));
+  // one answer for a user who does not exist, who is disabled, and who granted nothing
+  if (!user || !grant || user.status !== 'enabled')
+    throw accessDenied('there is no such user with a grant to this client');
+  return { variant: 'client', clientId: client.clientId, user, subject: sub, scopes: grant.scope };
+}
+
+/** The UMA-profile variant: a client-session handle, or an access token with the same scopes. */
+async function umaAccess(
+  { config, store }: UserAccessDependencies,
+  request: FastifyRequest,
+  sub: string,
+): Promise<Access> {
+  const token = bearerToken(request);
+  const kind = opaqueTokenKind(token);
+  const found = await (kind === 'authorization_code'
+    ? store.clientSessionHandles.useCode(opaqueTokenHash(kind, token)!)
+    : kind === 'client_session_handle'
+      ? store.clientSessionHandles.useHandle(opaqueTokenHash(kind, token)!)
+      : kind === 'access_token'
+        ? store.accessTokens.find(opaqueTokenHash(kind, token)!)
+        : undefined);
+  if (!found) throw invalidToken('the token is unknown, expired or revoked');
+  requireAudience(config.issuer, found, request);
+  const { user, subject, clientId } = found;
+  if (!user || subject === undefined) throw insufficientScope('the token is not of an End-User');
+  if (sub !== 'me' && sub !== subject) throw accessDenied('the token is of another End-User');
+  return { variant: 'uma', clientId, user, subject, scopes: splitScope(found.scope) };
+}
+
+/** A token in a URL or a body may have been seen by others: it is refused, and a handle is ended (security R83). */
+async function refuseTokensElsewhere({ store }: UserAccessDependencies, request: FastifyRequest): Promise<void> {
+  const values = [request.params, request.query, request.body].flatMap((part) =>
+    typeof part === 'object' && part !== null ? Object.values(part).flat() : [],
+  );
+  for (const value of values) {
+    const kind = typeof value === 'string' ? opaqueTokenKind(value) : undefined;
+    if (kind === undefined) continue;
+    if (kind === 'authorization_code' || kind === 'client_session_handle') {
+      await store.revocation.end(kind, opaqueTokenHash(kind, value as string)!);
+      throw invalidRequest('send the code or handle in the Authorization header only: this one has been ended');
+    }
+    throw invalidRequest(
+      'send the token in the Authorization header only: this one is still in force, so revoke it if others may have seen it',
+    );
+  }
+}

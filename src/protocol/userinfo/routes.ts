@@ -1,0 +1,75 @@
+// GET /user/info: the End-User's claims for an access token (OpenID Connect Core 5.3, RFC 6750).
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { requireAudience } from '../../sender-constraint/audience.ts';
+import { bearerToken } from '../../sender-constraint/bearer-token.ts';
+import { bearerErrors, noStore } from '../../server/errors.ts';
+import { addFormParser } from '../../server/form-body.ts';
+import { singleValued } from '../../server/parameters.ts';
+import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
+import { insufficientScope, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
+import { claimsOfScopes, splitScope } from '../../oauth/scope.ts';
+import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
+
+interface UserinfoDependencies {
+  config: Config;
+  store: Pick<Store, 'accessTokens'>;
+  clients: ClientCache;
+  tokens: TokenService;
+}
+
+export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDependencies): Promise<void> {
+  const { config, store, clients, tokens } = options;
+  app.removeAllContentTypeParsers();
+  await addFormParser(app);
+  app.setErrorHandler(bearerErrors);
+
+  /** Sends the claims as the client registered to get them, whatever Accept says (Core 5.3.2). */
+  async function answer(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
+    const tokenHash = opaqueTokenHash('access_token', token);
+    const found = tokenHash && (await store.accessTokens.find(tokenHash));
+    if (!found) throw invalidToken('the access token is unknown, expired or revoked');
+    requireAudience(config.issuer, found, request);
+    const scopes = splitScope(found.scope);
+    if (!found.user || found.subject === undefined || !scopes.includes('openid'))
+      throw insufficientScope('the access token has not the scope openid');
+    // single claims, as far as the client is still registered for them (Core 5.5)
+    const registered = claimsOfScopes(splitScope(found.registeredScope ?? ''));
+    const requested = found.requested?.userinfo?.filter((claim) => registered.includes(claim)) ?? [];
+    const claims = { ...releasedClaims(found.user, scopes), ...namedClaims(found.user, requested), sub: found.subject };
+    noStore(reply);
+    if (!found.userinfoAsJwt) {
+      reply.send(claims);
+      return;
+    }
+    const client = await clients.find(found.clientId);
+    if (!client) throw invalidToken('the client of the access token is gone');
+    reply.type('application/jwt').send(await tokens.userinfo(client, claims));
+  }
+
+  app.get('/user/info', async (request, reply) => {
+    await answer(request, reply, bearerToken(request));
+    return reply;
+  });
+
+  // before the body is looked at
+  const onRequest = async (): Promise<void> => {
+    if (!config.userinfoPost)
+      throw new OAuthError('invalid_request', 'this address answers GET', 405, { headers: { allow: 'GET' } });
+  };
+  app.post('/user/info', { onRequest }, async (request, reply) => {
+    await answer(request, reply, postedToken(request));
+    return reply;
+  });
+}
+
+/** By header or by form field, not by both (RFC 6750 2). */
+function postedToken(request: FastifyRequest): string {
+  const field = singleValued(request.body)['access_token'];
+  if (field === undefined) return bearerToken(request);
+  if (request.headers.authorization !== undefined) throw invalidRequest('the access token was sent twice');
+  return field;
+}

@@ -1,0 +1,149 @@
+// The table audit_events: the append-only trail of security-relevant acts.
+import { type Sql, statement } from '../../database/database.ts';
+
+/** Every type of event, by the act that it records (security R101). */
+export const auditEventTypes = [
+  'user.signed_in',
+  'user.first_factor_shown',
+  'user.sign_in_failed',
+  'user.locked_out',
+  'user.failures_forgotten',
+  'user.signed_out',
+  'user.created',
+  'user.changed',
+  'user.disabled',
+  'user.deleted',
+  'user.password_changed',
+  'user.second_factor_added',
+  'user.second_factor_removed',
+  'user.recovery_codes_renewed',
+  'user.recovery_code_used',
+  'user.data_downloaded',
+  'user.signed_up',
+  'user.email_verified',
+  'user.email_changed',
+  'user.email_change_stopped',
+  'users.imported',
+  'users.exported',
+  'group.created',
+  'group.changed',
+  'group.deleted',
+  'consent.granted',
+  'consent.denied',
+  'consent.withdrawn',
+  'client.registered',
+  'client.collected',
+  'client.updated',
+  'client.credentials_renewed',
+  'client.created',
+  'client.approved',
+  'client.refused',
+  'client.expired',
+  'client.disabled',
+  'client.deleted',
+  'client.authentication_failed',
+  'code.replayed',
+  'code.misused',
+  'code.burned',
+  'refresh_token.reused',
+  'refresh_token.misused',
+  'token.revoked',
+  'session.ended',
+  'client_session.ended',
+  'logout_token.delivered',
+  'logout_token.refused',
+  'logout_token.given_up',
+  'keys.rotated',
+  'keys.withdrawn',
+  'secret_key.added',
+  'secret_key.retired',
+  'data_key.created',
+  'data_key.retired',
+  'registration_token.created',
+  'link.sent',
+  'link.created',
+  'link.used',
+  'mail.given_up',
+  'audit_events.expired',
+  'audit_events.exported',
+] as const;
+export type AuditEventType = (typeof auditEventTypes)[number];
+
+export interface AuditEvent {
+  type: AuditEventType;
+  outcome: 'success' | 'failure';
+  /** Who acted: a subject, a client id, "command line", "schedule" or "service". */
+  actor?: string | undefined;
+  clientId?: string | undefined;
+  sub?: string | undefined;
+  address?: string | undefined;
+  /** Facts about the act; never a secret. */
+  detail?: Record<string, string | number | boolean | string[] | undefined> | undefined;
+  /** In which languages who acts is written to of it, having chosen none: Accept-Language of the request. It is not stored. */
+  languages?: string | undefined;
+}
+
+/** Where the line of an event is written. */
+export interface AuditLog {
+  info(line: Record<string, unknown>, message: string): void;
+}
+
+/** Called once for each event that is stored: after its transaction. */
+export type EventListener = (event: AuditEvent, log: AuditLog | undefined) => void;
+
+const intoAuditEvents = 'INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)';
+const insert = statement('audit_events.insert', `${intoAuditEvents} VALUES ($1, $2, $3, $4, $5, $6, $7)`);
+// the trigger that orders the notice reads it
+const insertWithLanguages = statement(
+  'audit_events.insert_with_languages',
+  `${intoAuditEvents} SELECT $1, $2, $3, $4, $5, $6, $7 FROM set_config('gatehouse.languages', $8, true)`,
+);
+const insertMany = statement(
+  'audit_events.insert_many',
+  `${intoAuditEvents} SELECT type, outcome, actor, client_id, sub, address, coalesce(detail, '{}') FROM jsonb_to_recordset($1) AS
+     e (type text, outcome text, actor text, client_id text, sub text, address inet, detail jsonb)`,
+);
+// the disk is not waited for: a second flush would tell by the clock that the client exists
+const insertForClient = statement(
+  'audit_events.insert_for_client',
+  `${intoAuditEvents} SELECT $1, $2, $3, client_id, $5, $6, $7 FROM clients, set_config('synchronous_commit', 'off', true)
+    WHERE client_id = $4 RETURNING 1 AS done`,
+);
+
+export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
+  return {
+    /** @param log where the event's line is written, if not where all lines are */
+    async insert(event: AuditEvent, log?: AuditLog): Promise<void> {
+      const { languages } = event;
+      await (languages === undefined
+        ? sql.query(insert, eventValues(event))
+        : sql.query(insertWithLanguages, [...eventValues(event), languages]));
+      onEvent(event, log);
+    },
+    /** The same of many, in one statement. */
+    async insertMany(events: readonly AuditEvent[]): Promise<void> {
+      if (events.length === 0) return;
+      const rows = events.map(({ clientId, ...event }) => ({ ...event, client_id: clientId }));
+      await sql.query(insertMany, [JSON.stringify(rows)]);
+      for (const event of events) onEvent(event, undefined);
+    },
+    /** The same, if the client is registered: invented names must not fill the trail, and take as long as others (security R39). */
+    async insertForClient(event: AuditEvent & { clientId: string }, log?: AuditLog): Promise<void> {
+      if ((await sql.query(insertForClient, eventValues(event))).length > 0) onEvent(event, log);
+    },
+  };
+}
+
+/** Of the columns that eventValues() gives. */
+export const eventTypes = 'text, text, text, text, text, inet, jsonb';
+
+/** The columns type, outcome, actor, client_id, sub, address and detail. */
+export function eventValues({ type, outcome, actor, clientId, sub, address, detail = {} }: AuditEvent): unknown[] {
+  return [type, outcome, actor, clientId, sub, address, detail];
+}
+
+/** Writes the one line that an event is in the log: the same members in the same places for all of them. */
+export function logEvent(log: AuditLog, event: AuditEvent): void {
+  const { type, outcome, actor, clientId, sub, address, detail = {} } = event;
+  log.info({ event: type, outcome, actor, client_id: clientId, sub, address, detail }, 'audit');
+}

@@ -1,0 +1,183 @@
+// What administrators read of the past, newest first: the audit trail, and the issues of the tokens that are still stored (decisions section 7).
+import { composedStatement, type Sql, statement } from '../../database/database.ts';
+import { type AuditEvent, type AuditEventType, auditEventTypes } from './audit-events.ts';
+import { type EventRow, toEvent } from './event-row.ts';
+
+/** A token's issue is its own row in its table, and stands in the view under this type for as long as it is stored. */
+export const tokenIssued = 'token.issued';
+
+/** Every type that the view can show. */
+export const viewedTypes = [...auditEventTypes, tokenIssued] as const;
+
+export interface ViewedEvent extends Omit<AuditEvent, 'type'> {
+  type: AuditEventType | typeof tokenIssued;
+  /** A number for a row of the trail; made of the moment and a part of the digest for a token's issue. */
+  id: string;
+  at: Date;
+}
+
+export interface AuditFilter {
+  type?: string | undefined;
+  outcome?: 'success' | 'failure' | undefined;
+  actor?: string | undefined;
+  /** A whole IP address; the issue of a token has none. */
+  address?: string | undefined;
+  clientId?: string | undefined;
+  sub?: string | undefined;
+  /** From this moment on. */
+  since?: Date | undefined;
+  /** Up to this moment, but without it. */
+  until?: Date | undefined;
+}
+
+const trailId = /^\d{1,18}$/;
+const issueId = /^token-(\d{1,16})-[0-9a-f]{16}$/;
+
+const momentOf = statement(
+  'audit_view.moment',
+  'SELECT (extract(epoch FROM at) * 1000000)::bigint AS moment FROM audit_events WHERE id = $1',
+);
+
+/** Where rows of the view come from, and where each filter looks. */
+interface Source {
+  columns: string;
+  table: string;
+  /** What is known of each row elsewhere: exactly one row there. */
+  join?: string;
+  at: string;
+  /** Orders the rows of one moment. */
+  place: string;
+  clientId: string;
+  sub: string | undefined;
+}
+
+const trail: Source = {
+  columns: 'e.id::text AS id, e.type, e.outcome, e.actor, e.client_id, e.sub, host(e.address) AS address, e.detail',
+  table: 'audit_events e',
+  at: 'e.at',
+  place: `lpad(e.id::text, 18, '0')`,
+  clientId: 'e.client_id',
+  sub: 'e.sub',
+};
+
+/** The issues of one kind of token that hang on a client session. */
+function ofClientSessions(kind: string, table: string, hash: string, scope = 'cs.scope'): Source {
+  const place = issuePlace(hash);
+  return {
+    columns: `${place} AS id, '${tokenIssued}', 'success', cs.client_id, cs.client_id, cs.sub, NULL, ${detail(kind, scope)}`,
+    table: `${table} t`,
+    join: 'JOIN client_sessions cs ON cs.id = t.client_session_id',
+    at: 't.issued_at',
+    place,
+    clientId: 'cs.client_id',
+    sub: 'cs.sub',
+  };
+}
+
+/** Access tokens by client credentials. */
+const ofClients: Source = {
+  columns: `${issuePlace('token_hash')} AS id, '${tokenIssued}', 'success', t.client_id, t.client_id, NULL, NULL, ${detail('access_token', 't.scope')}`,
+  table: '(SELECT * FROM access_tokens WHERE client_id IS NOT NULL) t',
+  at: 't.issued_at',
+  place: issuePlace('token_hash'),
+  clientId: 't.client_id',
+  sub: undefined,
+};
+
+function issuePlace(hash: string): string {
+  return `'token-' || (extract(epoch FROM t.issued_at) * 1000000)::bigint || '-' || encode(substring(t.${hash}, 1, 8), 'hex')`;
+}
+
+function detail(kind: string, scope: string): string {
+  return `jsonb_build_object('kind', '${kind}', 'scope', ${scope})`;
+}
+
+const issues = [
+  ofClientSessions('authorization_code', 'authorization_codes', 'code_hash'),
+  ofClientSessions('access_token', 'access_tokens', 'token_hash', 'coalesce(t.scope, cs.scope)'),
+  ofClients,
+  ofClientSessions('refresh_token', 'refresh_tokens', 'token_hash'),
+  ofClientSessions('client_session_handle', 'client_session_handles', 'handle_hash'),
+];
+
+/** The statement for just these filters, so that each combination is planned by the indexes that serve it. */
+function listing(filter: AuditFilter, before: { moment: string; place: string } | undefined, limit: number) {
+  const values: unknown[] = [];
+  const value = (given: unknown, type: string) => `$${values.push(given)}::${type}`;
+  const { type, outcome, actor, address, clientId, sub, since, until } = filter;
+  const sources = [
+    ...(type === tokenIssued ? [] : [trail]),
+    ...((type === undefined || type === tokenIssued) && outcome !== 'failure' ? issues : []),
+  ]
+    .filter((source) => sub === undefined || source.sub !== undefined)
+    .filter((source) => address === undefined || source === trail);
+  const conditions: ((source: Source) => string)[] = [];
+  const add = (given: unknown, sqlType: string, condition: (source: Source, parameter: string) => string) => {
+    if (given === undefined) return;
+    const parameter = value(given, sqlType);
+    conditions.push((source) => condition(source, parameter));
+  };
+  if (type !== tokenIssued) add(type, 'text', (_, parameter) => `e.type = ${parameter}`);
+  // every issue is a success
+  add(outcome, 'text', (source, parameter) =>
+    source === trail ? `e.outcome = ${parameter}` : `${parameter} = 'success'`,
+  );
+  // who gets a token is the one who acts
+  add(actor, 'text', (source, parameter) => `${source === trail ? 'e.actor' : source.clientId} = ${parameter}`);
+  add(address, 'inet', (_, parameter) => `e.address = ${parameter}`);
+  add(clientId, 'text', (source, parameter) => `${source.clientId} = ${parameter}`);
+  add(sub, 'text', (source, parameter) => `${source.sub} = ${parameter}`);
+  add(since, 'timestamptz', ({ at }, parameter) => `${at} >= ${parameter}`);
+  add(until, 'timestamptz', ({ at }, parameter) => `${at} < ${parameter}`);
+  if (before) {
+    const moment = `('epoch'::timestamptz + ${value(before.moment, 'bigint')} * interval '1 microsecond')`;
+    const place = value(before.place, 'text');
+    conditions.push(
+      (source) =>
+        `${source.at} <= ${moment} AND (${source.at} < ${moment} OR (${source.place}) COLLATE "C" < ${place})`,
+    );
+  }
+  const most = value(limit, 'bigint');
+  const branch = (source: Source) => {
+    const { table, join = '' } = source;
+    const all = conditions.map((condition) => condition(source)).join(' AND ');
+    const newest = (columns: string, from: string) =>
+      `(SELECT ${columns} FROM ${from} ${all === '' ? '' : `WHERE ${all}`}
+         ORDER BY ${source.at} DESC, (${source.place}) COLLATE "C" DESC LIMIT ${most})`;
+    const columns = `${source.columns}, ${source.at}, (${source.place}) COLLATE "C"`;
+    // the newest of a table are found by its index; who they were issued to is asked for those only
+    if (join !== '' && [clientId, sub, filter.actor].every((given) => given === undefined))
+      return `(SELECT ${columns} FROM ${newest('t.*', table)} t ${join})`;
+    return newest(columns, `${table} ${join}`);
+  };
+  const text = `SELECT id, at, type, outcome, actor, client_id, sub, address, detail
+    FROM (${sources.map(branch).join(' UNION ALL ')})
+      AS view (id, type, outcome, actor, client_id, sub, address, detail, at, place)
+   ORDER BY at DESC, place DESC LIMIT ${most}`;
+  return { statement: composedStatement('audit_view.list', text), values, empty: sources.length === 0 };
+}
+
+/** True for what an event of the view can have as its id. */
+export function isEventId(id: string): boolean {
+  return trailId.test(id) || issueId.test(id);
+}
+
+export function auditViewRepository(sql: Sql) {
+  async function placeOf(id: string): Promise<{ moment: string; place: string } | undefined> {
+    const issued = issueId.exec(id);
+    if (issued) return { moment: issued[1]!, place: id };
+    const [row] = await sql.query<{ moment: string }>(momentOf, [id]);
+    return row && { moment: row.moment, place: id.padStart(18, '0') };
+  }
+
+  return {
+    /** @param page.before the id of an event; undefined begins with the newest. Nothing comes after one that is not there. */
+    async list(filter: AuditFilter, page: { limit: number; before: string | undefined }): Promise<ViewedEvent[]> {
+      const before = page.before === undefined ? undefined : await placeOf(page.before);
+      if (page.before !== undefined && !before) return [];
+      const { statement, values, empty } = listing(filter, before, page.limit);
+      if (empty) return [];
+      return (await sql.query<EventRow<ViewedEvent['type']>>(statement, values)).map(toEvent);
+    },
+  };
+}

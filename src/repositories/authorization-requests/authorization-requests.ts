@@ -1,0 +1,174 @@
+// The table authorization_requests: requests that wait for their End-User, each bound to one browser (security R4), or pushed by a client.
+import { type Sql, statement } from '../../database/database.ts';
+import type { ErrorCode } from '../../oauth/errors.ts';
+import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from '../audit/audit-events.ts';
+import { call } from '../batched-call.ts';
+import { lookUp } from '../batched-select.ts';
+
+export interface AuthorizationRequestRow {
+  clientId: string;
+  endpoint: 'authorization' | 'authentication';
+  /** Those that count: of a request object only what it held. */
+  parameters: Record<string, string>;
+  /** Why the request cannot be served, told to the client once the End-User is signed in. */
+  problem: { code: ErrorCode; description: string } | undefined;
+  /** What was decided on the consent page for this very request, and by whom. */
+  decision: { allowed: boolean; sub: string } | undefined;
+  createdAt: Date;
+}
+
+export interface RequestRow {
+  client_id: string;
+  endpoint: AuthorizationRequestRow['endpoint'];
+  parameters: Record<string, string>;
+  problem: AuthorizationRequestRow['problem'] | null;
+  decision: 'allowed' | 'denied' | null;
+  decided_sub: string | null;
+  created_at: Date;
+}
+
+export interface Decision {
+  idHash: Buffer;
+  sub: string;
+  allowed: boolean;
+  /** What is granted where it is allowed; the redirect URI is the registered one. */
+  asked: { clientId: string; scope: string[]; redirectUri: string; claims: string[] };
+  event: AuditEvent;
+}
+
+const insert = call('authorization_requests.insert', {
+  function: 'store_request_of_network',
+  types: 'bytea, bytea, text, text, jsonb, jsonb, double precision, integer, text, integer',
+  columns: 'r AS stored',
+  // the network
+  locks: 'value_9',
+});
+const push = statement('authorization_requests.push', 'SELECT push_request($1, $2, $3, $4, $5, $6, $7) AS stored');
+const take = statement('authorization_requests.take', 'SELECT take_request($1, $2, $3, $4, $5, $6, $7, $8) AS outcome');
+/** The request of a name, if it is the browser's. */
+export const findRequest = lookUp(
+  'authorization_requests.find',
+  ['bytea', 'bytea'],
+  (idHash, browserHash) =>
+    `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
+      WHERE id_hash = ${idHash} AND browser_hash = ${browserHash} AND expires_at > now()`,
+);
+const decide = call('authorization_requests.decide', {
+  function: 'decide_request',
+  types: `bytea, text, text, text, text[], text, text[], ${eventTypes}`,
+  columns: 'r AS done',
+  // the grant, and the request
+  locks: 'value_2, value_4, value_1',
+});
+const remove = statement(
+  'authorization_requests.delete',
+  'DELETE FROM authorization_requests WHERE id_hash = $1 RETURNING 1 AS done',
+);
+
+export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener) {
+  return {
+    /**
+     * False when the network has no room.
+     * @param request.lifetime in seconds
+     * @param request.perBrowser how many may wait in one browser, as in one network: 0 for any number
+     */
+    async insert(request: {
+      idHash: Buffer;
+      browserHash: Buffer;
+      clientId: string;
+      endpoint: AuthorizationRequestRow['endpoint'];
+      parameters: Record<string, string>;
+      problem: AuthorizationRequestRow['problem'];
+      lifetime: number;
+      perBrowser: number;
+      network: string;
+      perNetwork: number;
+    }): Promise<boolean> {
+      const [row] = await sql.query<{ stored: boolean }>(insert, [
+        request.idHash,
+        request.browserHash,
+        request.clientId,
+        request.endpoint,
+        request.parameters,
+        request.problem,
+        request.lifetime,
+        kept(request.perBrowser),
+        request.network,
+        request.perNetwork,
+      ]);
+      return row!.stored;
+    },
+    /** As insert(). @param request.lifetime until a browser has to come, in seconds @param request.perClient how many may wait, 0 for any number */
+    async push(request: {
+      idHash: Buffer;
+      clientId: string;
+      parameters: Record<string, string>;
+      lifetime: number;
+      perClient: number;
+      /** Undefined: the request counts in none. */
+      network: string | undefined;
+      perNetwork: number;
+    }): Promise<boolean> {
+      const { idHash, clientId, parameters, lifetime, perClient, network, perNetwork } = request;
+      const values = [idHash, clientId, parameters, lifetime, kept(perClient), network, perNetwork];
+      const [row] = await sql.query<{ stored: boolean }>(push, values);
+      return row!.stored;
+    },
+    /**
+     * Binds a pushed request to the first browser that comes with it; undefined when it is gone or another browser's, `full` when the
+     * browser's network has no room. Parameters as for insert().
+     * @param request.onlySilent takes it only with prompt=none
+     */
+    async take(request: {
+      idHash: Buffer;
+      clientId: string;
+      browserHash: Buffer;
+      lifetime: number;
+      perBrowser: number;
+      onlySilent: boolean;
+      network: string;
+      perNetwork: number;
+    }): Promise<'taken' | 'full' | undefined> {
+      const { idHash, clientId, browserHash, lifetime, perBrowser, onlySilent, network, perNetwork } = request;
+      const values = [idHash, clientId, browserHash, lifetime, kept(perBrowser), onlySilent, network, perNetwork];
+      const [row] = await sql.query<{ outcome: 'taken' | 'full' | null }>(take, values);
+      return row!.outcome ?? undefined;
+    },
+    /** The pending request, if it is this browser's. */
+    async find(idHash: Buffer, browserHash: Buffer): Promise<AuthorizationRequestRow | undefined> {
+      const [row] = await sql.query<RequestRow>(findRequest, [idHash, browserHash]);
+      return row && toAuthorizationRequest(row);
+    },
+    /**
+     * Notes what a user decided, with the grant that this is if it is one, and the event; nothing when the same user decided before, or the
+     * request was answered. @param log where the event's line is written
+     */
+    async decide({ idHash, sub, allowed, asked, event }: Decision, log?: AuditLog): Promise<void> {
+      const { clientId, scope, redirectUri, claims } = asked;
+      const values = [idHash, sub, allowed ? 'allowed' : 'denied', clientId, scope, redirectUri, claims];
+      const [row] = await sql.query<{ done: boolean }>(decide, [...values, ...eventValues(event)]);
+      if (row!.done) onEvent(event, log);
+    },
+    /** Uses a request up; false when somebody did before. */
+    async delete(idHash: Buffer): Promise<boolean> {
+      return (await sql.query(remove, [idHash])).length > 0;
+    },
+  };
+}
+
+export function toAuthorizationRequest(row: RequestRow): AuthorizationRequestRow {
+  return {
+    clientId: row.client_id,
+    endpoint: row.endpoint,
+    parameters: row.parameters,
+    problem: row.problem ?? undefined,
+    decision:
+      row.decision && row.decided_sub ? { allowed: row.decision === 'allowed', sub: row.decided_sub } : undefined,
+    createdAt: row.created_at,
+  };
+}
+
+/** How many of the newest stay beside the one that comes. */
+function kept(limit: number): number {
+  return limit > 0 ? limit - 1 : 1_000_000;
+}

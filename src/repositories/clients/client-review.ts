@@ -1,0 +1,212 @@
+// What a decision about a client hangs on besides its own row: whom its name looks like, since when its hosts are known here, where it came
+// from, and how much hangs on it. Each question is answered by indexes, and counts no further than it is told.
+import { type Sql, statement } from '../../database/database.ts';
+
+/** A redirect host and what is known of it here. */
+export interface KnownHost {
+  host: string;
+  /** Since when an enabled client sent people there; undefined when none ever did. */
+  since: Date | undefined;
+  /** Enabled clients that do so now, counted up to `mostHosts`. */
+  clients: number;
+}
+
+/** An enabled client whose name could be taken for another's. */
+export interface LookAlike {
+  clientId: string;
+  name: string;
+  /** The same to the eye, not merely alike. */
+  same: boolean;
+}
+
+/** A resource that a client claims and another one holds. */
+export interface HeldResource {
+  uri: string;
+  /** The other one. */
+  clientId: string;
+  name: string | undefined;
+}
+
+/** How a client came to be: by registering itself, or made by an administrator. */
+export interface Origin {
+  by: 'registration' | 'administrator';
+  actor: string | undefined;
+  address: string | undefined;
+}
+
+/** What hangs on a client, each counted up to a limit. */
+export interface ClientFigures {
+  /** Browser sessions in which it takes part. */
+  sessions: number;
+  accessTokens: number;
+  refreshTokens: number;
+  /** People who granted it something. */
+  grants: number;
+  /** People of whom it keeps settings. */
+  settings: number;
+  /** Logouts of which it has yet to be told. */
+  logouts: number;
+}
+
+/** One authorization that a client holds. */
+export interface ClientSessionSummary {
+  sub: string;
+  username: string;
+  scope: string;
+  /** It outlives the browser's session (offline_access). */
+  offline: boolean;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+/** How far enabled clients of one host are counted. */
+export const mostHosts = 100;
+const mostLookAlikes = 5;
+
+const hosts = statement(
+  'client_judgement.hosts',
+  `SELECT wanted.host, known.since, (SELECT count(*)::int FROM (
+            SELECT FROM clients c WHERE c.status = 'enabled' AND redirect_hosts(c.metadata) @> ARRAY[wanted.host] LIMIT $2) AS capped) AS clients
+     FROM unnest($1::text[]) AS wanted (host) LEFT JOIN known_redirect_hosts known ON known.host = wanted.host`,
+);
+const heldResources = statement(
+  'client_judgement.held_resources',
+  `SELECT wanted.client_id AS of, wanted.uri, c.client_id, c.metadata ->> 'client_name' AS name
+     FROM unnest($1::text[], $2::text[]) AS wanted (client_id, uri)
+     JOIN clients c ON c.metadata -> 'resource_uris' ? wanted.uri AND c.client_id <> wanted.client_id
+      AND (c.status = 'enabled' OR (c.uncollected AND c.approved_by IS NOT NULL))
+    ORDER BY wanted.uri, c.created_at, c.client_id LIMIT 1000`,
+);
+// a longer name that begins with another's whole name is alike, too: "Harbour sign-in"
+const lookAlikes = statement(
+  'client_judgement.look_alikes',
+  `WITH wanted AS MATERIALIZED (
+     SELECT client_id, name, left(name_skeleton(name), 200) AS skeleton FROM unnest($1::text[], $2::text[]) AS w (client_id, name))
+   SELECT wanted.client_id AS of, found.client_id, found.name, found.same
+     FROM wanted
+    CROSS JOIN LATERAL (
+      SELECT alike.client_id, alike.name, name_skeleton(alike.name) = name_skeleton(wanted.name) AS same
+        FROM (SELECT c.client_id, c.metadata ->> 'client_name' AS name FROM clients c
+               WHERE c.status = 'enabled' AND c.client_id <> wanted.client_id
+                 AND name_neighbours(c.metadata ->> 'client_name') && (name_neighbours(wanted.name) || ARRAY(
+                   SELECT left(wanted.skeleton, n) FROM generate_series(5, length(wanted.skeleton)) AS n))
+               LIMIT 20) AS alike
+       ORDER BY same DESC, alike.name, alike.client_id LIMIT $3) AS found`,
+);
+// the first of all events of a client; a minute for instances whose clocks differ
+const origins = statement(
+  'client_judgement.origins',
+  `SELECT c.client_id, made.type, made.actor, made.address
+     FROM unnest($1::text[]) AS wanted (client_id) JOIN clients c USING (client_id)
+    CROSS JOIN LATERAL (
+      SELECT e.type, e.actor, host(e.address) AS address FROM audit_events e
+       WHERE e.client_id = c.client_id AND e.at < c.created_at + interval '1 minute' AND e.type IN ('client.registered', 'client.created')
+       ORDER BY e.at, e.id LIMIT 1) AS made`,
+);
+/** Rows of a select, counted up to the limit $2. */
+const capped = (select: string) => `(SELECT count(*)::int FROM (${select} LIMIT $2) AS capped)`;
+// tokens hang on client sessions: those of the first so many are counted, so that a client with millions costs no more
+const figures = statement(
+  'client_judgement.figures',
+  `WITH families AS MATERIALIZED (SELECT id FROM client_sessions WHERE client_id = $1 AND expires_at > now() LIMIT $2)
+   SELECT ${capped(`SELECT FROM session_clients sc JOIN sessions s ON s.id = sc.session_id AND s.idle_expires_at > now() WHERE sc.client_id = $1`)} AS sessions,
+          ${capped(`SELECT FROM (
+            SELECT FROM families f JOIN access_tokens t ON t.client_session_id = f.id AND t.expires_at > now()
+            UNION ALL SELECT FROM access_tokens t WHERE t.client_id = $1 AND t.expires_at > now()) AS tokens`)} AS access_tokens,
+          ${capped(`SELECT FROM families f JOIN refresh_tokens t ON t.client_session_id = f.id AND t.expires_at > now() AND t.spent_at IS NULL`)} AS refresh_tokens,
+          ${capped('SELECT FROM grants WHERE client_id = $1')} AS grants,
+          ${capped('SELECT FROM user_settings WHERE client_id = $1')} AS settings,
+          ${capped(`SELECT FROM logout_deliveries WHERE client_id = $1 AND status = 'waiting'`)} AS logouts`,
+);
+// the newest of the first thousand: a client with more has a list of sessions by person
+const sessions = statement(
+  'client_judgement.sessions',
+  `SELECT f.sub, u.username, f.scope, f.offline, f.created_at, f.expires_at
+     FROM (SELECT * FROM client_sessions WHERE client_id = $1 AND expires_at > now() LIMIT 1000) AS f JOIN users u ON u.sub = f.sub
+    ORDER BY f.created_at DESC, f.id DESC LIMIT $2`,
+);
+
+export function clientJudgementRepository(sql: Sql) {
+  return {
+    /** What is known of redirect hosts, in the order asked. */
+    async hosts(wanted: readonly string[]): Promise<KnownHost[]> {
+      const rows = await sql.query<{ host: string; since: Date | null; clients: number }>(hosts, [wanted, mostHosts]);
+      return rows.map((row) => ({ ...row, since: row.since ?? undefined }));
+    },
+    /** What of these resources other clients hold, by the client that claims it. */
+    async heldResources(claims: readonly { clientId: string; uri: string }[]): Promise<Map<string, HeldResource[]>> {
+      const found = new Map<string, HeldResource[]>();
+      if (claims.length === 0) return found;
+      const values = [claims.map(({ clientId }) => clientId), claims.map(({ uri }) => uri)];
+      const rows = await sql.query<{ of: string; uri: string; client_id: string; name: string | null }>(
+        heldResources,
+        values,
+      );
+      for (const { of, uri, client_id: clientId, name } of rows)
+        found.set(of, [...(found.get(of) ?? []), { uri, clientId, name: name ?? undefined }]);
+      return found;
+    },
+    /** Enabled clients whose names could be taken for these, by the client that was asked about; the first few of each. */
+    async lookAlikes(
+      named: readonly { clientId: string; name: string | undefined }[],
+    ): Promise<Map<string, LookAlike[]>> {
+      const asked = named.filter(({ name }) => name !== undefined);
+      const found = new Map<string, LookAlike[]>();
+      if (asked.length === 0) return found;
+      const values = [asked.map(({ clientId }) => clientId), asked.map(({ name }) => name), mostLookAlikes];
+      const rows = await sql.query<{ of: string; client_id: string; name: string; same: boolean }>(lookAlikes, values);
+      for (const { of, client_id: clientId, name, same } of rows)
+        found.set(of, [...(found.get(of) ?? []), { clientId, name, same }]);
+      return found;
+    },
+    /** How clients came to be, as far as the audit trail still says. */
+    async origins(clientIds: readonly string[]): Promise<Map<string, Origin>> {
+      const rows = await sql.query<{ client_id: string; type: string; actor: string | null; address: string | null }>(
+        origins,
+        [clientIds],
+      );
+      return new Map(
+        rows.map((row) => [
+          row.client_id,
+          {
+            by: row.type === 'client.registered' ? 'registration' : 'administrator',
+            actor: row.actor ?? undefined,
+            address: row.address ?? undefined,
+          },
+        ]),
+      );
+    },
+    /** @param limit no figure is counted further */
+    async figures(clientId: string, limit: number): Promise<ClientFigures> {
+      const [row] = await sql.query<{
+        sessions: number;
+        access_tokens: number;
+        refresh_tokens: number;
+        grants: number;
+        settings: number;
+        logouts: number;
+      }>(figures, [clientId, limit]);
+      const { access_tokens: accessTokens, refresh_tokens: refreshTokens, ...rest } = row!;
+      return { ...rest, accessTokens, refreshTokens };
+    },
+    /** The newest authorizations that a client holds. */
+    async sessions(clientId: string, limit: number): Promise<ClientSessionSummary[]> {
+      const rows = await sql.query<{
+        sub: string;
+        username: string;
+        scope: string;
+        offline: boolean;
+        created_at: Date;
+        expires_at: Date;
+      }>(sessions, [clientId, limit]);
+      return rows.map((row) => ({
+        sub: row.sub,
+        username: row.username,
+        scope: row.scope,
+        offline: row.offline,
+        createdAt: row.created_at,
+        expiresAt: row.expires_at,
+      }));
+    },
+  };
+}

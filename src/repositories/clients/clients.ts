@@ -1,0 +1,401 @@
+// The table clients: relying parties, their registration, and their approval.
+import { composedStatement, refusalOfTrigger, type Sql, statement } from '../../database/database.ts';
+import type { ClientMetadata } from '../../oauth/client-metadata.ts';
+import { ResourceHeld } from '../../oauth/errors.ts';
+import type { Statement } from '../../database/statement.ts';
+
+export type ClientStatus = 'disabled' | 'enabled';
+
+export interface Client {
+  clientId: string;
+  status: ClientStatus;
+  /** Rises with every change. */
+  version: number;
+  epoch: number;
+  metadata: ClientMetadata;
+  pendingMetadata: ClientMetadata | undefined;
+  secretHash: Buffer | undefined;
+  secretEncrypted: Buffer | undefined;
+  sharedSecretEncrypted: Buffer;
+  registrationTokenHash: Buffer | undefined;
+  firstParty: boolean;
+  selfManaged: boolean;
+  /** Made by its own registration, and not by an administrator. */
+  selfRegistered: boolean;
+  introspect: 'own' | 'any';
+  /** The level of authentication that its people have to reach; undefined for any. */
+  requiredAcr: string | undefined;
+  /** Registered in approval mode, and nobody collected its credentials yet: it stays disabled, approved or not. */
+  uncollected: boolean;
+  approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
+  /** Enabled now or at any time before, by whatever way. A trigger sets it. */
+  everEnabled: boolean;
+  /** Why an administrator refused the registration or its latest change, if one did. */
+  refusalReason: string | undefined;
+  /** In seconds; undefined means the service's setting. */
+  lifetimes: {
+    authorizationCode: number | undefined;
+    accessToken: number | undefined;
+    refreshToken: number | undefined;
+    idToken: number | undefined;
+  };
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+export interface ClientCredentials {
+  secretHash: Buffer | undefined;
+  secretEncrypted: Buffer | undefined;
+  sharedSecretEncrypted: Buffer;
+  registrationTokenHash: Buffer | undefined;
+}
+
+export interface NewClient extends ClientCredentials {
+  clientId: string;
+  status: ClientStatus;
+  approvedBy: Client['approvedBy'];
+  metadata: ClientMetadata;
+  firstParty: boolean;
+  selfRegistered?: boolean;
+  uncollected?: boolean;
+}
+
+/** What an administrator sets; undefined leaves a member as it is. */
+export interface ClientChange {
+  metadata?: ClientMetadata | undefined;
+  pendingMetadata?: ClientMetadata | null | undefined;
+  firstParty?: boolean | undefined;
+  selfManaged?: boolean | undefined;
+  introspect?: 'own' | 'any' | undefined;
+  requiredAcr?: string | null | undefined;
+  lifetimes?: Partial<Record<keyof Client['lifetimes'], number | null | undefined>> | undefined;
+  credentials?: Partial<ClientCredentials> | undefined;
+}
+
+/** Which clients a list shows: those for which all of this holds. */
+export interface ClientFilter {
+  status?: ClientStatus | undefined;
+  /** Only registrations and changes that wait for a decision. */
+  waiting?: boolean | undefined;
+  selfRegistered?: boolean | undefined;
+  /** Beginnings of words of the name, of the id, of redirect hosts or of domains above them; each must be found. */
+  search?: string | undefined;
+}
+
+export interface Page {
+  limit: number;
+  /** The cursor that the page before gave. */
+  after: { at: Date; id: string } | undefined;
+}
+
+interface Row {
+  client_id: string;
+  status: ClientStatus;
+  version: number;
+  epoch: number;
+  metadata: ClientMetadata;
+  pending_metadata: ClientMetadata | null;
+  client_secret_hash: Buffer | null;
+  client_secret_encrypted: Buffer | null;
+  shared_secret_encrypted: Buffer;
+  registration_access_token_hash: Buffer | null;
+  first_party: boolean;
+  self_managed: boolean;
+  self_registered: boolean;
+  introspect: 'own' | 'any';
+  required_acr: string | null;
+  uncollected: boolean;
+  approved_by: NonNullable<Client['approvedBy']> | null;
+  ever_enabled: boolean;
+  refusal_reason: string | null;
+  authorization_code_lifetime: number | null;
+  access_token_lifetime: number | null;
+  refresh_token_lifetime: number | null;
+  id_token_lifetime: number | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const find = statement('clients.find', 'SELECT * FROM clients WHERE client_id = $1');
+const lock = statement('clients.lock', 'SELECT * FROM clients WHERE client_id = $1 FOR UPDATE');
+const findByRegistrationToken = statement(
+  'clients.find_by_registration_token',
+  'SELECT * FROM clients WHERE registration_access_token_hash = $1',
+);
+// of two that claim one resource the earlier one is its server
+const findByResource = statement(
+  'clients.find_by_resource',
+  `SELECT client_id FROM clients WHERE metadata -> 'resource_uris' ? $1 AND status = 'enabled' ORDER BY created_at, client_id LIMIT 1`,
+);
+/** Only a registration waits: a client that an administrator created as disabled does not. */
+const registrationWaits = `(self_registered AND status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL)`;
+const needsDecision = `(${registrationWaits} OR pending_metadata IS NOT NULL)`;
+
+/** The statement for just these filters, so that each combination is planned by the indexes that serve it. */
+function listing(filter: ClientFilter, page: Page): { statement: Statement; values: unknown[] } {
+  const values: unknown[] = [page.limit];
+  const value = (given: unknown) => `$${values.push(given)}`;
+  const { status, waiting, selfRegistered, after } = { ...filter, ...page };
+  const words = searchWords(filter.search ?? '');
+  const conditions: string[] = [];
+  if (status !== undefined) conditions.push(`status = ${value(status)}`);
+  if (waiting === true) conditions.push(needsDecision);
+  if (selfRegistered !== undefined) conditions.push(selfRegistered ? 'self_registered' : 'NOT self_registered');
+  if (words.length > 0) {
+    // folded by the database, as what is looked through is
+    const query = `string_agg('''' || replace(replace(left(lower(normalize(word, NFKC)), 200), '\\', '\\\\'), '''', '''''') || ''':*', ' & ')`;
+    conditions.push(
+      `client_search_terms(client_id, metadata) @@ (SELECT (${query})::tsquery FROM unnest(${value(words)}::text[]) AS word)`,
+    );
+  }
+  if (after) conditions.push(`(created_at, client_id) < (${value(after.at)}, ${value(after.id)})`);
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
+  const text = `SELECT * FROM clients ${where} ORDER BY created_at DESC, client_id DESC LIMIT $1`;
+  return { statement: composedStatement('clients.list', text), values };
+}
+
+/** What is looked for, word by word; of an address its host. */
+function searchWords(search: string): string[] {
+  return search
+    .split(/\s+/)
+    .map((word) => word.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').split(/[/?#]/)[0]!)
+    .filter((word) => word !== '')
+    .slice(0, 8);
+}
+
+const insert = statement(
+  'clients.insert',
+  `INSERT INTO clients (client_id, status, approved_by, metadata, first_party, client_secret_hash, client_secret_encrypted,
+     shared_secret_encrypted, registration_access_token_hash, uncollected, self_registered)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING *`,
+);
+const countWaiting = statement(
+  'clients.count_waiting',
+  `SELECT count(*)::int AS waiting FROM (
+     SELECT 1 FROM clients WHERE ${registrationWaits} LIMIT $1) AS capped`,
+);
+// any constant: the lock's name among all advisory locks of the database
+const lockWaiting = statement('clients.lock_waiting', 'SELECT pg_advisory_xact_lock(7106344)');
+const countToDecide = statement(
+  'clients.count_to_decide',
+  `SELECT count(*)::int AS waiting FROM (SELECT 1 FROM clients WHERE ${needsDecision} LIMIT $1) AS capped`,
+);
+const update = statement(
+  'clients.update',
+  `UPDATE clients SET
+     metadata = coalesce($2, metadata),
+     pending_metadata = CASE WHEN $3 THEN $4::jsonb ELSE pending_metadata END,
+     refused_at = CASE WHEN $3 AND ever_enabled THEN NULL ELSE refused_at END,
+     refusal_reason = CASE WHEN $3 AND ever_enabled THEN NULL ELSE refusal_reason END,
+     first_party = coalesce($5, first_party),
+     self_managed = coalesce($6, self_managed),
+     introspect = coalesce($7, introspect),
+     required_acr = CASE WHEN $14 THEN $15 ELSE required_acr END,
+     authorization_code_lifetime = CASE WHEN $8::jsonb ? 'authorizationCode' THEN ($8 ->> 'authorizationCode')::int ELSE authorization_code_lifetime END,
+     access_token_lifetime = CASE WHEN $8 ? 'accessToken' THEN ($8 ->> 'accessToken')::int ELSE access_token_lifetime END,
+     refresh_token_lifetime = CASE WHEN $8 ? 'refreshToken' THEN ($8 ->> 'refreshToken')::int ELSE refresh_token_lifetime END,
+     id_token_lifetime = CASE WHEN $8 ? 'idToken' THEN ($8 ->> 'idToken')::int ELSE id_token_lifetime END,
+     client_secret_hash = CASE WHEN $9 THEN $10 ELSE client_secret_hash END,
+     client_secret_encrypted = CASE WHEN $9 THEN $11 ELSE client_secret_encrypted END,
+     shared_secret_encrypted = coalesce($12, shared_secret_encrypted),
+     registration_access_token_hash = coalesce($13, registration_access_token_hash)
+   WHERE client_id = $1 RETURNING *`,
+);
+// what nobody can collect any more is not approved
+const approve = statement(
+  'clients.approve',
+  `UPDATE clients SET status = 'enabled' WHERE client_id = $1
+     AND (NOT uncollected OR refused_at IS NULL AND EXISTS (
+       SELECT FROM deferred_registrations d WHERE d.client_id = clients.client_id AND d.expires_at > now()))
+   RETURNING *`,
+);
+const collect = statement(
+  'clients.collect',
+  `UPDATE clients SET uncollected = false, status = 'enabled', client_secret_hash = $2, client_secret_encrypted = $3,
+     shared_secret_encrypted = $4, registration_access_token_hash = $5
+   WHERE client_id = $1 AND uncollected AND approved_by IS NOT NULL RETURNING *`,
+);
+// a refused registration stays disabled; a refused change goes, and what is in force stays; the reason stays until the next try;
+// a secret that was made for the change goes with it
+const refuse = statement(
+  'clients.refuse',
+  `UPDATE clients SET pending_metadata = NULL,
+     client_secret_hash = CASE WHEN metadata ->> 'token_endpoint_auth_method' IN ('none', 'private_key_jwt') THEN NULL ELSE client_secret_hash END,
+     client_secret_encrypted = CASE WHEN metadata ->> 'token_endpoint_auth_method' IN ('none', 'private_key_jwt') THEN NULL ELSE client_secret_encrypted END,
+     refused_at = now(),
+     refusal_reason = $2
+   WHERE client_id = $1
+     AND (pending_metadata IS NOT NULL OR (self_registered AND status = 'disabled' AND approved_by IS NULL))
+   RETURNING *`,
+);
+const deleteAbandoned = statement(
+  'clients.delete_abandoned',
+  `DELETE FROM clients WHERE client_id = ANY (ARRAY(
+     SELECT client_id FROM clients WHERE self_registered AND status = 'disabled' AND approved_by IS NULL
+        AND updated_at < now() - make_interval(secs => $1) ORDER BY updated_at LIMIT 1000 FOR UPDATE SKIP LOCKED))
+   RETURNING client_id`,
+);
+const deleteUncollected = statement(
+  'clients.delete_uncollected',
+  `DELETE FROM clients WHERE client_id = ANY (ARRAY(
+     SELECT client_id FROM clients c WHERE uncollected AND refused_at IS NULL AND NOT EXISTS (
+       SELECT FROM deferred_registrations d WHERE d.client_id = c.client_id AND d.expires_at > now())
+     LIMIT 1000 FOR UPDATE SKIP LOCKED))
+   RETURNING client_id`,
+);
+const disable = statement('clients.disable', `UPDATE clients SET status = 'disabled' WHERE client_id = $1 RETURNING *`);
+const remove = statement('clients.delete', 'DELETE FROM clients WHERE client_id = $1 RETURNING client_id');
+const useAssertion = statement(
+  'clients.use_assertion',
+  `INSERT INTO used_assertions (client_id, jti_hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING client_id`,
+);
+
+export function clientsRepository(sql: Sql) {
+  const one = async (rows: Promise<Row[]>): Promise<Client | undefined> => {
+    const [row] = await rows.catch((error: unknown) => {
+      const held = refusalOfTrigger(error, 'clients_resource_uris');
+      throw held === undefined ? error : new ResourceHeld(held);
+    });
+    return row && toClient(row);
+  };
+  return {
+    find: async (clientId: string): Promise<Client | undefined> =>
+      // what cannot be an identifier is not asked for
+      /^[!-~]{1,255}$/.test(clientId) ? one(sql.query<Row>(find, [clientId])) : undefined,
+    /** Finds and locks the row until the transaction ends. */
+    lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
+    findByRegistrationToken: (tokenHash: Buffer): Promise<Client | undefined> =>
+      one(sql.query<Row>(findByRegistrationToken, [tokenHash])),
+    /** Newest first. */
+    async list(filter: ClientFilter, page: Page): Promise<Client[]> {
+      const { statement, values } = listing(filter, page);
+      return (await sql.query<Row>(statement, values)).map(toClient);
+    },
+    async insert(client: NewClient): Promise<Client> {
+      const values = [
+        client.clientId,
+        client.status,
+        client.approvedBy,
+        client.metadata,
+        client.firstParty,
+        client.secretHash,
+        client.secretEncrypted,
+        client.sharedSecretEncrypted,
+        client.registrationTokenHash,
+        client.uncollected ?? false,
+        client.selfRegistered ?? false,
+      ];
+      return (await one(sql.query<Row>(insert, values)))!;
+    },
+    /** The enabled client that is the server of a resource (RFC 8707). */
+    async findByResource(uri: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ client_id: string }>(findByResource, [uri]);
+      return row?.client_id;
+    },
+    /** How many registrations wait for an administrator, counted up to `limit`. */
+    async countWaiting(limit: number): Promise<number> {
+      const [row] = await sql.query<{ waiting: number }>(countWaiting, [limit]);
+      return row!.waiting;
+    },
+    /** Lets the transactions that add a registration come one after another. */
+    async lockWaiting(): Promise<void> {
+      await sql.query(lockWaiting);
+    },
+    /** How many registrations and changes wait for a decision, counted up to `limit`. */
+    async countToDecide(limit: number): Promise<number> {
+      const [row] = await sql.query<{ waiting: number }>(countToDecide, [limit]);
+      return row!.waiting;
+    },
+    update(clientId: string, change: ClientChange): Promise<Client | undefined> {
+      const credentials = change.credentials ?? {};
+      return one(
+        sql.query<Row>(update, [
+          clientId,
+          change.metadata,
+          change.pendingMetadata !== undefined,
+          change.pendingMetadata,
+          change.firstParty,
+          change.selfManaged,
+          change.introspect,
+          JSON.stringify(change.lifetimes ?? {}),
+          'secretHash' in credentials,
+          credentials.secretHash,
+          credentials.secretEncrypted,
+          credentials.sharedSecretEncrypted,
+          credentials.registrationTokenHash,
+          change.requiredAcr !== undefined,
+          change.requiredAcr,
+        ]),
+      );
+    },
+    /**
+     * Enables a client, or approves what waits of an enabled one; undefined when it is gone, or nobody can collect it any more.
+     * @throws OAuthError conflict when another client holds a resource that this one claims
+     */
+    approve: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(approve, [clientId])),
+    /** Enables an approved client under the credentials that its registrant gets; undefined when it is not approved, or collected. */
+    collect: (clientId: string, credentials: ClientCredentials): Promise<Client | undefined> =>
+      one(
+        sql.query<Row>(collect, [
+          clientId,
+          credentials.secretHash,
+          credentials.secretEncrypted,
+          credentials.sharedSecretEncrypted,
+          credentials.registrationTokenHash,
+        ]),
+      ),
+    /** Refuses a registration or a change that waits; undefined when nothing waits. */
+    refuse: (clientId: string, reason: string): Promise<Client | undefined> =>
+      one(sql.query<Row>(refuse, [clientId, reason])),
+    /** Deletes registrations that nobody approved for so many seconds. Returns their ids. */
+    async deleteAbandoned(lifetime: number): Promise<string[]> {
+      return (await sql.query<{ client_id: string }>(deleteAbandoned, [lifetime])).map((row) => row.client_id);
+    },
+    /** Deletes clients whose credentials nobody collected in time; a refused one stays as long as others do. Returns their ids. */
+    async deleteUncollected(): Promise<string[]> {
+      return (await sql.query<{ client_id: string }>(deleteUncollected, [])).map((row) => row.client_id);
+    },
+    /** Disables a client and ends all that was issued to it. */
+    disable: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(disable, [clientId])),
+    /** Deletes a client with its sessions, codes and tokens; false when it was not there. */
+    async delete(clientId: string): Promise<boolean> {
+      return (await sql.query(remove, [clientId])).length > 0;
+    },
+    /** Marks a client assertion as used; false when it was used before (RFC 7523 section 3). */
+    async useAssertion(clientId: string, jtiHash: Buffer, expiresAt: Date): Promise<boolean> {
+      return (await sql.query(useAssertion, [clientId, jtiHash, expiresAt])).length > 0;
+    },
+  };
+}
+
+function toClient(row: Row): Client {
+  return {
+    clientId: row.client_id,
+    status: row.status,
+    version: row.version,
+    epoch: row.epoch,
+    metadata: row.metadata,
+    pendingMetadata: row.pending_metadata ?? undefined,
+    secretHash: row.client_secret_hash ?? undefined,
+    secretEncrypted: row.client_secret_encrypted ?? undefined,
+    sharedSecretEncrypted: row.shared_secret_encrypted,
+    registrationTokenHash: row.registration_access_token_hash ?? undefined,
+    firstParty: row.first_party,
+    selfManaged: row.self_managed,
+    selfRegistered: row.self_registered,
+    introspect: row.introspect,
+    requiredAcr: row.required_acr ?? undefined,
+    uncollected: row.uncollected,
+    approvedBy: row.approved_by ?? undefined,
+    everEnabled: row.ever_enabled,
+    refusalReason: row.refusal_reason ?? undefined,
+    lifetimes: {
+      authorizationCode: row.authorization_code_lifetime ?? undefined,
+      accessToken: row.access_token_lifetime ?? undefined,
+      refreshToken: row.refresh_token_lifetime ?? undefined,
+      idToken: row.id_token_lifetime ?? undefined,
+    },
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

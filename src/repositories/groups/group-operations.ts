@@ -1,0 +1,172 @@
+// What administrators do to groups, a part of administration.ts. A group with very many members is renamed and deleted in several transactions.
+import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import type { AuditEvent } from '../audit/audit-events.ts';
+import type { Group } from './groups.ts';
+import type { Repositories, Store } from '../store.ts';
+import type { Actor } from '../administration/actor.ts';
+
+/** So many members are changed in one transaction, within what a request may wait for the database. */
+export const mostAtOnce = 1_000;
+
+/** Each user's groups are a fact about that user: each change has its row in the trail. */
+function changed(by: Actor, subs: readonly string[], detail: AuditEvent['detail']): AuditEvent[] {
+  return subs.map((sub) => ({
+    ...by,
+    type: 'user.changed',
+    outcome: 'success',
+    sub,
+    detail: { members: ['groups'], ...detail },
+  }));
+}
+
+export function groupActs(store: Store) {
+  const found = async ({ groups }: Repositories, name: string): Promise<Group> => {
+    const group = (await groups.lock(name)).length > 0 ? await groups.find(name) : undefined;
+    if (!group) throw notFound('there is no such group');
+    return group;
+  };
+  const record = async ({ auditEvents }: Repositories, by: Actor, event: Pick<AuditEvent, 'type' | 'detail'>) =>
+    auditEvents.insert({ ...event, ...by, outcome: 'success' });
+
+  /**
+   * Empties a group, in several transactions if it is large and `gradual` allows it, and then does the last step with the rest.
+   * @param act.begin locks what is changed; groups come before their members
+   * @param act.empty changes members that are locked, and returns whom
+   * @throws OAuthError conflict when it has more members than one transaction takes
+   */
+  async function emptied(
+    by: Actor,
+    name: string,
+    gradual: boolean,
+    act: {
+      begin: (repositories: Repositories, first: boolean) => Promise<void>;
+      empty: (repositories: Repositories, subs: string[]) => Promise<string[]>;
+      detail: AuditEvent['detail'];
+      last: (repositories: Repositories) => Promise<void>;
+    },
+  ): Promise<number> {
+    let done = 0;
+    // a transaction may run again: that one was committed is known only here
+    for (let first = true; ; first = false) {
+      const [count, over] = await store.transaction(async (repositories) => {
+        await act.begin(repositories, first);
+        const subs = await repositories.groups.lockMembers(name, mostAtOnce + 1);
+        const full = subs.length > mostAtOnce;
+        if (full && !gradual)
+          throw conflict(
+            `the group has more than ${mostAtOnce} members: rename or delete it by the command line, which does so in steps`,
+          );
+        const touched = await act.empty(repositories, subs.slice(0, mostAtOnce));
+        await repositories.auditEvents.insertMany(changed(by, touched, act.detail));
+        if (!full) await act.last(repositories);
+        return [touched.length, !full] as const;
+      });
+      done += count;
+      if (over) return done;
+    }
+  }
+
+  return {
+    /** @throws OAuthError conflict when there is one of this name */
+    createGroup: (by: Actor, name: string, description: string): Promise<Group> =>
+      store.transaction(async (repositories) => {
+        const group = await repositories.groups.insert(name, description);
+        if (!group) throw conflict('there is a group of this name');
+        await record(repositories, by, { type: 'group.created', detail: { group: name } });
+        return group;
+      }),
+    /**
+     * Changes a group, both or neither. Another name its members get with it; their tokens name it so from their next one on.
+     * @param change what is undefined stays
+     * @param options.gradual in steps, where it has more members than one transaction takes; who repeats an act that was interrupted ends it
+     * @param options.into there may be a group of the new name: both become one, or a rename that was interrupted goes on
+     * @returns how many members moved, and changed: false when all was so before @throws OAuthError not_found, conflict
+     */
+    changeGroup: async (
+      by: Actor,
+      name: string,
+      { name: to = name, description }: { name?: string | undefined; description?: string | undefined },
+      { gradual = false, into = false }: { gradual?: boolean; into?: boolean } = {},
+    ): Promise<{ moved: number; changed: boolean }> => {
+      if (name === to)
+        return store.transaction(async (repositories) => {
+          const group = await found(repositories, name);
+          if (description === undefined || group.description === description) return { moved: 0, changed: false };
+          await repositories.groups.describe(name, description);
+          await record(repositories, by, { type: 'group.changed', detail: { group: name, members: ['description'] } });
+          return { moved: 0, changed: true };
+        });
+      const names = { group_before: name, group: to };
+      const moved = await emptied(by, name, gradual, {
+        async begin({ groups }, first) {
+          const there = await groups.lock(name, to);
+          const before = there.includes(name) ? await groups.find(name) : undefined;
+          if (!before) throw notFound('there is no such group');
+          const made = await groups.insert(to, description ?? before.description);
+          // a step before has made it
+          if (!made && first && !into) throw conflict('there is a group of this name');
+        },
+        empty: ({ groups }, subs) => groups.move(name, subs, to),
+        detail: names,
+        async last(repositories) {
+          const before = await repositories.groups.find(name);
+          await repositories.groups.delete(name);
+          const described = description !== undefined && description !== before?.description;
+          if (described) await repositories.groups.describe(to, description);
+          const detail = { ...names, members: described ? ['description', 'name'] : ['name'] };
+          await record(repositories, by, { type: 'group.changed', detail });
+        },
+      });
+      return { moved, changed: true };
+    },
+    /** @param gradual as for changeGroup @returns how many members it had @throws OAuthError not_found, conflict */
+    deleteGroup: (by: Actor, name: string, gradual = false): Promise<number> =>
+      emptied(by, name, gradual, {
+        async begin(repositories) {
+          await found(repositories, name);
+        },
+        empty: ({ groups }, subs) => groups.leave(name, subs),
+        detail: { group_before: name },
+        async last(repositories) {
+          await repositories.groups.delete(name);
+          await record(repositories, by, { type: 'group.deleted', detail: { group: name } });
+        },
+      }),
+    /**
+     * Puts users into a group that there is, and takes others out, all or none.
+     * @param change subs, at most `mostAtOnce` of each
+     * @returns who joined and left, who was so before or is in too many groups, and whom there is not @throws OAuthError not_found
+     */
+    changeMembers: (
+      by: Actor,
+      name: string,
+      { add = [], remove = [] }: { add?: string[] | undefined; remove?: string[] | undefined },
+    ): Promise<MembersChange> => {
+      if (Math.max(add.length, remove.length) > mostAtOnce)
+        throw invalidRequest(`at most ${mostAtOnce} users can be named at once`);
+      return store.transaction(async ({ groups, auditEvents }) => {
+        if (!(await groups.keep(name))) throw notFound('there is no such group');
+        const there = new Set(await groups.lockUsers([...add, ...remove]));
+        const known = (subs: string[]) => subs.filter((sub) => there.has(sub));
+        const added = await groups.join(name, known(add));
+        const removed = await groups.leave(name, known(remove));
+        await auditEvents.insertMany(changed(by, added, { group: name }));
+        await auditEvents.insertMany(changed(by, removed, { group_before: name }));
+        const without = (subs: string[], touched: string[]) => known(subs).filter((sub) => !touched.includes(sub));
+        return {
+          ...{ added, removed },
+          unchanged: [...without(add, added), ...without(remove, removed)],
+          unknown: [...add, ...remove].filter((sub) => !there.has(sub)),
+        };
+      });
+    },
+  };
+}
+
+/** Subjects, by what happened to them. */
+export interface MembersChange {
+  added: string[];
+  removed: string[];
+  unchanged: string[];
+  unknown: string[];
+}

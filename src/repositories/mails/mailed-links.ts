@@ -1,0 +1,104 @@
+// The table mailed_links: single-use links that prove an address or stand in for a forgotten password; only digests are kept.
+import { type Sql, statement } from '../../database/database.ts';
+
+export type LinkPurpose = 'verify_address' | 'stop_change' | 'reset_password' | 'recovery' | 'sign_up';
+
+export interface MailedLink {
+  purpose: LinkPurpose;
+  sub: string | undefined;
+  /** The address that it was sent to; undefined for one that an administrator hands over. */
+  email: string | undefined;
+  /** The address that the account had then. */
+  replaces: string | undefined;
+}
+
+export interface NewLink extends MailedLink {
+  tokenHash: Buffer;
+  /** The session that ordered a change of the address, without which it is worth nothing. */
+  sessionId?: string | undefined;
+  /** In seconds. */
+  lifetime: number;
+}
+
+interface Row {
+  purpose: LinkPurpose;
+  sub: string | null;
+  email: string | null;
+  replaces: string | null;
+}
+
+/** A change of the address ends with the session that ordered it (security R118). */
+const sessionLives = (sessionId: string) =>
+  `(${sessionId} IS NULL OR EXISTS (SELECT FROM sessions s WHERE s.id = ${sessionId} AND s.idle_expires_at > now()))`;
+const isGood = `used_at IS NULL AND expires_at > now() AND ${sessionLives('session_id')}`;
+
+const insert = statement(
+  'mailed_links.insert',
+  `INSERT INTO mailed_links (token_hash, purpose, sub, email, replaces, expires_at, session_id)
+   SELECT $1, $2, $3, $4, $5, now() + make_interval(secs => $6), $7::bigint WHERE ${sessionLives('$7::bigint')} RETURNING expires_at`,
+);
+const find = statement(
+  'mailed_links.find',
+  `SELECT purpose, sub, email, replaces FROM mailed_links
+    WHERE token_hash = $1 AND purpose = ANY ($2::text[]) AND ${isGood}`,
+);
+const use = statement(
+  'mailed_links.use',
+  `UPDATE mailed_links SET used_at = now()
+    WHERE token_hash = $1 AND purpose = ANY ($2::text[]) AND ${isGood}
+   RETURNING purpose, sub, email, replaces`,
+);
+
+const takeBackChanges = statement(
+  'mailed_links.take_back_changes',
+  `WITH orders AS (DELETE FROM mails WHERE sub = $1 AND name = 'verify-address'
+                      AND recipient IS DISTINCT FROM (SELECT email FROM users WHERE sub = $1))
+   UPDATE mailed_links SET used_at = now()
+    WHERE sub = $1 AND purpose = 'verify_address' AND used_at IS NULL AND email IS DISTINCT FROM replaces`,
+);
+const hasChanges = statement(
+  'mailed_links.has_changes',
+  `SELECT EXISTS (SELECT FROM mailed_links WHERE sub = $1 AND purpose = 'verify_address' AND email IS DISTINCT FROM replaces AND ${isGood})
+       OR EXISTS (SELECT FROM mails WHERE sub = $1 AND name = 'verify-address' AND ${sessionLives('session_id')}
+                     AND recipient IS DISTINCT FROM (SELECT email FROM users WHERE sub = $1)) AS present`,
+);
+
+export function mailedLinksRepository(sql: Sql) {
+  return {
+    /** Returns when it ends; undefined when the session that it depends on is over. */
+    async insert(link: NewLink): Promise<Date | undefined> {
+      const { tokenHash, purpose, sub, email, replaces, lifetime, sessionId } = link;
+      const values = [tokenHash, purpose, sub, email, replaces, lifetime, sessionId];
+      const [row] = await sql.query<{ expires_at: Date }>(insert, values);
+      return row?.expires_at;
+    },
+    /** One that is still good; looking does not use it up, since programs look at mails before people do. */
+    async find(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {
+      const [row] = await sql.query<Row>(find, [tokenHash, purposes]);
+      return row && toLink(row);
+    },
+    /** In a transaction that holds the user's row: no other address takes the place of the present one by what was ordered before. */
+    async takeBackChanges(sub: string): Promise<void> {
+      await sql.query(takeBackChanges, [sub]);
+    },
+    /** Whether another address may still take the place of the present one. */
+    async hasChanges(sub: string): Promise<boolean> {
+      const [row] = await sql.query<{ present: boolean }>(hasChanges, [sub]);
+      return row!.present;
+    },
+    /** Uses it up; of several at once one gets it. The user's row is to be locked before. */
+    async use(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {
+      const [row] = await sql.query<Row>(use, [tokenHash, purposes]);
+      return row && toLink(row);
+    },
+  };
+}
+
+function toLink(row: Row): MailedLink {
+  return {
+    purpose: row.purpose,
+    sub: row.sub ?? undefined,
+    email: row.email ?? undefined,
+    replaces: row.replaces ?? undefined,
+  };
+}

@@ -1,0 +1,124 @@
+// Client-session handles: the authorization code itself, and the fresh one of the token response (decisions section 5).
+import { type Sql, statement } from '../../database/database.ts';
+import { toUser, type User, type UserRow } from '../users/users.ts';
+
+/** A live client session, as its handle gives access to it. */
+export interface ClientSession {
+  id: string;
+  clientId: string;
+  scope: string;
+  sid: string;
+  /** By which the client knows the user. */
+  subject: string;
+  nonce: string | undefined;
+  authTime: Date;
+  amr: string[];
+  audience: string[];
+  /** The same where the client named a resource. */
+  restrictedTo: string[] | undefined;
+  issuedAt: Date;
+  expiresAt: Date;
+  user: User;
+}
+
+interface Row extends UserRow {
+  client_session_id: string;
+  client_id: string;
+  scope: string;
+  sid: string;
+  subject: string;
+  nonce: string | null;
+  auth_time: Date;
+  amr: string[];
+  audience: string[] | null;
+  issued_at: Date;
+  session_expires_at: Date;
+  /** Of a code that is neither redeemed nor activated. */
+  code_expires_at?: Date | null;
+}
+
+// checked on each use: session, client, user and grant (security R85)
+const live = `
+  JOIN sessions s ON s.id = cs.session_id AND s.idle_expires_at > now()
+  JOIN clients c ON c.client_id = cs.client_id AND c.status = 'enabled' AND c.epoch = cs.client_epoch
+  JOIN grants g ON g.sub = cs.sub AND g.client_id = cs.client_id
+  JOIN users u ON u.sub = cs.sub AND u.status = 'enabled'`;
+const hasProfile = `c.metadata -> 'uma_profile' = 'true'`;
+const columns = `u.*, cs.id AS client_session_id, cs.client_id, cs.scope, cs.sid,
+  coalesce(cs.subject, cs.sub) AS subject, cs.nonce, cs.auth_time, cs.amr, cs.audience,
+  s.expires_at AS session_expires_at`;
+
+const useCode = statement(
+  'client_session_handles.use_code',
+  `WITH handle AS MATERIALIZED (
+     SELECT ${columns}, ac.issued_at, ac.redeemed_at IS NULL AND ac.activated_at IS NULL AS is_new
+       FROM authorization_codes ac JOIN client_sessions cs ON cs.id = ac.client_session_id ${live}
+      WHERE ac.code_hash = $1 AND ac.retired_at IS NULL AND ${hasProfile}
+        AND (ac.redeemed_at IS NOT NULL OR ac.activated_at IS NOT NULL OR ac.expires_at > now())),
+   kept AS (
+     UPDATE client_sessions cs SET expires_at = greatest(cs.expires_at, handle.session_expires_at)
+       FROM handle WHERE cs.id = handle.client_session_id AND handle.is_new RETURNING cs.id),
+   activated AS (
+     UPDATE authorization_codes ac SET activated_at = now() FROM kept
+      WHERE ac.code_hash = $1 AND ac.activated_at IS NULL)
+   SELECT * FROM handle`,
+);
+// a fresh code is good for its own time, whoever's it is; one that was redeemed or activated only as a handle
+const findCode = statement(
+  'client_session_handles.find_code',
+  `SELECT ${columns}, ac.issued_at, CASE WHEN fresh THEN ac.expires_at END AS code_expires_at
+     FROM authorization_codes ac
+    CROSS JOIN LATERAL (SELECT ac.redeemed_at IS NULL AND ac.activated_at IS NULL AS fresh) state
+     JOIN client_sessions cs ON cs.id = ac.client_session_id ${live}
+    WHERE ac.code_hash = $1 AND ac.retired_at IS NULL
+      AND CASE WHEN fresh THEN ac.expires_at > now() ELSE ${hasProfile} END`,
+);
+const freshText = `
+  SELECT ${columns}, h.issued_at
+    FROM client_session_handles h JOIN client_sessions cs ON cs.id = h.client_session_id ${live}
+   WHERE h.handle_hash = $1 AND ${hasProfile}`;
+const findHandle = statement('client_session_handles.find', freshText);
+const useHandle = statement(
+  'client_session_handles.use',
+  `WITH handle AS MATERIALIZED (${freshText}),
+   retired AS (
+     UPDATE authorization_codes ac SET retired_at = now() FROM handle
+      WHERE ac.client_session_id = handle.client_session_id AND ac.retired_at IS NULL)
+   SELECT * FROM handle`,
+);
+
+export function clientSessionHandlesRepository(sql: Sql) {
+  const one = async (rows: Promise<Row[]>): Promise<ClientSession | undefined> => {
+    const [row] = await rows;
+    return (
+      row && {
+        id: row.client_session_id,
+        clientId: row.client_id,
+        scope: row.scope,
+        sid: row.sid,
+        subject: row.subject,
+        nonce: row.nonce ?? undefined,
+        authTime: row.auth_time,
+        amr: row.amr,
+        audience: row.audience ?? [row.client_id],
+        restrictedTo: row.audience ?? undefined,
+        issuedAt: row.issued_at,
+        expiresAt: row.code_expires_at ?? row.session_expires_at,
+        user: toUser(row),
+      }
+    );
+  };
+  return {
+    /** The client session of a code; the first use within the code's lifetime activates it as a handle (security R81). */
+    useCode: (codeHash: Buffer): Promise<ClientSession | undefined> => one(sql.query<Row>(useCode, [codeHash])),
+    /**
+     * What a code is good for, without using it: to be redeemed, while it is fresh; then, for clients of the UMA profile,
+     * the client session as a handle.
+     */
+    findCode: (codeHash: Buffer): Promise<ClientSession | undefined> => one(sql.query<Row>(findCode, [codeHash])),
+    /** The client session of a fresh handle; its first use retires the code as one (security R82). */
+    useHandle: (handleHash: Buffer): Promise<ClientSession | undefined> => one(sql.query<Row>(useHandle, [handleHash])),
+    findHandle: (handleHash: Buffer): Promise<ClientSession | undefined> =>
+      one(sql.query<Row>(findHandle, [handleHash])),
+  };
+}

@@ -1,0 +1,68 @@
+// The table client_sessions: one authorization of one client by one user, the family of all that came of it.
+import { type Sql, statement } from '../../database/database.ts';
+import { lookUp } from '../batched-select.ts';
+import { toUser, type User, type UserRow } from '../users/users.ts';
+
+const findBySid = lookUp(
+  'client_sessions.find_by_sid',
+  ['text', 'text', 'text'],
+  (sid, clientId, subject) =>
+    `SELECT u.*, cs.scope, cs.amr, cs.auth_time FROM sessions s
+       JOIN clients c ON c.client_id = ${clientId} AND c.status = 'enabled'
+      CROSS JOIN LATERAL (
+        SELECT * FROM client_sessions cs
+         WHERE cs.session_id = s.id AND cs.client_id = ${clientId} AND cs.client_epoch = c.epoch
+               AND coalesce(cs.subject, cs.sub) = ${subject}
+         ORDER BY cs.id DESC LIMIT 1) AS cs
+       JOIN users u ON u.sub = cs.sub AND u.status = 'enabled'
+      WHERE s.sid = ${sid} AND s.idle_expires_at > now()`,
+);
+
+const findSubject = statement(
+  'client_sessions.find_subject',
+  `SELECT coalesce(sc.subject, s.sub) AS subject FROM session_clients sc JOIN sessions s ON s.id = sc.session_id
+    WHERE sc.session_id = $1 AND sc.client_id = $2`,
+);
+// what was registered when the session ends
+const frontchannelLogoutUris = statement(
+  'client_sessions.frontchannel_logout_uris',
+  `SELECT c.metadata ->> 'frontchannel_logout_uri' AS uri
+     FROM session_clients sc JOIN clients c ON c.client_id = sc.client_id AND c.status = 'enabled'
+    WHERE sc.session_id = $1 AND c.metadata ? 'frontchannel_logout_uri' ORDER BY c.client_id`,
+);
+const end = statement(
+  'client_sessions.end',
+  `WITH left_session AS (DELETE FROM session_clients WHERE session_id = $1 AND client_id = $2)
+   DELETE FROM client_sessions WHERE session_id = $1 AND client_id = $2`,
+);
+
+export function clientSessionsRepository(sql: Sql) {
+  return {
+    /** By which subject a client knows the user of a session; undefined when it takes no part in it. */
+    async findSubject(sessionId: string, clientId: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ subject: string }>(findSubject, [sessionId, clientId]);
+      return row?.subject;
+    },
+    /** The addresses at which the clients of a session hear of its end in the browser (Front-Channel Logout 1.0). */
+    async frontchannelLogoutUris(sessionId: string): Promise<string[]> {
+      return (await sql.query<{ uri: string }>(frontchannelLogoutUris, [sessionId])).map((row) => row.uri);
+    },
+    /** Ends all of a client's part in a session: codes, handles, tokens, refresh families. */
+    async end(sessionId: string, clientId: string): Promise<void> {
+      await sql.query(end, [sessionId, clientId]);
+    },
+    /** The newest live client session of a session, a client, and the subject by which it knows the user. */
+    async findBySid(
+      sid: string,
+      clientId: string,
+      subject: string,
+    ): Promise<{ scope: string; amr: string[]; authTime: Date; user: User } | undefined> {
+      const [row] = await sql.query<UserRow & { scope: string; amr: string[]; auth_time: Date }>(findBySid, [
+        sid,
+        clientId,
+        subject,
+      ]);
+      return row && { scope: row.scope, amr: row.amr, authTime: row.auth_time, user: toUser(row) };
+    },
+  };
+}

@@ -1,0 +1,225 @@
+// The table sessions: the browser's single sign-on sessions.
+import { type Sql, statement } from '../../database/database.ts';
+import type { Page } from '../clients/clients.ts';
+import { lookUp } from '../batched-select.ts';
+import { remaining } from '../second-factors/second-factors.ts';
+import { toUser, type User, userColumns, type UserRow } from '../users/users.ts';
+
+export interface Session {
+  id: string;
+  /** The name by which clients know the session. */
+  sid: string;
+  authTime: Date;
+  amr: string[];
+  /** The database's time when the session was read: what ages are measured by. */
+  now: Date;
+  /** True when the idle end should be moved. */
+  stale: boolean;
+  user: User;
+  /** Whether its user has a second factor by now, shown in it or not. */
+  enrolled: boolean;
+}
+
+/** A session to store; lifetimes in seconds. */
+export interface NewSession {
+  tokenHash: Buffer;
+  sid: string;
+  sub: string;
+  /** Of the password that was shown; undefined where none was. */
+  passwordHash: string | undefined;
+  amr: string[];
+  /** When that was, if not now: a session that there is already lives no longer for it. */
+  authTime?: Date | undefined;
+  idleLifetime: number;
+  lifetime: number;
+  userAgent: string | undefined;
+  address: string | undefined;
+}
+
+export interface SessionSummary {
+  sid: string;
+  sub: string;
+  username: string;
+  createdAt: Date;
+  /** When its user last showed the password there. */
+  authTime: Date;
+  amr: string[];
+  usedAt: Date;
+  expiresAt: Date;
+  address: string | undefined;
+  userAgent: string | undefined;
+  /** Those that take part in it. */
+  clients: { clientId: string; clientName: string }[];
+  id: string;
+}
+
+export interface SessionRow extends UserRow {
+  session_id: string | null;
+  sid: string;
+  auth_time: Date;
+  amr: string[];
+  now: Date;
+  stale: boolean;
+  enrolled: boolean;
+}
+
+/** The live session of a token, with its user. @param idleLifetime in seconds */
+export const foundSession = (tokenHash: string, idleLifetime: string) => `
+   SELECT ${userColumns}, s.id AS session_id, s.sid, s.auth_time, s.amr, clock_timestamp() AS now,
+          s.used_at < now() - make_interval(secs => ${idleLifetime}::float8 / 20) AS stale,
+          EXISTS (${remaining}) AS enrolled
+     FROM sessions s JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
+    WHERE s.token_hash = ${tokenHash} AND s.idle_expires_at > now()`;
+const find = lookUp('sessions.find', ['bytea', 'double precision'], foundSession);
+const touch = statement(
+  'sessions.touch',
+  `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2))
+    WHERE id = $1 AND idle_expires_at > now()`,
+);
+const renew = statement('sessions.renew', 'SELECT store_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS id');
+// what hangs on the session goes with it; a trigger keeps what was granted offline_access
+const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
+const owner = statement('sessions.owner', 'SELECT sub FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2)');
+const endBySid = statement(
+  'sessions.end_by_sid',
+  'DELETE FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2) RETURNING sub',
+);
+// a statement of its own after that one: it sees what was issued while that one waited for the session's row
+const endFamilies = statement('sessions.end_families', 'DELETE FROM client_sessions WHERE sub = $1 AND sid = $2');
+// Those whose consent was withdrawn take no part any more, though they hear of the session's end. Each filter is a statement of its own, so
+// that it is planned by its own index, however often it is sent.
+const list = (name: string, condition: string) =>
+  statement(
+    `sessions.list${name}`,
+    `SELECT s.id, s.sid, s.sub, u.username, s.created_at, s.auth_time, s.amr, s.used_at, s.expires_at,
+          host(s.address) AS address, s.user_agent,
+          ARRAY(SELECT jsonb_build_object('clientId', c.client_id,
+                         'clientName', coalesce(c.metadata ->> 'client_name', c.client_id))
+                  FROM session_clients sc JOIN clients c ON c.client_id = sc.client_id
+                 WHERE sc.session_id = s.id AND (c.first_party OR EXISTS (
+                         SELECT FROM grants g WHERE g.sub = s.sub AND g.client_id = c.client_id))
+                 ORDER BY c.client_id) AS clients
+     FROM sessions s JOIN users u ON u.sub = s.sub
+    WHERE s.idle_expires_at > now() AND ${condition}
+      AND (s.created_at, s.id) < (coalesce($1::timestamptz, 'infinity'), coalesce($2::bigint, 0))
+    ORDER BY s.created_at DESC, s.id DESC LIMIT $3`,
+  );
+const listAll = list('', 'true');
+const listOfUser = list('_of_user', 's.sub = $4');
+const listAtAddress = list('_at_address', 's.address = $4::inet');
+const listOfUserAtAddress = list('_of_user_at_address', 's.sub = $4 AND s.address = $5::inet');
+
+export function sessionsRepository(sql: Sql) {
+  return {
+    /** The live session of an enabled user. @param idleLifetime in seconds */
+    async find(tokenHash: Buffer, idleLifetime: number): Promise<Session | undefined> {
+      const [row] = await sql.query<SessionRow>(find, [tokenHash, idleLifetime]);
+      return row && toSession(row);
+    },
+    /** Moves the idle end. @param idleLifetime in seconds */
+    async touch(id: string, idleLifetime: number): Promise<void> {
+      await sql.query(touch, [id, idleLifetime]);
+    },
+    /** Gives a session a new cookie after its user has shown more; false when the user was disabled or the password changed meanwhile. */
+    async renew(id: string, session: NewSession): Promise<boolean> {
+      const [row] = await sql.query<{ id: string | null }>(renew, [...sessionValues(session), id]);
+      return row!.id !== null;
+    },
+    /** Ends a session and all that hangs on it; of what was granted offline_access the refresh tokens live on. */
+    async end(id: string): Promise<boolean> {
+      return (await sql.query(end, [id])).length > 0;
+    },
+    /** Whose session has the name; undefined for none. @param of only if it is this user's */
+    async owner(sid: string, of?: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ sub: string }>(owner, [sid, of]);
+      return row?.sub;
+    },
+    /**
+     * In a transaction: ends a session by the name under which clients know it, with all that ever came of it, refresh tokens
+     * with offline_access included (security R54); returns whose it was.
+     * @param owner ends it only if it is this user's
+     */
+    async endBySid(sid: string, owner?: string): Promise<string | undefined> {
+      const [row] = await sql.query<{ sub: string }>(endBySid, [sid, owner]);
+      if (row) await sql.query(endFamilies, [row.sub, sid]);
+      return row?.sub;
+    },
+    /** Live sessions, the newest first. @param filter.address a whole IP address */
+    async list(
+      { sub, address }: { sub?: string | undefined; address?: string | undefined },
+      page: Page,
+    ): Promise<SessionSummary[]> {
+      const select =
+        sub === undefined
+          ? address === undefined
+            ? listAll
+            : listAtAddress
+          : address === undefined
+            ? listOfUser
+            : listOfUserAtAddress;
+      const values = [
+        page.after?.at,
+        page.after?.id,
+        page.limit,
+        ...[sub, address].filter((value) => value !== undefined),
+      ];
+      const rows = await sql.query<{
+        id: string;
+        sid: string;
+        sub: string;
+        username: string;
+        created_at: Date;
+        auth_time: Date;
+        amr: string[];
+        used_at: Date;
+        expires_at: Date;
+        address: string | null;
+        user_agent: string | null;
+        clients: SessionSummary['clients'];
+      }>(select, values);
+      return rows.map((row) => ({
+        id: row.id,
+        sid: row.sid,
+        sub: row.sub,
+        username: row.username,
+        createdAt: row.created_at,
+        authTime: row.auth_time,
+        amr: row.amr,
+        usedAt: row.used_at,
+        expiresAt: row.expires_at,
+        address: row.address ?? undefined,
+        userAgent: row.user_agent ?? undefined,
+        clients: row.clients,
+      }));
+    },
+  };
+}
+
+/** What store_session() takes, but for the session that it renews. */
+export function sessionValues(session: NewSession): unknown[] {
+  return [
+    session.tokenHash,
+    session.sid,
+    session.sub,
+    session.passwordHash,
+    session.amr,
+    session.idleLifetime,
+    session.lifetime,
+    session.userAgent,
+    session.address,
+    session.authTime,
+  ];
+}
+
+export function toSession(row: SessionRow): Session {
+  return {
+    id: row.session_id!,
+    sid: row.sid,
+    authTime: row.auth_time,
+    amr: row.amr,
+    now: row.now,
+    stale: row.stale,
+    enrolled: row.enrolled,
+    user: toUser(row),
+  };
+}

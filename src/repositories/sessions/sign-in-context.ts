@@ -1,0 +1,85 @@
+// What a browser comes to a page of the sign-in with, in one statement: its session, its pending request, and what the one's user has granted.
+import type { Sql } from '../../database/database.ts';
+import {
+  type AuthorizationRequestRow,
+  findRequest,
+  type RequestRow,
+  toAuthorizationRequest,
+} from '../authorization-requests/authorization-requests.ts';
+import type { Grant } from '../clients/grants.ts';
+import { lookUp } from '../batched-select.ts';
+import { foundSession, type Session, type SessionRow, toSession } from './sessions.ts';
+
+export interface Visit {
+  session: Session | undefined;
+  /** The pending request, if it is this browser's. */
+  pending: AuthorizationRequestRow | undefined;
+  /** What the session's user has granted to the client of the request, or to the one that was named. */
+  grant: Pick<Grant, 'scope' | 'claims' | 'redirectUris'> | undefined;
+}
+
+/** Undefined is what the browser did not bring; `clientId` is asked of where there is no request. */
+export interface Visitor {
+  tokenHash: Buffer | undefined;
+  /** In seconds. */
+  idleLifetime: number;
+  requestHash: Buffer | undefined;
+  browserHash: Buffer | undefined;
+  clientId: string | undefined;
+}
+
+interface Row extends SessionRow {
+  requested_of: string | null;
+  endpoint: RequestRow['endpoint'];
+  parameters: RequestRow['parameters'];
+  problem: RequestRow['problem'];
+  decision: RequestRow['decision'];
+  decided_sub: string | null;
+  requested_at: Date;
+  granted_scope: string[] | null;
+  granted_claims: string[];
+  redirect_uris: string[];
+}
+
+const find = lookUp(
+  'visits.find',
+  ['bytea', 'double precision', 'bytea', 'bytea', 'text'],
+  (
+    tokenHash,
+    idleLifetime,
+    requestHash,
+    browserHash,
+    clientId,
+  ) => `SELECT s.*, r.client_id AS requested_of, r.endpoint, r.parameters, r.problem, r.decision, r.decided_sub, r.created_at AS requested_at,
+          g.scope AS granted_scope, g.claims AS granted_claims, g.redirect_uris
+     FROM (VALUES (true)) AS visit (here)
+     LEFT JOIN authorization_requests r ON r.id_hash = ${requestHash} AND r.browser_hash = ${browserHash} AND r.expires_at > now()
+     LEFT JOIN (${foundSession(tokenHash, idleLifetime)}) s ON true
+     LEFT JOIN grants g ON g.sub = s.sub AND g.client_id = coalesce(r.client_id, ${clientId})`,
+);
+
+export function visitsRepository(sql: Sql) {
+  return {
+    async find({ tokenHash, idleLifetime, requestHash, browserHash, clientId }: Visitor): Promise<Visit> {
+      if (!tokenHash) {
+        // most who come to sign in bring a request at most
+        const [request] =
+          requestHash && browserHash ? await sql.query<RequestRow>(findRequest, [requestHash, browserHash]) : [];
+        return { session: undefined, pending: request && toAuthorizationRequest(request), grant: undefined };
+      }
+      const [row] = await sql.query<Row>(find, [tokenHash, idleLifetime, requestHash, browserHash, clientId]);
+      const { requested_of, requested_at, granted_scope, granted_claims, redirect_uris } = row!;
+      return {
+        session: row!.session_id === null ? undefined : toSession(row!),
+        pending:
+          requested_of === null
+            ? undefined
+            : toAuthorizationRequest({ ...row!, client_id: requested_of, created_at: requested_at }),
+        grant:
+          granted_scope === null
+            ? undefined
+            : { scope: granted_scope, claims: granted_claims, redirectUris: redirect_uris },
+      };
+    },
+  };
+}

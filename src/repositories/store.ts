@@ -1,0 +1,112 @@
+// The Store: every repository on one connection, and transactions over all of them.
+import type { Database, Sql } from '../database/database.ts';
+import { accessTokensRepository } from './tokens/access-tokens.ts';
+import { auditEventsRepository, type EventListener } from './audit/audit-events.ts';
+import { auditSearchRepository } from './audit/audit-search.ts';
+import { auditViewRepository } from './audit/audit-view.ts';
+import { authenticatorsRepository } from './second-factors/totp-authenticators.ts';
+import { authorizationCodesRepository } from './tokens/authorization-codes.ts';
+import { authorizationRequestsRepository } from './authorization-requests/authorization-requests.ts';
+import { clientJudgementRepository } from './clients/client-review.ts';
+import { clientSessionsRepository } from './sessions/client-sessions.ts';
+import { clientsRepository } from './clients/clients.ts';
+import { clientSessionHandlesRepository } from './sessions/client-session-handles.ts';
+import { dataKeysRepository } from './keys/data-keys.ts';
+import { deferredRegistrationsRepository } from './registrations/deferred-registrations.ts';
+import { expiredRepository } from './retention/expired.ts';
+import { grantsRepository } from './clients/grants.ts';
+import { groupsRepository } from './groups/groups.ts';
+import { hourlyCountsRepository } from './audit/hourly-counts.ts';
+import { knownBrowsersRepository } from './sessions/device-cookies.ts';
+import { logoutDeliveriesRepository } from './logout-deliveries/logout-deliveries.ts';
+import { mailedLinksRepository } from './mails/mailed-links.ts';
+import { mailsRepository } from './mails/mails.ts';
+import { pairwiseSubjectsRepository } from './clients/pairwise-subjects.ts';
+import { passwordKindsRepository } from './users/password-kinds.ts';
+import { passkeysRepository } from './second-factors/passkeys.ts';
+import { recoveryCodesRepository } from './second-factors/recovery-codes.ts';
+import { refreshTokensRepository } from './tokens/refresh-tokens.ts';
+import { registrationTokensRepository } from './registrations/registration-tokens.ts';
+import { revocationRepository } from './tokens/revocation.ts';
+import { sealedValuesRepository } from './keys/sealed-values.ts';
+import { secondFactorsRepository } from './second-factors/second-factors.ts';
+import { sessionsRepository } from './sessions/sessions.ts';
+import { signInFailuresRepository } from './sessions/sign-in-failures.ts';
+import { signInsRepository } from './sessions/sign-ins.ts';
+import { signingKeysRepository } from './keys/signing-keys.ts';
+import { userBatchesRepository } from './users/user-batches.ts';
+import { userImportsRepository } from './users/user-imports.ts';
+import { userSearchRepository } from './users/user-search.ts';
+import { userSettingsRepository } from './users/user-settings.ts';
+import { usersRepository } from './users/users.ts';
+import { visitsRepository } from './sessions/sign-in-context.ts';
+import { vitalSignsRepository } from './database-status/database-status.ts';
+
+function repositories(sql: Sql, onEvent: EventListener) {
+  return {
+    accessTokens: accessTokensRepository(sql),
+    auditEvents: auditEventsRepository(sql, onEvent),
+    auditSearch: auditSearchRepository(sql),
+    auditView: auditViewRepository(sql),
+    authenticators: authenticatorsRepository(sql),
+    authorizationCodes: authorizationCodesRepository(sql),
+    authorizationRequests: authorizationRequestsRepository(sql, onEvent),
+    clientSessionHandles: clientSessionHandlesRepository(sql),
+    clientJudgement: clientJudgementRepository(sql),
+    clientSessions: clientSessionsRepository(sql),
+    clients: clientsRepository(sql),
+    dataKeys: dataKeysRepository(sql),
+    deferredRegistrations: deferredRegistrationsRepository(sql),
+    expired: expiredRepository(sql),
+    grants: grantsRepository(sql),
+    groups: groupsRepository(sql),
+    hourlyCounts: hourlyCountsRepository(sql),
+    knownBrowsers: knownBrowsersRepository(sql),
+    logoutDeliveries: logoutDeliveriesRepository(sql),
+    mailedLinks: mailedLinksRepository(sql),
+    mails: mailsRepository(sql),
+    pairwiseSubjects: pairwiseSubjectsRepository(sql),
+    passkeys: passkeysRepository(sql),
+    passwordKinds: passwordKindsRepository(sql),
+    recoveryCodes: recoveryCodesRepository(sql),
+    refreshTokens: refreshTokensRepository(sql),
+    registrationTokens: registrationTokensRepository(sql),
+    revocation: revocationRepository(sql),
+    sealedValues: sealedValuesRepository(sql),
+    secondFactors: secondFactorsRepository(sql),
+    sessions: sessionsRepository(sql),
+    signInFailures: signInFailuresRepository(sql),
+    signIns: signInsRepository(sql, onEvent),
+    signingKeys: signingKeysRepository(sql),
+    userBatches: userBatchesRepository(sql),
+    userImports: userImportsRepository(sql),
+    userSearch: userSearchRepository(sql),
+    userSettings: userSettingsRepository(sql),
+    users: usersRepository(sql),
+    visits: visitsRepository(sql),
+    vitalSigns: vitalSignsRepository(sql),
+  };
+}
+
+export type Repositories = ReturnType<typeof repositories>;
+
+export interface Store extends Repositories {
+  /** Runs `work` in one transaction; it may run again after a deadlock, so it must have no effect but its statements. */
+  transaction<T>(work: (store: Repositories) => Promise<T>): Promise<T>;
+}
+
+/** @param onEvent hears of every event of the audit trail that this store records, once it is stored */
+export function createStore(database: Database, onEvent: EventListener = () => undefined): Store {
+  return {
+    ...repositories(database, onEvent),
+    async transaction(work) {
+      let events: Parameters<EventListener>[] = [];
+      const result = await database.transaction((sql) => {
+        events = []; // of a try that was taken back nobody hears
+        return work(repositories(sql, (...event) => void events.push(event)));
+      });
+      for (const event of events) onEvent(...event);
+      return result;
+    },
+  };
+}

@@ -1,0 +1,34 @@
+// Which kinds of password hashes the users have that this service does not make itself (the index users_other_hashes).
+import { type Sql, statement } from '../../database/database.ts';
+
+export interface PasswordKind {
+  /** One hash of the kind. */
+  sample: string;
+  /** How many of all passwords are of it, from 0 to 1. */
+  share: number;
+}
+
+// beyond so many the first ones speak for all: the trail of an import of a million is not read again and again
+const most = 20_000;
+const other = `password_hash IS NOT NULL AND password_hash NOT LIKE '$argon2id$v=19$m=19456,t=2,p=1$%'`;
+
+// what a kind is, is also said in crypto/decoys.ts
+const list = statement(
+  'users.password_kinds',
+  `WITH others AS MATERIALIZED (SELECT password_hash FROM users WHERE ${other} LIMIT ${most}),
+        known AS (SELECT reltuples FROM pg_class WHERE oid = 'users'::regclass),
+        counted AS (SELECT (SELECT count(*) FROM users WHERE ${other}) AS others,
+                           CASE WHEN (SELECT reltuples FROM known) < ${most} THEN (SELECT count(*) FROM users WHERE password_hash IS NOT NULL)
+                                ELSE (SELECT reltuples FROM known) END AS every)
+   SELECT max(password_hash) AS sample,
+          least(1, count(*)::float8 / (SELECT count(*) FROM others) * (SELECT others / greatest(every, others) FROM counted))::float8 AS share
+     FROM others
+    GROUP BY substring(password_hash FROM '^(?:[$]2[aby][$][0-9][0-9][$]|pbkdf2_[a-z0-9]+[$][0-9]+[$]|[$][a-z0-9-]+[$](?:v=[0-9]+[$])?[^$]+[$])')
+    ORDER BY 1`,
+);
+
+export function passwordKindsRepository(sql: Sql) {
+  return {
+    list: (): Promise<PasswordKind[]> => sql.query<PasswordKind>(list),
+  };
+}

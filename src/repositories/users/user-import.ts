@@ -1,0 +1,154 @@
+// The act of an import, a part of administration.ts: a batch of users in one transaction, each with its row in the trail; a bad one spoils no other.
+import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../../database/database.ts';
+import { withNewPatience } from '../../database/deadline.ts';
+import type { ImportReason } from '../../oauth/import-reasons.ts';
+import type { AuditEvent } from '../audit/audit-events.ts';
+import { userEvent } from '../audit/audit-diff.ts';
+import type { Repositories, Store } from '../store.ts';
+import type { ImportedUser } from './user-batches.ts';
+import type { User } from './users.ts';
+import type { Actor } from '../administration/actor.ts';
+
+export interface ImportOptions {
+  /** Changes those that there are already; without it they are left as they are. */
+  update: boolean;
+  /** Whether administrators may be made and changed. */
+  admins: boolean;
+  /** Nothing is stored. */
+  dryRun: boolean;
+}
+
+export type ImportOutcome =
+  { outcome: 'created' | 'updated' | 'unchanged' } | { outcome: 'refused'; column: string; reason: ImportReason };
+
+const refused = (column: string, reason: ImportReason): ImportOutcome => ({ outcome: 'refused', column, reason });
+
+/** Ends a transaction whose work was only tried. */
+class Tried extends Error {
+  readonly outcomes: ImportOutcome[];
+  constructor(outcomes: ImportOutcome[]) {
+    super('tried');
+    this.outcomes = outcomes;
+  }
+}
+
+export function importUsers(store: Store) {
+  /**
+   * Imports a batch. Who imports the same again finds all of them unchanged.
+   * @param users of different names, and at most some hundreds: a transaction has no more time for them than a request has
+   * @returns the outcome of each, in their order
+   */
+  return (by: Actor, users: readonly ImportedUser[], options: ImportOptions): Promise<ImportOutcome[]> =>
+    attempt(by, users, options);
+
+  async function attempt(by: Actor, users: readonly ImportedUser[], options: ImportOptions): Promise<ImportOutcome[]> {
+    try {
+      return await withNewPatience(() =>
+        store.transaction(async (repositories) => {
+          const outcomes = await importAll(repositories, by, users, options);
+          if (options.dryRun) throw new Tried(outcomes);
+          return outcomes;
+        }),
+      );
+    } catch (error) {
+      if (error instanceof Tried) return error.outcomes;
+      if (error instanceof DatabaseUnavailable || !isOfAValue(error)) throw error;
+      // what one of them spoiled is tried by halves, down to that one
+      if (users.length === 1)
+        return [isUniqueViolation(error) ? refused('email', 'belongs to another user') : notStored];
+      const half = users.length >> 1;
+      const first = await attempt(by, users.slice(0, half), options);
+      return [...first, ...(await attempt(by, users.slice(half), options))];
+    }
+  }
+}
+
+const notStored = refused('', 'holds a value that cannot be stored');
+
+const isOfAValue = (error: unknown) =>
+  isUniqueViolation(error) ||
+  isInvalidValue(error) ||
+  ['users_sub_check', 'users_username_check', 'users_email_check'].some((name) => isCheckViolation(error, name));
+
+async function importAll(
+  repositories: Repositories,
+  by: Actor,
+  users: readonly ImportedUser[],
+  { update, admins }: ImportOptions,
+): Promise<ImportOutcome[]> {
+  if (update && users.some((user) => user.admin === false || user.status === 'disabled'))
+    await repositories.users.lockAdmins();
+  const keys = await repositories.userBatches.keys(users.map((user) => user.username));
+  const present = await repositories.userBatches.lock(users.map((user) => user.username));
+  const outcomes: ImportOutcome[] = [];
+  const events: AuditEvent[] = [];
+  const fresh = new Map<string, number>();
+  for (const [place, user] of users.entries()) {
+    const key = keys[place]!;
+    const there = present.get(key);
+    if (there === undefined) fresh.set(key, place);
+    else if (!update) outcomes[place] = { outcome: 'unchanged' };
+    else outcomes[place] = await change(repositories, by, there, user, admins, events);
+  }
+  const made = await repositories.userBatches.insert([...fresh.values()].map((place) => users[place]!));
+  for (const [key, user] of made) {
+    outcomes[fresh.get(key)!] = { outcome: 'created' };
+    const detail = { username: user.username, admin: user.admin, imported: true };
+    events.push({ ...by, type: 'user.created', outcome: 'success', sub: user.sub, detail });
+  }
+  const left = [...fresh.values()].filter((place) => outcomes[place] === undefined);
+  if (left.length > 0) await explain(repositories, users, keys, left, outcomes);
+  await repositories.auditEvents.insertMany(events);
+  return outcomes;
+}
+
+/** Why some were not made: another import was quicker, or somebody else has the address or the sub. */
+async function explain(
+  { userBatches }: Repositories,
+  users: readonly ImportedUser[],
+  keys: readonly string[],
+  left: readonly number[],
+  outcomes: ImportOutcome[],
+): Promise<void> {
+  const present = await userBatches.lock(left.map((place) => users[place]!.username));
+  for (const place of left)
+    outcomes[place] = present.has(keys[place]!)
+      ? { outcome: 'unchanged' }
+      : refused(users[place]!.sub === undefined ? 'email' : 'email, sub', 'belongs to another user');
+}
+
+/** Changes one that there is. Its password stays: it may be newer than what is imported. */
+async function change(
+  repositories: Repositories,
+  by: Actor,
+  before: User,
+  user: ImportedUser,
+  admins: boolean,
+  events: AuditEvent[],
+): Promise<ImportOutcome> {
+  if (user.sub !== undefined && user.sub !== before.sub) return refused('sub', 'is not that of the user of this name');
+  if (before.admin && !admins) return refused('username', 'is an administrator, whom this import may not change');
+  const losesPower =
+    before.admin && before.status === 'enabled' && (user.admin === false || user.status === 'disabled');
+  if (losesPower && !(await repositories.users.hasAdmin(before.sub)))
+    return refused('admin', 'is the last enabled administrator');
+  if (user.passwordHash !== undefined && before.passwordHash === undefined)
+    await repositories.users.setPassword(before.sub, user.passwordHash);
+  const claims = user.claims && { ...before.claims, ...user.claims };
+  const { email, emailVerified, status, admin, groups } = user;
+  const change = { email, emailVerified, status, admin, groups, claims };
+  const wanted = {
+    ...before,
+    ...defined(change),
+    email: user.email === undefined ? before.email : (user.email ?? undefined),
+    passwordHash: before.passwordHash ?? user.passwordHash,
+  };
+  if (userEvent(before, wanted) === undefined) return { outcome: 'unchanged' };
+  const after = (await repositories.users.update(before.sub, change))!;
+  const event = userEvent(before, after);
+  if (event) events.push({ ...event, ...by, outcome: 'success' });
+  return { outcome: event ? 'updated' : 'unchanged' };
+}
+
+const defined = <T extends object>(value: T): Partial<T> =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>;

@@ -1,0 +1,90 @@
+// The table user_imports: how far an import from the console is, for whoever looks again; nothing of what is imported.
+import { type Sql, statement } from '../../database/database.ts';
+
+export interface RefusedRow {
+  line: number;
+  column: string;
+  reason: string;
+}
+
+export interface ImportProgress {
+  line: number;
+  created: number;
+  updated: number;
+  unchanged: number;
+  refused: number;
+}
+
+export interface UserImport extends ImportProgress {
+  id: string;
+  /** Running is one that gave a sign of life lately; any other that did not end was stopped. */
+  state: 'running' | 'done' | 'stopped';
+  lines: number;
+  refusals: RefusedRow[];
+  startedAt: Date;
+}
+
+/** So many refused rows are kept. */
+export const mostRefusals = 500;
+/** Seconds without a sign of life after which nobody works on an import any more: far more than a batch takes. */
+const silence = 60;
+
+const insert = statement(
+  'user_imports.insert',
+  `INSERT INTO user_imports (id, started_by, lines) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING id`,
+);
+const update = statement(
+  'user_imports.update',
+  `UPDATE user_imports SET state = $2, line = $3, created = $4, updated = $5, unchanged = $6, refused = $7, refusals = $8, seen_at = now()
+    WHERE id = $1`,
+);
+const find = statement(
+  'user_imports.find',
+  `SELECT *, CASE WHEN state = 'running' AND seen_at < now() - make_interval(secs => ${silence}) THEN 'stopped' ELSE state END AS standing
+     FROM user_imports WHERE id = $1`,
+);
+
+interface Row extends ImportProgress {
+  id: string;
+  standing: UserImport['state'];
+  lines: number;
+  refusals: RefusedRow[];
+  started_at: Date;
+}
+
+export function userImportsRepository(sql: Sql) {
+  return {
+    /** False when there is one of this id: it was begun before. @param lines how many there are to read */
+    async insert(id: string, startedBy: string, lines: number): Promise<boolean> {
+      return (await sql.query(insert, [id, startedBy, lines])).length > 0;
+    },
+    /** @param refusals all of them, of which the first are kept */
+    async update(
+      id: string,
+      state: UserImport['state'],
+      progress: ImportProgress,
+      refusals: readonly RefusedRow[],
+    ): Promise<void> {
+      const { line, created, updated, unchanged, refused } = progress;
+      const kept = JSON.stringify(refusals.slice(0, mostRefusals));
+      await sql.query(update, [id, state, line, created, updated, unchanged, refused, kept]);
+    },
+    async find(id: string): Promise<UserImport | undefined> {
+      const [row] = await sql.query<Row>(find, [id]);
+      if (!row) return undefined;
+      const { standing, lines, line, created, updated, unchanged, refused, refusals } = row;
+      return {
+        id,
+        state: standing,
+        lines,
+        line,
+        created,
+        updated,
+        unchanged,
+        refused,
+        refusals,
+        startedAt: row.started_at,
+      };
+    },
+  };
+}

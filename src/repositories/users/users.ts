@@ -1,0 +1,245 @@
+// The table users: End-Users, their password hash and their claims.
+import { type Sql, statement } from '../../database/database.ts';
+import type { Subject } from '../../oauth/claims.ts';
+import type { Page } from '../clients/clients.ts';
+import { lookUp } from '../batched-select.ts';
+
+export interface User extends Subject {
+  passwordHash: string | undefined;
+  status: 'disabled' | 'enabled';
+  admin: boolean;
+  createdAt: Date;
+}
+
+export interface NewUser {
+  /** Undefined for one that is made up. */
+  sub?: string | undefined;
+  username: string;
+  email?: string | undefined;
+  emailVerified?: boolean | undefined;
+  passwordHash?: string | undefined;
+  admin?: boolean | undefined;
+  groups?: string[] | undefined;
+  claims?: Record<string, unknown> | undefined;
+}
+
+/** undefined leaves a member as it is. */
+export interface UserChange {
+  username?: string | undefined;
+  email?: string | null | undefined;
+  emailVerified?: boolean | undefined;
+  status?: 'disabled' | 'enabled' | undefined;
+  admin?: boolean | undefined;
+  groups?: string[] | undefined;
+  claims?: Record<string, unknown> | undefined;
+}
+
+export interface UserRow {
+  sub: string;
+  username: string;
+  email: string | null;
+  email_verified: boolean;
+  password_hash: string | null;
+  status: 'disabled' | 'enabled';
+  admin: boolean;
+  groups: string[];
+  claims: Record<string, unknown>;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** What toUser() reads, of a user `u`: not the keys of searches. */
+export const userColumns =
+  'u.sub, u.username, u.email, u.email_verified, u.password_hash, u.status, u.admin, u.groups, u.claims, u.created_at, u.updated_at';
+
+/** Joins the user of an answer `r`, by its index however many answers there are. */
+export const withUser = `LEFT JOIN LATERAL (SELECT ${userColumns} FROM users u WHERE u.sub = r.sub LIMIT 1) AS u ON true`;
+
+const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
+const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
+// a user name wins over another account's address that reads the same
+const findByLogin = lookUp('users.find_by_login', ['text'], (login) => {
+  const key = `lower(normalize(btrim(${login}), NFKC))`;
+  return `SELECT ${userColumns} FROM users u WHERE username_key = ${key} OR email_key = ${key} ORDER BY (username_key = ${key}) DESC`;
+});
+const findByEmail = statement(
+  'users.find_by_email',
+  'SELECT * FROM users WHERE email_key = lower(normalize(btrim($1), NFKC))',
+);
+const findByUsername = statement(
+  'users.find_by_username',
+  'SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC))',
+);
+const list = statement(
+  'users.list',
+  `SELECT * FROM users WHERE (created_at, sub) < ($1::timestamptz, $2)
+    ORDER BY created_at DESC, sub DESC LIMIT $3`,
+);
+const insert = statement(
+  'users.insert',
+  `INSERT INTO users (username, email, email_verified, password_hash, admin, groups, claims, sub)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, gen_random_uuid()::text)) RETURNING *`,
+);
+// one, and only while there is none (security R92)
+const insertFirstAdmin = statement(
+  'users.insert_first_admin',
+  `INSERT INTO users (username, password_hash, admin)
+   SELECT $1, $2, true WHERE NOT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') RETURNING *`,
+);
+// always in one order, so that of two who take the power from each other the second waits and then sees what the first did
+const lockAdmins = statement(
+  'users.lock_admins',
+  `SELECT sub FROM users WHERE admin AND status = 'enabled' ORDER BY sub FOR NO KEY UPDATE`,
+);
+const hasAdmin = statement(
+  'users.has_admin',
+  `SELECT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled' AND sub IS DISTINCT FROM $1) AS present`,
+);
+const hasAdminWithWayIn = statement(
+  'users.has_admin_with_way_in',
+  `SELECT EXISTS (SELECT FROM users u WHERE admin AND status = 'enabled'
+     AND (password_hash IS NOT NULL OR EXISTS (SELECT FROM passkeys p WHERE p.sub = u.sub))) AS present`,
+);
+const lockTable = statement('users.lock_table', 'LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+const update = statement(
+  'users.update',
+  `UPDATE users SET
+     username = coalesce($2, username),
+     email = CASE WHEN $3 THEN $4 ELSE email END,
+     email_verified = coalesce($5, CASE WHEN $3 AND $4 IS DISTINCT FROM email THEN false ELSE email_verified END),
+     status = coalesce($6, status),
+     admin = coalesce($7, admin),
+     groups = coalesce($8, groups),
+     claims = coalesce($9, claims),
+     updated_at = now()
+   WHERE sub = $1 RETURNING *`,
+);
+const setPassword = statement(
+  'users.set_password',
+  'UPDATE users SET password_hash = $2, updated_at = now() WHERE sub = $1 RETURNING sub',
+);
+// statements of their own after the change: they see the session of a sign-in that the change waited for (security R54)
+const endSessions = statement(
+  'users.end_sessions',
+  'DELETE FROM sessions WHERE sub = $1 AND ($2::bigint IS NULL OR id <> $2) RETURNING idle_expires_at > now() AS live',
+);
+const endFamilies = statement(
+  'users.end_families',
+  `DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)
+   RETURNING expires_at > now() AS live`,
+);
+// a stronger hash of the same password is no act for the audit trail: its trigger hears so (migration 0016)
+const rehash = statement(
+  'users.rehash',
+  `UPDATE users SET password_hash = $3
+    WHERE sub = $1 AND password_hash = $2 AND set_config('gatehouse.rehash', 'on', true) = 'on'
+   RETURNING sub`,
+);
+const remove = statement('users.delete', 'DELETE FROM users WHERE sub = $1 RETURNING sub');
+
+export function usersRepository(sql: Sql) {
+  const one = async (rows: Promise<UserRow[]>): Promise<User | undefined> => {
+    const [row] = await rows;
+    return row && toUser(row);
+  };
+  return {
+    find: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(find, [sub])),
+    /** Finds and locks the row until the transaction ends. */
+    lock: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(lock, [sub])),
+    /** By user name or email, however it is spelled (security R61). */
+    findByLogin: (login: string): Promise<User | undefined> => one(sql.query<UserRow>(findByLogin, [login])),
+    findByEmail: (email: string): Promise<User | undefined> => one(sql.query<UserRow>(findByEmail, [email])),
+    findByUsername: (username: string): Promise<User | undefined> =>
+      one(sql.query<UserRow>(findByUsername, [username])),
+    async list(page: Page): Promise<User[]> {
+      return (await sql.query<UserRow>(list, [page.after?.at ?? 'infinity', page.after?.id ?? '', page.limit])).map(
+        toUser,
+      );
+    },
+    async insert(user: NewUser): Promise<User> {
+      const [row] = await sql.query<UserRow>(insert, [
+        user.username,
+        user.email,
+        user.emailVerified ?? false,
+        user.passwordHash,
+        user.admin ?? false,
+        user.groups ?? [],
+        user.claims ?? {},
+        user.sub,
+      ]);
+      return toUser(row!);
+    },
+    /** @param beside somebody who does not count */
+    async hasAdmin(beside?: string): Promise<boolean> {
+      const [row] = await sql.query<{ present: boolean }>(hasAdmin, [beside]);
+      return row!.present;
+    },
+    /** Whether any administrator has something to sign in with. */
+    async hasAdminWithWayIn(): Promise<boolean> {
+      const [row] = await sql.query<{ present: boolean }>(hasAdminWithWayIn);
+      return row!.present;
+    },
+    /** Keeps everybody else from taking the power from an administrator until the transaction ends; before any other lock. */
+    async lockAdmins(): Promise<void> {
+      await sql.query(lockAdmins);
+    },
+    /** Makes the first administrator if there is none; in a transaction, so that instances that start at once make one. */
+    async insertFirstAdmin(username: string, passwordHash: string): Promise<User | undefined> {
+      await sql.query(lockTable);
+      return one(sql.query<UserRow>(insertFirstAdmin, [username, passwordHash]));
+    },
+    update: (sub: string, change: UserChange): Promise<User | undefined> =>
+      one(
+        sql.query<UserRow>(update, [
+          sub,
+          change.username,
+          change.email !== undefined,
+          change.email,
+          change.emailVerified,
+          change.status,
+          change.admin,
+          change.groups,
+          change.claims,
+        ]),
+      ),
+    /** In a transaction: sets the password and ends all sessions of the user but `keepSession`; false when there is no such user. */
+    async setPassword(sub: string, passwordHash: string, keepSession?: string): Promise<boolean> {
+      if ((await sql.query(setPassword, [sub, passwordHash])).length === 0) return false;
+      await this.endSessions(sub, keepSession);
+      return true;
+    },
+    /**
+     * In a transaction that holds the user's row: ends all sessions of the user but `keepSession`, with everything that came of
+     * them and of those before, refresh tokens with offline_access included (security R54); returns how many live ones of both.
+     */
+    async endSessions(sub: string, keepSession?: string): Promise<{ sessions: number; clientSessions: number }> {
+      const sessions = await sql.query<{ live: boolean }>(endSessions, [sub, keepSession]);
+      const clientSessions = await sql.query<{ live: boolean }>(endFamilies, [sub, keepSession]);
+      const live = (rows: { live: boolean }[]) => rows.filter((row) => row.live).length;
+      return { sessions: live(sessions), clientSessions: live(clientSessions) };
+    },
+    /** Replaces a hash by a stronger one of the same password; false when it is not the present one any more. */
+    async rehash(sub: string, oldHash: string, newHash: string): Promise<boolean> {
+      return (await sql.query(rehash, [sub, oldHash, newHash])).length > 0;
+    },
+    async delete(sub: string): Promise<boolean> {
+      return (await sql.query(remove, [sub])).length > 0;
+    },
+  };
+}
+
+export function toUser(row: UserRow): User {
+  return {
+    sub: row.sub,
+    username: row.username,
+    email: row.email ?? undefined,
+    emailVerified: row.email_verified,
+    passwordHash: row.password_hash ?? undefined,
+    status: row.status,
+    admin: row.admin,
+    groups: row.groups,
+    claims: row.claims,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

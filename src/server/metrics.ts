@@ -1,0 +1,115 @@
+// What the service measures of itself, for Prometheus: requests, grants, events, the database's connections, password hashing.
+import type { FastifyInstance, onResponseHookHandler } from 'fastify';
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
+import type { PasswordHashing } from '../crypto/password-hashing.ts';
+import type { Database } from '../database/database.ts';
+import type { AuditEvent } from '../repositories/audit/audit-events.ts';
+import { createDurations, type Series } from './duration-histogram.ts';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** What one process measured, as it travels to another one. */
+export type MetricValues = object[];
+
+/** The other processes of this service on this machine, behind the same port (WORKERS). */
+export interface Siblings {
+  /** Says what they get when they ask. */
+  answerWith(values: () => Promise<MetricValues>): void;
+  ask(): Promise<MetricValues[]>;
+}
+
+type Observe = (method: string, status: number, seconds: number) => void;
+
+/** Labels hold names of ours only, never a value of a request: route patterns, event types, grant types (security R99). */
+export function createMetrics(parts: {
+  database: Pick<Database, 'connections'>;
+  passwords: Pick<PasswordHashing, 'load'>;
+  siblings?: Siblings | undefined;
+}) {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  // the library asks a metric for its name and values only, and has a type for metrics of its own
+  const durations = createDurations((metric) => registry.registerMetric(metric as unknown as Metric));
+  const grants = new Counter({
+    name: 'gatehouse_grants_total',
+    help: 'Grants for which the token endpoint issued tokens',
+    labelNames: ['grant_type'],
+    registers,
+  });
+  const events = new Counter({
+    name: 'gatehouse_events_total',
+    help: 'Events of the audit trail that this instance recorded',
+    labelNames: ['type', 'outcome'],
+    registers,
+  });
+  new Gauge({
+    name: 'gatehouse_database_connections',
+    help: 'Connections of the pool by state, and requests that wait for one',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(parts.database.connections())) this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_password_hashes',
+    help: 'Password hashes that run, and that wait for their turn',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(parts.passwords.load())) this.set({ state }, count);
+    },
+  });
+
+  const { siblings } = parts;
+  siblings?.answerWith(() => registry.getMetricsAsJSON());
+
+  const observers = new Map<string, Observe>();
+  /** Counts answers of a route, or of none. */
+  function ofRoute(route: string): Observe {
+    let observe = observers.get(route);
+    if (observe) return observe;
+    const byStatus = new Map<string, Map<number, Series>>();
+    observe = (method, status, seconds) => {
+      let known = byStatus.get(method);
+      if (!known) byStatus.set(method, (known = new Map()));
+      let series = known.get(status);
+      if (!series) known.set(status, (series = durations.newSeries({ method, route, status })));
+      durations.observe(series, seconds);
+    };
+    observers.set(route, observe);
+    return observe;
+  }
+
+  return {
+    ofRoute,
+    /** Measures every request of the routes that are registered on `app` afterwards. */
+    measure(app: FastifyInstance): void {
+      const measured = (route: string): onResponseHookHandler => {
+        const observe = ofRoute(route);
+        return ({ method }, reply, done) => {
+          observe(method, reply.statusCode, reply.elapsedTime / 1000);
+          done();
+        };
+      };
+      app.addHook('onRoute', (route) => {
+        route.onResponse = [measured(route.url), ...[route.onResponse ?? []].flat()];
+      });
+      const elsewhere = measured('none');
+      app.addHook('onResponse', function (request, reply, done) {
+        if (request.is404) elsewhere.call(this, request, reply, done);
+        else done();
+      });
+    },
+    granted: (grantType: string) => grants.inc({ grant_type: grantType }),
+    event: ({ type, outcome }: Pick<AuditEvent, 'type' | 'outcome'>) => events.inc({ type, outcome }),
+    contentType: registry.contentType,
+    /** Everything in Prometheus' text format; of several processes behind one port the sum, since any of them may be asked. */
+    async text(): Promise<string> {
+      if (!siblings) return registry.metrics();
+      const all = [await registry.getMetricsAsJSON(), ...(await siblings.ask())];
+      return AggregatorRegistry.aggregate(all).metrics();
+    },
+  };
+}

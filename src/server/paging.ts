@@ -1,0 +1,80 @@
+// Lists, newest first, paged by limit and cursor.
+import { z } from 'zod';
+import { invalidRequest } from '../oauth/errors.ts';
+import type { UserOrder, UserPlace } from '../repositories/users/user-search.ts';
+
+const mostItems = 200;
+const outOfRange = `must be a number from 1 to ${mostItems}`;
+
+export const pageShape = z.object({
+  limit: z
+    .string()
+    .regex(/^\d{1,4}$/, outOfRange)
+    .transform(Number)
+    .pipe(z.int().min(1, outOfRange).max(mostItems, outOfRange))
+    .default(50),
+  cursor: z.string().max(500).optional(),
+});
+
+/**
+ * @param isId what an id of the list looks like
+ * @throws OAuthError invalid_request for a cursor that no page gave
+ */
+export function readCursor(
+  cursor: string | undefined,
+  isId: (id: string) => boolean = (id) => !id.includes('\0'),
+): { at: Date; id: string } | undefined {
+  if (cursor === undefined) return undefined;
+  const [at, id] = Buffer.from(cursor, 'base64url').toString().split('\n');
+  const date = new Date(at ?? '');
+  if (
+    id === undefined ||
+    Number.isNaN(date.getTime()) ||
+    date.getUTCFullYear() < 1 ||
+    date.getUTCFullYear() > 9999 ||
+    !isId(id)
+  )
+    throw invalidRequest('the parameter cursor is not one that a page gave');
+  return { at: date, id };
+}
+
+/** For lists whose items have numbers. */
+export const isNumber = (id: string): boolean => /^\d{1,18}$/.test(id);
+
+export function cursorOf(item: { at: Date; id: string }): string {
+  return Buffer.from(`${item.at.toISOString()}\n${item.id}`).toString('base64url');
+}
+
+/** The cursor of a list that is ordered by a text, such as a name. @throws OAuthError invalid_request */
+export function readTextCursor(cursor: string | undefined): string | undefined {
+  if (cursor === undefined) return undefined;
+  const text = Buffer.from(cursor, 'base64url').toString();
+  if (text === '' || text.includes('\0') || !text.isWellFormed() || textCursorOf(text) !== cursor)
+    throw invalidRequest('the parameter cursor is not one that a page gave');
+  return text;
+}
+
+export const textCursorOf = (text: string): string => Buffer.from(text).toString('base64url');
+
+/** The cursor of a list of users in one of their orders. @throws OAuthError invalid_request */
+export function readUserCursor(order: UserOrder, cursor: string | undefined): UserPlace | undefined {
+  if (order === 'newest') return readCursor(cursor);
+  const key = readTextCursor(cursor);
+  return key === undefined ? undefined : { key };
+}
+
+export const userCursorOf = (place: UserPlace): string => ('key' in place ? textCursorOf(place.key) : cursorOf(place));
+
+/** One page: its items and the cursor of the next, if it is full. */
+export function pageOf<T>(
+  name: string,
+  items: readonly T[],
+  limit: number,
+  view: (item: T) => unknown,
+  key: (item: T) => { at: Date; id: string },
+): Record<string, unknown> {
+  const page: Record<string, unknown> = { [name]: items.map(view) };
+  const last = items.at(-1);
+  if (last !== undefined && items.length === limit) page['next_cursor'] = cursorOf(key(last));
+  return page;
+}

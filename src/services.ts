@@ -1,0 +1,189 @@
+// Builds the services that the feature areas declare as their dependencies.
+import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import { createPasswordHashing, type PasswordWork } from './crypto/password-hashing.ts';
+import type { Database } from './database/database.ts';
+import { createUsageCounters } from './domain/usage-counters.ts';
+import { createAuthorizationFlow } from './interaction/authorization-flow.ts';
+import { createAuditTrail } from './server/audit.ts';
+import { createBrowserSessions } from './browser/session.ts';
+import { createClientAuthentication } from './client-authentication/client-authentication.ts';
+import { createConstantAnswers } from './server/constant-answers.ts';
+import { createKnownBrowsers } from './browser/device-cookie.ts';
+import { createMetrics, type Siblings } from './server/metrics.ts';
+import { createPageResponses } from './pages/page-response.ts';
+import { createPages, type PageRenderer } from './pages/renderer.ts';
+import { createPasskeys } from './authenticators/passkey/passkeys.ts';
+import { createPasswordCheck } from './authenticators/password/check.ts';
+import { createPasswordPolicy } from './domain/password-policy.ts';
+import { createSecondFactors } from './authenticators/second-factors.ts';
+import { createSecondStep } from './interaction/second-step.ts';
+import { createSectorCheck } from './domain/sector-check.ts';
+import { createSignIn } from './interaction/sign-in.ts';
+import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.ts';
+import { logEvent } from './repositories/audit/audit-events.ts';
+import { createClientCache } from './repositories/clients/client-cache.ts';
+import { createStore } from './repositories/store.ts';
+import { createLimits } from './repositories/rate-limits/rate-limits.ts';
+import { createClientKeys } from './tokens/client-keys.ts';
+import { openDataKeyRing } from './tokens/data-key-ring.ts';
+import { type makeKeyPair, openKeyRing } from './tokens/key-ring.ts';
+import { createRequestObjects } from './tokens/request-object.ts';
+import { createTokenService } from './tokens/token-service.ts';
+export interface ServiceOptions {
+  config: Config;
+  database: Database;
+  /** The setting, or what is kept in DATA_DIR. */
+  secretKey: string;
+  logger: Logger;
+  /** Less than what protects passwords only where they guard nothing, as in most tests. */
+  passwordWork?: PasswordWork | undefined;
+  /** Pages of the same settings, which several instances of one process may share. */
+  renderer?: PageRenderer | undefined;
+  /** Whence new signing keys come, if not made on the spot. */
+  newKeyPair?: typeof makeKeyPair | undefined;
+  /** The other processes behind the same port. */
+  siblings?: Siblings | undefined;
+}
+
+/** One object for every feature area: each declares what it takes of it. */
+export async function buildServices({
+  config,
+  database,
+  secretKey,
+  logger,
+  passwordWork,
+  renderer = createPages({ basePath: config.basePath, templatesDir: config.templatesDir }),
+  newKeyPair,
+  siblings,
+}: ServiceOptions) {
+  const passwords = createPasswordHashing({
+    concurrency: config.passwordHashConcurrency,
+    queue: config.passwordHashQueue,
+    work: passwordWork,
+  });
+  const metrics = createMetrics({ database, passwords, siblings });
+  const store = createStore(database, (event, log = logger) => {
+    metrics.event(event);
+    logEvent(log, event);
+  });
+  const clients = createClientCache(store);
+  const dataKeyRing = await openDataKeyRing(store, secretKey);
+  const { secretBox } = dataKeyRing;
+  const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken, newKeyPair });
+  const { issuer, basePath, lifetimes } = config;
+  const fetchDocument = createGuardedFetch(config.outboundAllow);
+  const clientKeys = createClientKeys(fetchDocument);
+  const tokens = createTokenService({
+    issuer,
+    keyRing,
+    secretBox,
+    findClient: clients.find,
+    clientKeys,
+    lifetimes,
+    rotateConfidential: config.rotateConfidential,
+  });
+  const limits = createLimits(database, {
+    ...config.limits,
+    // of many clients together, so that invented client ids do not each get a row (security R41, R105)
+    clientAuthFailuresPerNetwork: 20 * config.limits.clientAuthFailures,
+    // a public client's name is all that a push needs: nobody can fill its whole room from one network
+    pushedPerNetwork: Math.ceil(config.limits.pushedRequests / 10),
+  });
+  const activity = createUsageCounters(store, database, (error) => {
+    logger.warn({ err: error }, 'grants could not be counted');
+  });
+  const audit = createAuditTrail(store);
+  const pages = createPageResponses(renderer, basePath);
+  const knownBrowsers = createKnownBrowsers({
+    store,
+    basePath,
+    secure: config.secureCookies,
+    lifetime: lifetimes.knownBrowser,
+  });
+  const sessions = createBrowserSessions({
+    store,
+    secretBox,
+    issuer,
+    basePath,
+    secure: config.secureCookies,
+    idleLifetime: lifetimes.sessionIdle,
+    lifetime: lifetimes.session,
+    perUser: config.limits.sessionsPerUser,
+  });
+  const secondStep = createSecondStep({ store, secretBox, sessions, basePath, secure: config.secureCookies });
+  const services = {
+    config,
+    store,
+    clients,
+    tokens,
+    keyRing,
+    secretBox,
+    pages,
+    passwords,
+    passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, logger),
+    knownBrowsers,
+    checkPassword: createPasswordCheck({
+      store,
+      passwords,
+      secretBox,
+      limits,
+      knownBrowsers,
+      audit,
+      freeFailures: config.limits.signInPerAccount,
+    }),
+    sessions,
+    passkeys: createPasskeys({
+      store,
+      secretBox,
+      sessions,
+      knownBrowsers,
+      limits,
+      issuer,
+      now: tokens.now,
+      freeFailures: config.limits.signInPerAccount,
+    }),
+    secondFactors: createSecondFactors({
+      store,
+      secretBox,
+      audit,
+      knownBrowsers,
+      issuer,
+      freeFailures: config.limits.signInPerAccount,
+    }),
+    secondStep,
+    signIn: createSignIn({ store, sessions, knownBrowsers, audit, secondStep, policy: config.secondFactor }),
+    ...createClientAuthentication({
+      clients,
+      store,
+      tokens,
+      limits,
+      failures: config.limits.clientAuthFailures,
+      clientKeys,
+      issuer,
+      // RFC 7523 3, RFC 9126 2
+      audiencePaths: ['/token', '/par'],
+    }),
+    audit,
+    limits,
+    metrics,
+    constants: createConstantAnswers(metrics),
+    activity,
+    clientKeys,
+    checkSector: createSectorCheck(fetchDocument),
+    requestObjects: createRequestObjects({
+      issuer,
+      clientKeys,
+      fetchDocument,
+      unsigned: config.requestObjectUnsigned,
+      now: tokens.now,
+    }),
+  };
+  return {
+    ...services,
+    renderer,
+    dataKeyRing,
+    post: createGuardedPost(config.outboundAllow),
+    flow: createAuthorizationFlow(services),
+  };
+}

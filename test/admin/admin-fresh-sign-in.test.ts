@@ -1,0 +1,120 @@
+// Which admin routes want a person's password to have been checked lately (security R91), and how they say so (RFC 9470).
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { adminRoutes } from '../../src/admin/api/routes.ts';
+import { adminToken, call, obtainTokens, refresh, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+let service: TestService;
+let person: Awaited<ReturnType<TestService['createUser']>>;
+let token: string;
+let refreshed: string;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits, basePath: '/idp' });
+  person = await service.createUser({ admin: true });
+  const console = await service.createClient({ scope: 'openid admin' }, { firstParty: true });
+  const tokens = await obtainTokens(service, console, person, { scope: 'openid admin' });
+  token = tokens.access_token;
+  refreshed = (await refresh(service.issuer, console, tokens.refresh_token)).body['access_token'] as string;
+});
+afterAll(() => service?.stop());
+
+/** What may wait for no password: it only ends what somebody has. */
+const harmless = [
+  'DELETE /admin/api/sessions/:id',
+  'DELETE /admin/api/users/:sub/grants/:client_id',
+  'DELETE /admin/api/users/:sub/sessions',
+];
+const signedInBefore = (minutes: number) =>
+  service.database.sql('UPDATE client_sessions SET auth_time = now() - make_interval(mins => $2) WHERE sub = $1', [
+    person.sub,
+    minutes,
+  ]);
+const send = (route: string, bearer: string) => {
+  const [method, path] = route.split(' ') as [string, string];
+  const body = method === 'GET' || method === 'DELETE' ? undefined : {};
+  return call(service.issuer + path.replace(/:\w+/g, 'nobody'), { method, token: bearer, body });
+};
+
+test('every admin route but reading is dangerous, unless it stands here, and so is an export of everybody (security R91)', () => {
+  const names = (dangerous: boolean) =>
+    adminRoutes.filter((route) => route.dangerous === dangerous).map(({ method, path }) => `${method} ${path}`);
+  expect(names(true).sort()).toEqual([
+    'DELETE /admin/api/clients/:id',
+    'DELETE /admin/api/groups/:name',
+    'DELETE /admin/api/keys/:kid',
+    'DELETE /admin/api/users/:sub',
+    'DELETE /admin/api/users/:sub/second-factors',
+    'DELETE /admin/api/users/:sub/second-factors/:id',
+    'DELETE /admin/api/users/:sub/sign-in-failures',
+    'GET /admin/api/audit/export',
+    'GET /admin/api/users/export',
+    'PATCH /admin/api/clients/:id',
+    'PATCH /admin/api/groups/:name',
+    'PATCH /admin/api/users/:sub',
+    'POST /admin/api/clients',
+    'POST /admin/api/clients/:id/approve',
+    'POST /admin/api/clients/:id/disable',
+    'POST /admin/api/clients/:id/refuse',
+    'POST /admin/api/clients/:id/secrets',
+    'POST /admin/api/clients/decide',
+    'POST /admin/api/groups',
+    'POST /admin/api/groups/:name/members',
+    'POST /admin/api/keys',
+    'POST /admin/api/registration-tokens',
+    'POST /admin/api/users',
+    'POST /admin/api/users/:sub/recovery-link',
+    'POST /admin/api/users/import',
+  ]);
+  expect(
+    names(false)
+      .filter((name) => !name.startsWith('GET '))
+      .sort(),
+  ).toEqual(harmless);
+});
+
+test('a dangerous one refuses a person who signed in 16 minutes ago, by a refreshed token, too, and has done nothing (security R91)', async () => {
+  await signedInBefore(16);
+  const rows = () => service.database.sql('SELECT count(*)::int FROM audit_events');
+  const before = await rows();
+  for (const { method, path } of adminRoutes.filter((route) => route.dangerous)) {
+    for (const bearer of [token, refreshed]) {
+      const answer = await send(`${method} ${path}`, bearer);
+      const error = 'insufficient_user_authentication';
+      expect(answer, `${method} ${path}`).toMatchObject({ status: 401, body: { error, max_age: 900 } });
+      const challenge = answer.headers.get('www-authenticate');
+      expect(challenge).toMatch(
+        /^Bearer realm="gatehouse", error="insufficient_user_authentication", error_description="[^"]+", max_age="900"$/,
+      );
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+    }
+  }
+  expect(await rows()).toEqual(before);
+});
+
+test('the others serve that person, and 14 minutes are fresh enough for all (security R91)', async () => {
+  await signedInBefore(16);
+  for (const { method, path } of adminRoutes.filter((route) => !route.dangerous))
+    expect([200, 404], `${method} ${path}`).toContain((await send(`${method} ${path}`, token)).status);
+  await signedInBefore(14);
+  for (const { method, path } of adminRoutes)
+    expect([200, 201, 400, 404, 415], `${method} ${path}`).toContain((await send(`${method} ${path}`, token)).status);
+});
+
+test('a client that was given the scope has no password to show: its token is enough (decisions section 8)', async () => {
+  const machine = await adminToken(service);
+  await service.database.sql(
+    `UPDATE access_tokens SET issued_at = issued_at - interval '1 day' WHERE client_id IS NOT NULL`,
+  );
+  expect(await send('POST /admin/api/registration-tokens', machine)).toMatchObject({ status: 201 });
+});
+
+test('the document says which they are, and how old a sign-in may be (security R91, RFC 9470)', async () => {
+  const { paths } = (await call(`${service.issuer}/admin/api/openapi.json`, { token })).body as {
+    paths: Record<string, Record<string, Record<string, unknown>>>;
+  };
+  for (const { method, path, dangerous } of adminRoutes) {
+    const operation = paths[path.replace(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!;
+    expect(operation['x-max-authentication-age'], path).toBe(dangerous ? 900 : undefined);
+    if (dangerous) expect(operation['description']).toContain('insufficient_user_authentication');
+  }
+});

@@ -1,0 +1,206 @@
+// Groups by the admin routes and the command line: making, renaming, deleting, members, and counts that are right under concurrent changes.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { runCommand } from '../helpers/command-line.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+let service: TestService;
+let token: string;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  token = await adminToken(service);
+});
+afterAll(() => service?.stop());
+
+const admin = (method: string, path: string, body?: unknown) =>
+  call(`${service.issuer}/admin/api${path}`, { method, token, ...(body !== undefined && { body }) });
+const countOf = async (name: string) => (await admin('GET', `/groups/${encodeURIComponent(name)}`)).body['members'];
+const people = (count: number, groups: string[]) =>
+  service.database
+    .sql<{ sub: string }>(
+      `INSERT INTO users (username, groups) SELECT gen_random_uuid()::text, $2 FROM generate_series(1, $1) RETURNING sub`,
+      [count, groups],
+    )
+    .then((rows) => rows.map((row) => row.sub));
+const eventsOf = (type: string, sub?: string) =>
+  service.database.sql<{ detail: Record<string, unknown>; actor: string }>(
+    'SELECT detail, actor FROM audit_events WHERE type = $1 AND ($2::text IS NULL OR sub = $2) ORDER BY id',
+    [type, sub],
+  );
+
+test('a group is made, described, filled, emptied and deleted, each with its event (issue 6)', async () => {
+  expect((await admin('POST', '/groups', { name: ' crew ', description: 'On board' })).body).toMatchObject({
+    name: 'crew',
+    description: 'On board',
+    members: 0,
+  });
+  expect((await admin('POST', '/groups', { name: 'crew' })).status).toBe(409);
+  const [one, two] = await people(2, []);
+  const change = await admin('POST', '/groups/crew/members', { add: [one, two, 'nobody'] });
+  expect(change.body).toEqual({ added: [one, two], removed: [], unchanged: [], unknown: ['nobody'] });
+  expect((await admin('POST', '/groups/crew/members', { add: [one], remove: [two] })).body).toEqual({
+    added: [],
+    removed: [two],
+    unchanged: [one],
+    unknown: [],
+  });
+  expect(await countOf('crew')).toBe(1);
+  expect((await admin('GET', `/users/${one}`)).body['groups']).toEqual(['crew']);
+  expect((await admin('GET', '/users?group=crew')).body['users']).toHaveLength(1);
+  expect((await eventsOf('user.changed', two)).map((event) => event.detail)).toEqual([
+    { members: ['groups'], group: 'crew' },
+    { members: ['groups'], group_before: 'crew' },
+  ]);
+  expect((await admin('PATCH', '/groups/crew', { name: 'sailors', description: 'All' })).body).toMatchObject({
+    name: 'sailors',
+    description: 'All',
+    members: 1,
+  });
+  expect((await admin('GET', `/users/${one}`)).body['groups']).toEqual(['sailors']);
+  await admin('POST', '/groups', { name: 'crew' });
+  expect((await admin('PATCH', '/groups/crew', { name: 'sailors' })).status).toBe(409);
+  expect((await admin('DELETE', '/groups/sailors')).status).toBe(204);
+  expect((await admin('GET', '/groups/sailors')).status).toBe(404);
+  expect((await admin('GET', `/users/${one}`)).body['groups']).toEqual([]);
+  expect((await admin('POST', '/groups/sailors/members', { add: [one] })).status).toBe(404);
+  for (const type of ['group.created', 'group.changed', 'group.deleted'])
+    expect((await eventsOf(type)).length, type).toBeGreaterThan(0);
+  expect((await eventsOf('user.changed', one)).every((event) => event.actor !== 'sql')).toBe(true);
+});
+
+test('a user is put into a group that nobody made: it is there from then on (issue 6)', async () => {
+  const user = await service.createUser({ groups: ['appears', 'appears'] });
+  expect(await countOf('appears')).toBe(1);
+  await admin('DELETE', `/users/${user.sub}`);
+  expect(await countOf('appears')).toBe(0);
+});
+
+test.each(['.', '..'])('no door makes a group that has no address: %s (issue 6, RFC 3986 5.2.4)', async (name) => {
+  await admin('POST', '/groups', { name: 'addressed' });
+  const refused = [
+    await admin('POST', '/groups', { name }),
+    await admin('PATCH', '/groups/addressed', { name: ` ${name} ` }),
+    await admin('POST', '/users', { username: 'in no group', groups: [name] }),
+  ];
+  for (const { status, body } of refused) {
+    expect(status).toBe(400);
+    expect(body['error_description']).toContain('must not be . or .., which no address can hold');
+  }
+  for (const words of [
+    ['group', 'create', name],
+    ['group', 'rename', 'addressed', name],
+    ['user', 'create', '--username', 'in no group', '--group', name, '--password-stdin'],
+  ]) {
+    const said = await runCommand(service, words, { stdin: 'three umbrellas under a lighthouse' });
+    expect(said).toMatchObject({ code: 1, stderr: expect.stringContaining('must not be . or ..') });
+  }
+  const row = JSON.stringify({ username: 'in no group', groups: [name] });
+  const imported = await runCommand(service, ['user', 'import', '-', '--format', 'jsonl'], { stdin: row });
+  expect(imported.stderr).toContain('line 1: groups.0 must not be . or ..');
+  expect(await service.store.groups.find(name)).toBeUndefined();
+  expect((await admin('POST', '/groups', { name: `...${name}` })).status).toBe(201);
+});
+
+test('groups are listed by name, page by page, and searched by a part of their words (issue 6)', async () => {
+  for (const name of ['Zürich', 'Zug', 'Zermatt'])
+    await admin('POST', '/groups', { name, description: 'A Swiss place' });
+  const all = (await admin('GET', '/groups?q=swiss')).body['groups'] as { name: string }[];
+  expect(all).toHaveLength(3);
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const { body } = await admin('GET', `/groups?q=swiss&limit=1${cursor ? `&cursor=${cursor}` : ''}`);
+    found.push(...(body['groups'] as { name: string }[]).map((group) => group.name));
+    cursor = body['next_cursor'] as string | undefined;
+  } while (cursor);
+  expect(found).toEqual(all.map((group) => group.name));
+  expect((await admin('GET', '/groups?q=ZURICH')).body['groups']).toMatchObject([{ name: 'Zürich' }]);
+  expect((await admin('GET', '/groups?cursor=x!')).status).toBe(400);
+});
+
+test('counts are right after users join and leave at once, however it is done, and after they are added up (issue 6)', async () => {
+  const subs = await people(60, ['busy']);
+  await Promise.all([
+    ...subs.map((sub, index) =>
+      index % 3 === 0
+        ? admin('DELETE', `/users/${sub}`)
+        : admin('PATCH', `/users/${sub}`, { groups: index % 3 === 1 ? [] : ['busy', 'other'] }),
+    ),
+    admin('POST', '/groups/busy/members', { remove: subs.slice(0, 30) }),
+    people(40, ['busy', 'other']),
+    ...Array.from({ length: 5 }, () => service.store.groups.settle()),
+  ]);
+  const right = async () => {
+    for (const name of ['busy', 'other']) {
+      const [row] = await service.database.sql<{ n: number }>(
+        'SELECT count(*)::int AS n FROM users WHERE $1 = ANY (groups)',
+        [name],
+      );
+      expect(await countOf(name), name).toBe(row!.n);
+    }
+  };
+  await right();
+  await service.store.groups.settle();
+  expect(await service.database.sql('SELECT FROM group_changes')).toEqual([]);
+  await right();
+});
+
+test('whoever joins a group while it is deleted is in a group that there is (issue 6)', async () => {
+  for (let round = 0; round < 5; round++) {
+    await people(20, ['doomed']);
+    await Promise.all([admin('DELETE', '/groups/doomed'), people(1, ['doomed']), people(1, ['doomed'])]);
+    const [row] = await service.database.sql<{ n: number }>(
+      `SELECT count(*)::int AS n FROM users WHERE 'doomed' = ANY (groups)`,
+    );
+    if (row!.n > 0) expect(await countOf('doomed')).toBe(row!.n);
+  }
+});
+
+test('a group with more members than a request may change is left to the command line, which does it in steps (issue 6)', async () => {
+  await people(2_100, ['large']);
+  expect((await admin('DELETE', '/groups/large')).status).toBe(409);
+  expect((await admin('PATCH', '/groups/large', { name: 'larger' })).status).toBe(409);
+  expect(await countOf('large')).toBe(2_100);
+  const renamed = await runCommand(service, ['group', 'rename', 'large', 'vast']);
+  expect(renamed).toMatchObject({ code: 0, stdout: 'The group is now called vast: 2100 members.\n' });
+  expect(await countOf('vast')).toBe(2_100);
+  const administration = createAdministration(service.store);
+  expect(await administration.deleteGroup({ actor: 'test' }, 'vast', true)).toBe(2_100);
+  expect((await admin('GET', '/groups/vast')).status).toBe(404);
+}, 60_000);
+
+test('the command line makes, lists, fills, empties and deletes groups (issue 6)', async () => {
+  const user = await service.createUser();
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCommand(service, ['group', ...args]);
+    return { code, said: stdout + stderr };
+  };
+  expect(await run('create', 'deck', '--description', 'On deck')).toMatchObject({ code: 0 });
+  expect(await run('create', 'deck')).toMatchObject({ code: 1, said: 'There is a group of this name.\n' });
+  expect(await run('add', 'deck', user.username)).toMatchObject({ said: '1 joined the group deck.\n' });
+  expect(await run('add', 'deck', 'nobody')).toMatchObject({ code: 1, said: 'There is no user nobody.\n' });
+  expect((await run('list', 'deck')).said).toMatch(/deck +1 +On deck/);
+  expect(await run('remove', 'deck', user.username)).toMatchObject({ said: '1 left the group deck.\n' });
+  expect(await run('delete', 'deck')).toMatchObject({ said: 'The group deck is deleted; it had 0 members.\n' });
+});
+
+test('somebody in as many groups as there may be, with names that grow when they are folded, is saved and found; little is kept for the search (issue 6)', async () => {
+  // each letter of the person's names becomes several
+  const groups = Array.from({ length: 1000 }, (_, n) => `${n}`.padEnd(255, '字'));
+  const growing = (place: number) =>
+    Array.from({ length: 330 }, (_, n) =>
+      String.fromCodePoint(0x3300 + ((n + place * 13) % 80), 0x3300 + ((n * 7 + place) % 83)),
+    );
+  const names = ['name', 'given_name', 'middle_name', 'family_name', 'nickname', 'preferred_username'];
+  const claims = Object.fromEntries(names.map((claim, place) => [claim, growing(place).join(' ')]));
+  const user = await service.createUser({ username: 'grows', groups, claims });
+  const found = await admin('GET', `/users?q=grows&group=${encodeURIComponent(groups[999]!)}`);
+  expect(found.body['users']).toMatchObject([{ sub: user.sub }]);
+  const [row] = await service.database.sql<{ bytes: number }>(
+    `SELECT sum(octet_length(word))::int AS bytes
+       FROM users, unnest(tsvector_to_array(user_words(username, email, claims, '{}', status, admin))) AS word WHERE sub = $1`,
+    [user.sub],
+  );
+  expect(row!.bytes).toBeLessThan(20_000);
+});

@@ -1,0 +1,362 @@
+// The OpenAPI document of the admin routes: complete, well-formed, closed to others, and true of what the routes really answer.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { answers, type AnswerName } from '../../src/admin/api/answers.ts';
+import { adminRoutes } from '../../src/admin/api/routes.ts';
+import { errorCodes } from '../../src/oauth/errors.ts';
+import { auditEventTypes } from '../../src/repositories/audit/audit-events.ts';
+import { openDataKeyRing } from '../../src/tokens/data-key-ring.ts';
+import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
+import { routesOf } from '../helpers/route-map.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  tags: string[];
+  parameters?: { name: string; in: string; required: boolean; schema: Json }[];
+  requestBody?: { required: boolean; content: { 'application/json': { schema: Json } } };
+  responses: Record<
+    string,
+    { $ref?: string; description?: string; content?: { 'application/json': { schema: Json } } }
+  >;
+}
+type Json = Record<string, unknown>;
+interface Document {
+  openapi: string;
+  info: Json;
+  servers: { url: string }[];
+  tags: { name: string }[];
+  security: Record<string, string[]>[];
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Json>; securitySchemes: Json } & Json;
+}
+
+let service: TestService;
+let token: string;
+let document: Document;
+beforeAll(async () => {
+  service = await startTestService({ environment: { ...withoutLimits, PASSWORD_MIN_LENGTH: '14' } });
+  token = await adminToken(service);
+  document = (await call(`${service.issuer}/admin/api/openapi.json`, { token })).body as unknown as Document;
+});
+afterAll(() => service?.stop());
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+
+test('it is read with the token of the other admin routes, and by nobody else (decisions section 8)', async () => {
+  const address = `${service.issuer}/admin/api/openapi.json`;
+  expect(await call(address)).toMatchObject({ status: 401 });
+  const { access_token } = await obtainTokens(service, await service.createClient(), await service.createUser());
+  expect(await call(address, { token: access_token })).toMatchObject({
+    status: 403,
+    body: { error: 'insufficient_scope' },
+  });
+  const answer = await call(address, { token });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+  expect(answer.headers.get('api-version')).toBe(document.info['version']);
+});
+
+test('every admin route of the route map is in it, and nothing else (decisions section 8)', () => {
+  const documented = operations().map(
+    ({ path, method }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
+  );
+  const real = routesOf(service.apps[0]!).filter((route) => route.includes(' /admin/api/'));
+  expect(documented.sort()).toEqual(real);
+});
+
+test('every route in it is closed without a token (decisions section 8)', async () => {
+  for (const { path, method, operation } of operations()) {
+    const answer = await call(`${service.issuer}${path.replace(/\{\w+\}/g, 'x')}`, {
+      method: method.toUpperCase(),
+      ...(operation.requestBody && { body: {} }),
+    });
+    expect(answer.status, operation.operationId).toBe(401);
+  }
+});
+
+test('it is a well-formed document of OpenAPI 3.1 (OpenAPI 3.1 section 4)', () => {
+  expect(document.openapi).toMatch(/^3\.1\.\d+$/);
+  expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
+  expect(document.servers).toEqual([{ url: service.issuer }]);
+  expect(Object.keys(document.security[0]!)).toEqual(Object.keys(document.components.securitySchemes));
+  const ids = operations().map(({ operation }) => operation.operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  const tags = document.tags.map((tag) => tag.name);
+  for (const { path, method, operation } of operations()) {
+    expect(path).toMatch(/^\/[a-z_/{}.-]+$/);
+    expect(['get', 'post', 'patch', 'delete']).toContain(method);
+    expect(operation.operationId).toMatch(/^[a-z_]+$/);
+    expect(operation.summary.length).toBeGreaterThan(5);
+    expect(tags).toEqual(expect.arrayContaining(operation.tags));
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+    const parameters = operation.parameters ?? [];
+    expect(parameters.filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name)).toEqual(
+      inPath,
+    );
+    for (const parameter of parameters) {
+      expect(parameter.required).toBe(parameter.in === 'path');
+      expect(parameter.schema).toMatchObject({ type: expect.any(String) });
+    }
+    if (method === 'get' || method === 'delete') expect(operation).not.toHaveProperty('requestBody');
+    expect(Object.keys(operation.responses)).toEqual([expect.stringMatching(/^20[014]$/), 'default']);
+  }
+  const references: string[] = [];
+  walk(document, (name, value) => {
+    if (name === '$ref') references.push(value as string);
+    // these belong to documents of their own
+    expect(['$schema', '$id', '$defs']).not.toContain(name);
+  });
+  expect(references.length).toBeGreaterThan(20);
+  for (const reference of new Set(references)) {
+    expect(reference).toMatch(/^#\//);
+    let target: unknown = document;
+    for (const step of reference.slice(2).split('/')) target = (target as Json)[step];
+    expect(target, reference).toBeTypeOf('object');
+  }
+  // each named schema is one that a reader of JSON Schema understands
+  for (const [name, schema] of Object.entries(document.components.schemas))
+    expect(() => z.fromJSONSchema(standalone(schema) as never), name).not.toThrow();
+});
+
+test('it says what the validation says: bounds, lists of words, and the shortest password of this service (decisions section 8)', () => {
+  const operation = (method: string, path: string) => document.paths[`/admin/api${path}`]![method]!;
+  const body = (method: string, path: string) =>
+    operation(method, path).requestBody!.content['application/json'].schema as { properties: Record<string, Json> };
+  expect(operation('get', '/clients').parameters).toEqual([
+    {
+      name: 'limit',
+      in: 'query',
+      required: false,
+      schema: { type: 'integer', minimum: 1, maximum: 200, default: 50 },
+    },
+    { name: 'cursor', in: 'query', required: false, schema: { type: 'string', maxLength: 500 } },
+    { name: 'status', in: 'query', required: false, schema: { type: 'string', enum: ['enabled', 'disabled'] } },
+    { name: 'waiting', in: 'query', required: false, schema: { type: 'string', enum: ['true', 'false'] } },
+    { name: 'self_registered', in: 'query', required: false, schema: { type: 'string', enum: ['true', 'false'] } },
+    {
+      name: 'q',
+      in: 'query',
+      required: false,
+      schema: { type: 'string', maxLength: 200, description: expect.any(String) },
+    },
+  ]);
+  expect(body('post', '/users')).toMatchObject({
+    required: ['username'],
+    additionalProperties: false,
+    properties: { password: { type: 'string', minLength: 14, maxLength: 128 } },
+  });
+  expect(body('post', '/clients').properties).toMatchObject({
+    scope: { default: 'openid profile email' },
+    first_party: { type: 'boolean' },
+  });
+  // a change has no defaults: what is not sent stays
+  expect(JSON.stringify(body('patch', '/clients/{id}'))).not.toContain('"default"');
+  expect(body('patch', '/clients/{id}')).not.toHaveProperty('required');
+  expect(operation('post', '/clients/{id}/approve').requestBody!.required).toBe(true);
+  expect(operation('post', '/keys').requestBody!.required).toBe(false);
+  expect(operation('post', '/clients/{id}/disable')).not.toHaveProperty('requestBody');
+  expect(document.components.schemas['Error']).toMatchObject({ properties: { error: { enum: errorCodes } } });
+  expect(document.components.schemas['AuditEvent']).toMatchObject({
+    properties: { type: { enum: [...auditEventTypes, 'token.issued'] } },
+  });
+});
+
+describe('the answers of real calls match their schemas', () => {
+  const seen = new Set<string>();
+
+  /** Calls a route and holds its answer against the document and, without room for more members, against the schema. */
+  async function check(method: string, path: string, template: string, body?: unknown): Promise<Json> {
+    const answer = await call(`${service.issuer}/admin/api${path}`, {
+      method,
+      token,
+      ...(body !== undefined && { body }),
+    });
+    const operation = document.paths[`/admin/api${template}`]![method.toLowerCase()]!;
+    seen.add(operation.operationId);
+    expect(Object.keys(operation.responses)).toContain(String(answer.status));
+    const schema = operation.responses[answer.status]!.content?.['application/json'].schema;
+    if (schema === undefined) {
+      expect(answer.status).toBe(204);
+      return {};
+    }
+    const name = (schema['$ref'] as string).split('/').at(-1) as AnswerName;
+    expect(z.fromJSONSchema(standalone(schema) as never).safeParse(answer.body), name).toMatchObject({ success: true });
+    if (name !== 'OpenApi') expect(undocumented(answers[name], answer.body), name).toEqual([]);
+    return answer.body;
+  }
+
+  test('users, sessions and grants (decisions section 8)', async () => {
+    const user = await check('POST', '/users', '/users', {
+      username: 'Ada',
+      email: 'ada@example.com',
+      password: 'correct horse battery staple',
+      groups: ['staff'],
+      claims: { name: 'Ada', address: { country: 'NL' } },
+    });
+    await check('POST', '/users', '/users', { username: 'nobody' });
+    const path = `/users/${user['sub'] as string}`;
+    await check('GET', path, '/users/{sub}');
+    await check('PATCH', path, '/users/{sub}', { claims: { name: null }, email: null });
+    await check('POST', `${path}/recovery-link`, '/users/{sub}/recovery-link', { lifetime: 60 });
+    await check('GET', '/users?limit=1', '/users');
+    const other = await service.createUser();
+    const client = await service.createClient();
+    await obtainTokens(service, client, other);
+    const { sessions } = await check('GET', `/sessions?sub=${other.sub}`, '/sessions');
+    expect(sessions).toHaveLength(1);
+    await check('DELETE', `/sessions/${(sessions as Json[])[0]!['id'] as string}`, '/sessions/{id}');
+    await check('DELETE', `/users/${other.sub}/sessions`, '/users/{sub}/sessions');
+    const { grants } = await check('GET', `/users/${other.sub}/grants`, '/users/{sub}/grants');
+    expect(grants).toHaveLength(1);
+    await check('DELETE', `/users/${other.sub}/grants/${client.clientId}`, '/users/{sub}/grants/{client_id}');
+    await check('DELETE', `${path}/sign-in-failures`, '/users/{sub}/sign-in-failures');
+    const id = await authenticatorOf(user['sub'] as string);
+    const { second_factors } = await check('GET', `${path}/second-factors`, '/users/{sub}/second-factors');
+    expect(second_factors).toMatchObject([{ id, kind: 'authenticator', name: 'Telephone' }]);
+    await check('DELETE', `${path}/second-factors/${id}`, '/users/{sub}/second-factors/{id}');
+    await check('DELETE', `${path}/second-factors`, '/users/{sub}/second-factors');
+    await check('DELETE', path, '/users/{sub}');
+  });
+
+  test('groups (issue 6)', async () => {
+    const user = await service.createUser();
+    await check('POST', '/groups', '/groups', { name: 'crew', description: 'On board' });
+    await check('GET', '/groups?limit=1', '/groups');
+    await check('POST', '/groups/crew/members', '/groups/{name}/members', { add: [user.sub], remove: ['nobody'] });
+    await check('GET', '/groups/crew', '/groups/{name}');
+    await check('PATCH', '/groups/crew', '/groups/{name}', { name: 'sailors' });
+    await check('DELETE', '/groups/sailors', '/groups/{name}');
+  });
+
+  test('files of users and events, which are text (issue 6)', async () => {
+    for (const [method, path, type] of [
+      ['POST', '/users/import', 'application/jsonl'],
+      ['GET', '/users/export', 'application/jsonl'],
+      ['GET', '/audit/export', 'application/jsonl'],
+    ] as const) {
+      const answer = await fetch(`${service.issuer}/admin/api${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...(method === 'POST' && { 'content-type': 'text/csv' }) },
+        ...(method === 'POST' && { body: 'username\nfrom a file\n' }),
+      });
+      expect(answer.headers.get('content-type')).toContain(type);
+      for (const line of (await answer.text()).split('\n').filter(Boolean)) JSON.parse(line);
+      const operation = document.paths[`/admin/api${path}`]![method.toLowerCase()]!;
+      expect(Object.keys(operation.responses['200']!.content!)).toContain(type);
+      if (method === 'POST')
+        expect(Object.keys(operation.requestBody!.content)).toEqual(['text/csv', 'application/jsonl']);
+      seen.add(operation.operationId);
+    }
+  });
+
+  test('clients (decisions section 8)', async () => {
+    const metadata = { redirect_uris: ['https://rp.example.com/cb'], contacts: ['a@example.com'] };
+    await check('POST', '/clients', '/clients', { ...metadata, access_token_lifetime: 60, status: 'disabled' });
+    await check('POST', '/clients', '/clients', { grant_types: ['client_credentials'], scope: 'admin' });
+    const registered = await call(`${service.issuer}/register`, { body: metadata });
+    const path = `/clients/${registered.body['client_id'] as string}`;
+    const { version } = await check('GET', path, '/clients/{id}');
+    const refused = await check('POST', `${path}/refuse`, '/clients/{id}/refuse', { version, reason: 'not now' });
+    expect(refused['refusal_reason']).toBe('not now');
+    await check('POST', '/clients/decide', '/clients/decide', {
+      decision: 'refuse',
+      reason: 'not now',
+      clients: [{ client_id: 'nobody', version: 1 }],
+    });
+    await check('POST', `${path}/approve`, '/clients/{id}/approve', { version: refused['version'] });
+    const changed = await check('PATCH', path, '/clients/{id}', { token_endpoint_auth_method: 'client_secret_jwt' });
+    expect(changed).toHaveProperty('client_secret');
+    await check('POST', `${path}/secrets`, '/clients/{id}/secrets', { secrets: ['shared_secret'] });
+    await check('POST', `${path}/disable`, '/clients/{id}/disable');
+    await check('GET', '/clients?limit=1', '/clients');
+    await check('DELETE', path, '/clients/{id}');
+  });
+
+  test('a client whose changes wait for approval (decisions section 2)', async () => {
+    const client = await service.createClient();
+    const update = await call(`${service.issuer}/register/${client.clientId}`, {
+      method: 'PUT',
+      token: client.registrationAccessToken,
+      body: { client_id: client.clientId, redirect_uris: ['https://rp.example.com/more'] },
+    });
+    expect(update.body).toHaveProperty('pending_changes');
+    expect(await check('GET', `/clients/${client.clientId}`, '/clients/{id}')).toHaveProperty('pending_changes');
+  });
+
+  test('keys, audit, registration tokens and the document itself (decisions section 8)', async () => {
+    await check('POST', '/registration-tokens', '/registration-tokens', {});
+    await check('GET', '/keys', '/keys');
+    const { keys } = (await check('POST', '/keys', '/keys', {})) as { keys: { kid: string; state: string }[] };
+    await check('DELETE', `/keys/${keys.find((key) => key.state === 'waiting')!.kid}`, '/keys/{kid}');
+    await check('GET', '/audit?limit=200', '/audit');
+    await service.database.sql(`INSERT INTO logout_deliveries (client_id, sub, sid) VALUES ('gone', 'alice', 's')`);
+    expect(await check('GET', '/logout-deliveries', '/logout-deliveries')).toMatchObject({
+      logout_deliveries: [{ client_id: 'gone' }],
+    });
+    await check('GET', '/openapi.json', '/openapi.json');
+  });
+
+  test('refusals (decisions section 7)', async () => {
+    for (const [method, path, body] of [
+      ['GET', '/clients/none', undefined],
+      ['POST', '/users', {}],
+      ['GET', '/audit?cursor=x', undefined],
+    ] as const) {
+      const answer = await call(`${service.issuer}/admin/api${path}`, { method, token, ...(body && { body }) });
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(undocumented(answers.Error, answer.body)).toEqual([]);
+    }
+  });
+
+  test('of every route that there is (decisions section 8)', () => {
+    expect([...seen].sort()).toEqual(
+      operations()
+        .map(({ operation }) => operation.operationId)
+        .sort(),
+    );
+    expect(seen.size).toBe(adminRoutes.length);
+  });
+});
+
+/** A schema of the document as one of its own, with the others beside it. */
+function standalone(schema: Json): Json {
+  return JSON.parse(
+    JSON.stringify({ ...schema, $defs: document.components.schemas }).replaceAll('#/components/schemas/', '#/$defs/'),
+  ) as Json;
+}
+
+/** What a schema says against an answer when no other members are allowed, at any depth. */
+function undocumented(schema: z.ZodType, value: unknown): string[] {
+  const parsed = strict(schema).safeParse(value);
+  return parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${JSON.stringify(issue)}`);
+}
+
+function strict(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodOptional) return strict(schema.unwrap() as z.ZodType).optional();
+  if (schema instanceof z.ZodArray) return z.array(strict(schema.element as z.ZodType));
+  if (schema instanceof z.ZodObject && !(schema.def.catchall instanceof z.ZodUnknown)) {
+    const shape: Record<string, z.ZodType> = schema.shape;
+    return z.strictObject(Object.fromEntries(Object.entries(shape).map(([name, rule]) => [name, strict(rule)])));
+  }
+  return schema;
+}
+
+function walk(value: unknown, visit: (name: string, value: unknown) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    visit(name, member);
+    walk(member, visit);
+  }
+}
+
+/** An authenticator as its person set it up; its key is of no account. */
+async function authenticatorOf(sub: string): Promise<string> {
+  const secretEncrypted = (await openDataKeyRing(service.store, service.secretKey)).secretBox.seal('key', 'test');
+  await service.store.authenticators.insert({ id: 'one', sub, name: 'Telephone', secretEncrypted, lastStep: 0 });
+  return 'one';
+}

@@ -1,0 +1,51 @@
+// What counts of a transaction's time, and what does not: a request waits only so long for the database, and as long as it must for its own work.
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, DatabaseUnavailable, openDatabase, statement } from '../../src/database/database.ts';
+import { newPatience, patience, withPatience } from '../../src/database/deadline.ts';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
+
+let database: TestDatabase;
+let opened: Database;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  opened = openDatabase({ connection: database.connection, poolSize: 2, onError: () => undefined });
+});
+afterAll(async () => {
+  await opened?.close();
+  await database?.drop();
+});
+
+const ask = statement('test.ask', 'SELECT 1 AS one');
+const sleep = statement('test.sleep', 'SELECT pg_sleep($1)');
+
+/** Work that has one patience, as a request has. */
+const asRequest = <T>(work: () => Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => withPatience(newPatience(), () => void work().then(resolve, reject)));
+
+test('other work within a transaction takes nothing from the patience of its request (security R108)', async () => {
+  const rows = await asRequest(async () => {
+    await opened.transaction(async (sql) => {
+      await sql.query(ask);
+      await delay(patience + 100);
+      await sql.query(ask);
+    });
+    return opened.query(ask);
+  });
+  expect(rows).toEqual([{ one: 1 }]);
+});
+
+test('statements of a transaction take from it together, and after it nothing is left for more (security R108)', async () => {
+  const within = asRequest(() =>
+    opened.transaction(async (sql) => {
+      await sql.query(sleep, [1.5]);
+      await sql.query(sleep, [1.5]);
+    }),
+  );
+  await expect(within).rejects.toThrow(DatabaseUnavailable);
+  const after = asRequest(async () => {
+    await opened.transaction((sql) => sql.query(sleep, [1.5]));
+    await opened.query(sleep, [1.5]);
+  });
+  await expect(after).rejects.toThrow(DatabaseUnavailable);
+});

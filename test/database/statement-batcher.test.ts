@@ -1,0 +1,93 @@
+// Acts that come while another is under way: they gather until it has its answer, but not for longer than they are told to.
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createSharedStatements, type SharedStatements } from '../../src/database/statement-batcher.ts';
+import { call } from '../../src/repositories/batched-call.ts';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.sql('CREATE TABLE things (key integer PRIMARY KEY)');
+  await database.sql('INSERT INTO things SELECT generate_series(1, 9)');
+  await database.sql(`
+    CREATE FUNCTION act_on(of_key integer) RETURNS TABLE (transaction text) LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM FROM things WHERE key = of_key FOR UPDATE;
+      RETURN QUERY SELECT pg_current_xact_id()::text;
+    END $$`);
+});
+afterAll(() => database?.drop());
+
+const act = call('things.act', { function: 'act_on', types: 'integer', columns: 'r.transaction', locks: 'value_1' });
+
+/** Calls `work` while an act waits for a row that somebody else holds. @param gathering in milliseconds */
+async function whileOneWaits(gathering: number, work: (actOn: (key: number) => Promise<string>) => Promise<void>) {
+  const shared = createSharedStatements({
+    lanes: 4,
+    gathering,
+    maxWaiting: 1000,
+    connect: async () => {
+      const client = new pg.Client(database.connection);
+      await client.connect();
+      return client;
+    },
+    isDoubtful: () => true,
+    tooSlow: () => new Error('too slow'),
+    onError: () => undefined,
+  });
+  const holder = new pg.Client(database.connection);
+  await holder.connect();
+  try {
+    // so many that all connections are made
+    await hold(holder);
+    const many = Array.from({ length: 200 }, () => transactionOf(shared, 9));
+    await vi.waitUntil(() => shared.connections().busy === 4);
+    await holder.query('COMMIT');
+    await Promise.all(many);
+    await hold(holder);
+    const first = transactionOf(shared, 9);
+    await vi.waitUntil(
+      async () =>
+        (
+          await database.sql(
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          )
+        ).length > 0,
+    );
+    const others: Promise<string>[] = [];
+    await work((key) => others[others.push(transactionOf(shared, key)) - 1]!);
+    await holder.query('COMMIT');
+    await Promise.all([first, ...others]);
+  } finally {
+    await holder.end();
+    await shared.close();
+  }
+}
+
+async function hold(holder: pg.Client): Promise<void> {
+  await holder.query('BEGIN');
+  await holder.query('SELECT FROM things WHERE key = 9 FOR UPDATE');
+}
+
+async function transactionOf(shared: SharedStatements, key: number): Promise<string> {
+  return ((await shared.query(act, [key])) as { transaction: string }[])[0]!.transaction;
+}
+
+test('acts that come one after another while one is under way go together once it has its answer', async () => {
+  const others: Promise<string>[] = [];
+  await whileOneWaits(60_000, async (actOn) => {
+    for (const key of [1, 2, 3, 4]) {
+      others.push(actOn(key));
+      for (let turn = 0; turn < 5; turn++) await nextTurn();
+    }
+  });
+  expect(new Set(await Promise.all(others)).size).toBe(1);
+});
+
+test('an act that waits for a lock holds up those that come after it only for as long as they gather (security R102)', async () => {
+  await whileOneWaits(10, async (actOn) => {
+    expect(await actOn(1)).toMatch(/^\d+$/);
+  });
+});

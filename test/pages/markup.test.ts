@@ -1,0 +1,285 @@
+// Text from elsewhere on the pages: it stays text, leads nowhere harmful, and cannot pose as something else.
+import { describe, expect, it, test } from 'vitest';
+import { linkTarget, nameInMail } from '../../src/pages/markup.ts';
+import { createPages } from '../../src/pages/renderer.ts';
+import { type ClientView, examples, type Pages } from '../../src/pages/views/index.ts';
+import { signIn, type View } from './page-states/index.ts';
+
+const client = examples.continue[1].client;
+const registration = examples['registration-review'][1];
+const pages = createPages({ basePath: '' });
+const english = { locale: 'en' };
+const title = (html: string): string => /<title>([^<]*)<\/title>/.exec(html)?.[1] ?? '';
+
+describe('text from elsewhere', () => {
+  const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`;
+  const evil: ClientView = {
+    clientId: hostile,
+    name: hostile,
+    logoUri: 'javascript:alert(1)',
+    policyUri: 'javascript:alert(1)//https://',
+    tosUri: 'data:text/html,<script>alert(1)</script>',
+    homeUri: 'https://user:password@harbour.example/',
+    host: hostile,
+    selfRegistered: true,
+  };
+  const account = { username: hostile, name: hostile };
+  const form = { action: '/login', hidden: { csrf: hostile, [hostile]: hostile } };
+  const attacks: View[] = [
+    {
+      name: 'login',
+      data: {
+        client: evil,
+        form,
+        username: hostile,
+        problem: 'credentials',
+        reference: hostile,
+        reauthentication: account,
+        forgottenPasswordUri: 'javascript:alert(1)',
+      },
+    },
+    {
+      name: 'consent',
+      data: {
+        client: evil,
+        account,
+        form,
+        switchAccountUri: `/login?${hostile}`,
+        scopes: [{ scope: hostile, claims: [{ claim: hostile, value: hostile }] }],
+      },
+    },
+    { name: 'continue', data: { client: evil, account, form } },
+    { name: 'logout', data: { client: evil, account, form } },
+    {
+      name: 'signed-out',
+      data: {
+        client: evil,
+        stayed: false,
+        accountUri: '/account',
+        applications: [
+          { name: hostile, uri: 'javascript:alert(1)' },
+          { name: hostile, uri: 'https://a.example/"><script>' },
+        ],
+        frames: ['javascript:alert(1)', 'https://a.example/"><script>'],
+        continueUri: 'javascript:alert(1)',
+      },
+    },
+    { name: 'error', data: { kind: 'request', reference: hostile, client: evil } },
+    { name: 'access-denied', data: { client: evil, account } },
+    {
+      name: 'form-post',
+      data: {
+        action: `https://a.example/?${hostile}`,
+        parameters: [
+          ['state', hostile],
+          [hostile, hostile],
+        ],
+        client: evil,
+      },
+    },
+    {
+      name: 'login-second-factor',
+      data: { ...examples['login-second-factor'][1], client: evil, account, form },
+    },
+    {
+      name: 'account-second-factors',
+      data: {
+        ...examples['account-second-factors'][1],
+        account,
+        factors: [{ id: hostile, kind: 'authenticator', name: hostile, createdAt: new Date(0) }],
+      },
+    },
+    {
+      name: 'account-authenticator',
+      data: { ...examples['account-authenticator'][1], account, form, name: hostile, signIn: { client: evil } },
+    },
+    {
+      name: 'account-recovery-codes',
+      data: { account, codes: [hostile], issuer: hostile, continueUri: '/account' },
+    },
+    { name: 'registration-code', data: { account, action: '/admin/registration', typed: hostile, problem: 'unknown' } },
+    {
+      name: 'registration-review',
+      data: {
+        ...registration,
+        account,
+        form,
+        name: hostile,
+        hosts: [{ host: hostile, clients: 0, local: false, fresh: true }],
+        lookAlikes: [{ name: hostile, uri: '/admin/clients/x', same: true }],
+        redirectUris: [hostile],
+        responseTypes: [hostile],
+        grantTypes: [hostile],
+        scopes: [hostile],
+        authenticationMethod: hostile,
+        keys: [hostile],
+        contacts: [hostile],
+        uris: [{ member: 'tos_uri', uri: 'javascript:alert(1)' }],
+        members: [{ member: hostile, value: hostile }],
+      },
+    },
+    {
+      name: 'registration-decided',
+      data: { approved: false, name: hostile, reason: hostile, nextUri: '/admin/registration', accountUri: '/account' },
+    },
+    { name: 'account-password', data: { ...examples['account-password'][1], account, username: hostile } },
+    {
+      name: 'account',
+      data: {
+        ...examples.account[1],
+        account,
+        email: hostile,
+        devices: [{ browser: hostile, system: hostile }, { browser: hostile }],
+        applications: [hostile],
+      },
+    },
+    {
+      name: 'account-delete',
+      data: { ...examples['account-delete'][1], account, username: hostile, applications: [hostile] },
+    },
+    {
+      name: 'account-profile',
+      data: { account, accountUri: '/account', profile: [{ claim: hostile, value: hostile, seenBy: [hostile] }] },
+    },
+    {
+      name: 'account-profile-edit',
+      data: {
+        ...examples['account-profile-edit'][1],
+        account,
+        form,
+        fields: examples['account-profile-edit'][1].fields.map((field) => ({
+          ...field,
+          value: hostile,
+          seenBy: [hostile],
+          ...(field.choices && { choices: [{ value: hostile, label: hostile }] }),
+        })),
+      },
+    },
+    {
+      name: 'account-applications',
+      data: {
+        account,
+        accountUri: '/account',
+        form,
+        grants: [
+          {
+            clientId: hostile,
+            name: hostile,
+            scopes: [hostile],
+            claims: [hostile],
+            since: new Date(0),
+            settings: [{ key: hostile, value: hostile, size: 1 }],
+          },
+        ],
+      },
+    },
+    {
+      name: 'account-sessions',
+      data: {
+        account,
+        accountUri: '/account',
+        sessions: [
+          {
+            sid: hostile,
+            browser: hostile,
+            system: hostile,
+            signedInAt: new Date(0),
+            usedAt: new Date(0),
+            applications: [hostile],
+            current: false,
+          },
+        ],
+        form,
+        othersForm: form,
+        allForm: form,
+      },
+    },
+  ];
+
+  it.each(attacks)('is inert on the page $name (R93, A16, A17)', (view) => {
+    const html = pages.render(view.name, view.data, english);
+    expect(html).toContain('&lt;script&gt;');
+    expect(html).not.toMatch(/<script>alert|<img src=x|"javascript:|"data:text\/html/i);
+    expect(html).not.toContain('user:password');
+    // Nothing that was handed in has ended an attribute early.
+    expect(html.replace(/="[^"]*"/g, '')).not.toContain('onerror=alert(1)"');
+  });
+
+  it('keeps the parameters of a form_post exactly', () => {
+    const state = `a&b "c" 'd' <e> \\ + % é 𝄞`;
+    const html = pages.render('form-post', { action: 'https://a.example/', parameters: [['state', state]] }, english);
+    expect(html).toContain(`value="a&amp;b &quot;c&quot; &#39;d&#39; &lt;e&gt; \\ + % é 𝄞"`);
+    expect(() => pages.render('form-post', { action: 'javascript:alert(1)', parameters: [] }, english)).toThrow(/http/);
+  });
+
+  it('links only to https and to the own machine, without a trace (R93)', () => {
+    expect(linkTarget('https://shop.example/terms')).toBe('https://shop.example/terms');
+    expect(linkTarget('http://localhost:8080/')).toBe('http://localhost:8080/');
+    expect(linkTarget('http://127.0.0.1/')).toBe('http://127.0.0.1/');
+    expect(linkTarget('http://[::1]:3000/')).toBe('http://[::1]:3000/');
+    for (const refused of [
+      'http://shop.example/',
+      'http://localhost.evil.example/',
+      'http://127.0.0.1.evil.example/',
+      'javascript:alert(1)',
+      'JAVASCRIPT://%0aalert(1)',
+      'data:text/html,x',
+      'https://bank.example@evil.example/',
+      'ftp://shop.example/',
+      '//shop.example/',
+      '/terms',
+      '',
+    ]) {
+      expect(linkTarget(refused)).toBeUndefined();
+    }
+    const html = pages.render('login', signIn, english);
+    const outward = [...html.matchAll(/<a [^>]*href="https:[^>]*>/g)];
+    expect(outward).toHaveLength(2);
+    for (const [link] of outward) expect(link).toContain('rel="noopener noreferrer"');
+  });
+
+  it('cannot pass itself off as something else (A64)', () => {
+    const consent = (name: string): string =>
+      pages.render('consent', { ...examples.consent[1], client: { ...client, name } }, english);
+    expect(title(consent('A\u202Emoc.live\u2066\u0000\u200B\nB'))).toBe(
+      'Error: Allow Amoc.live B to use your account? - Gatehouse',
+    );
+    expect(title(consent(' \u200B\u2060 '))).toContain('Allow harbour to use');
+    expect(title(consent('x'.repeat(10_000)))).toHaveLength(
+      'Error: Allow  to use your account? - Gatehouse'.length + 120,
+    );
+    expect(consent('Harbour')).toContain('This application registered itself');
+    expect(consent('Harbour')).toContain('<bdi>harbour.example</bdi>');
+    const looked = { ...examples.consent[1], client: { ...client, selfRegistered: false } };
+    expect(pages.render('consent', looked, english)).not.toContain('registered itself');
+  });
+
+  it('shows what somebody typed again, but never a password', () => {
+    const data = { ...signIn, username: 'ada & co', problem: 'credentials', password: 'hunter2' } as Pages['login'];
+    const html = pages.render('login', data, english);
+    expect(html).toContain('value="ada &amp; co"');
+    expect(html).not.toContain('hunter2');
+    expect(html).toMatch(/<input id="password"(?![^>]*value=)/);
+    expect(html).toMatch(/id="problem"[^>]*tabindex="-1" autofocus/);
+    expect(html).toContain('<a href="#username">');
+    expect(html).toMatch(/<input id="username"[^>]*aria-invalid="true" aria-describedby="username-fault"/);
+    expect(title(html)).toBe('Error: Sign in to Harbour - Gatehouse');
+  });
+
+  it('offers no form where signing in could not help', () => {
+    const html = pages.render('login', { client, problem: 'client' }, english);
+    expect(html).not.toMatch(/<form|<input/);
+    expect(html).toContain('This is not your fault');
+    expect(html).toContain('href="/account"');
+  });
+});
+
+test('a joiner, which some scripts need between letters, hides no address of a name in a mail (security R124)', () => {
+  for (const name of [
+    'go to evil\u200c.example now',
+    'go to evil.\u200dexample now',
+    'go to https\u200c://evil\u200c.example/x now',
+  ])
+    expect(nameInMail(name)).toBe('go to … now');
+  expect(nameInMail('می\u200cخواهم')).toBe('می\u200cخواهم');
+});

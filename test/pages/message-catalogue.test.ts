@@ -1,0 +1,104 @@
+// The words of the pages and mails: none is missing, none is left over, and each person gets those of the own language.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { builtInTemplates, createPages } from '../../src/pages/renderer.ts';
+import { mailExamples, mailNames } from '../../src/pages/views/index.ts';
+import { everyView, signIn, translation } from './page-states/index.ts';
+
+const catalogue = translation('en');
+const templates = readdirSync(builtInTemplates).filter((name) => name.endsWith('.eta'));
+
+describe('the message catalogue', () => {
+  /** A language in which every message is its own key between marks. */
+  const marked = Object.fromEntries(
+    Object.keys(catalogue).map((key) => [
+      key,
+      key === 'page.title' || key === 'page.title.problem' ? `⟦${key}⟧{state}` : `⟦${key}⟧`,
+    ]),
+  );
+  const keyed = createPages({ basePath: '', catalogues: { tlh: marked } });
+  const mails = mailNames.flatMap((name) =>
+    mailExamples[name].map((content) => keyed.mail(name, content, { locale: 'tlh', issuer: '' })),
+  );
+  const rendered = [
+    ...everyView.map((view) => keyed.render(view.name, view.data, { locale: 'tlh' })),
+    ...mails.flatMap(({ subject, text, html }) => [subject, text, html]),
+  ];
+
+  it('holds no message that no page shows, and lacks none that one does', () => {
+    const shown = new Set(rendered.flatMap((html) => [...html.matchAll(/⟦([^⟧]*)⟧/g)].map(([, key]) => key!)));
+    // Both are only ever filled into another message, which this language does not do.
+    shown.add('account.label');
+    shown.add('about');
+    expect(Object.keys(catalogue).filter((key) => !shown.has(key))).toEqual([]);
+    expect([...shown].filter((key) => !Object.hasOwn(catalogue, key))).toEqual([]);
+  });
+
+  it('holds every word of the templates', () => {
+    for (const file of templates) {
+      const text = readFileSync(join(builtInTemplates, file), 'utf8')
+        .replace(/<%[^]*?%>/g, '')
+        .replace(/<script[^]*?<\/script>|<svg[^]*?<\/svg>/g, '')
+        .replace(/<[^>]*>/g, '');
+      expect({ file, text: text.replace(/[\s":>]+/g, '') }).toEqual({ file, text: '' });
+      const spoken = [
+        ...readFileSync(join(builtInTemplates, file), 'utf8').matchAll(
+          /\s(?:alt|title|aria-label|placeholder)="([^"]*)"/g,
+        ),
+      ];
+      for (const [, value] of spoken) expect(value).toMatch(/^(<%=[^]*)?$/);
+    }
+  });
+
+  it('is printed raw by no template: only other templates are', () => {
+    for (const file of templates) {
+      const raw = [...readFileSync(join(builtInTemplates, file), 'utf8').matchAll(/<%~\s*([^]*?)%>/g)];
+      for (const [, code] of raw) expect(code).toMatch(/^(include\('part-[\w-]+'|it\.body )/);
+    }
+  });
+
+  it.each(['de', 'ar'])('has every sentence in %s too, with the same names to fill in', (locale) => {
+    const names = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
+    const translated = translation(locale);
+    // what is the same in every language
+    const shared = ['product', 'page.title', 'account.label'];
+    const wanted = Object.entries(translation('en')).filter(([key]) => !shared.includes(key));
+    expect(Object.entries(translated).map(([key, text]) => [key, names(text)])).toEqual(
+      wanted.map(([key, text]) => [key, names(text)]),
+    );
+    for (const [key, text] of wanted)
+      if (/[a-z]{3} /i.test(text)) expect(translated[key], `${key} is not translated`).not.toBe(text);
+  });
+
+  it('falls back to English sentence by sentence, and says which way a language runs', () => {
+    const several = createPages({
+      basePath: '',
+      catalogues: { de: { 'login.submit': 'Los' }, 'de-AT': { 'login.password': 'Passwort' }, he: {} },
+    });
+    expect(several.availableLocales).toEqual(['en', 'ar', 'de', 'de-AT', 'he']);
+    const html = several.render('login', signIn, { locale: 'de-AT' });
+    expect(html).toContain('<html lang="de-AT" dir="ltr">');
+    expect(html).toContain('>Los</button>');
+    expect(html).toContain('>Passwort</label>');
+    expect(html).toContain('Passwort vergessen?');
+    const hebrew = several.render('login', signIn, { locale: 'he' });
+    expect(hebrew).toContain('<html lang="he" dir="rtl">');
+    expect(hebrew).toContain('Forgotten your password?');
+    expect(several.render('login', signIn, { locale: 'ar' })).toContain('<html lang="ar" dir="rtl">');
+    expect(several.render('login', signIn, { locale: 'xx' })).toContain('<html lang="en" dir="ltr">');
+  });
+
+  it('is chosen by ui_locales, then by the browser', () => {
+    const { chooseLocale } = createPages({ basePath: '', catalogues: { de: {}, 'pt-BR': {}, 'zh-Hans': {} } });
+    expect(chooseLocale(undefined, undefined)).toBe('en');
+    expect(chooseLocale('de', 'en')).toBe('de');
+    expect(chooseLocale('fr de-CH', 'en')).toBe('de');
+    expect(chooseLocale('fr', 'pt, en;q=0.5')).toBe('pt-BR');
+    expect(chooseLocale(undefined, 'fr, en;q=0.3, DE;q=0.7')).toBe('de');
+    expect(chooseLocale(undefined, 'zh-Hans-CN')).toBe('zh-Hans');
+    expect(chooseLocale(undefined, 'de;q=0, *')).toBe('en');
+    expect(chooseLocale('"><b> __proto__ ', ';;,,q=,-,*;q=x')).toBe('en');
+    expect(chooseLocale('-', 'de,'.repeat(100_000))).toBe('de');
+  });
+});

@@ -1,0 +1,106 @@
+// States that the pages on the way into and out of applications, the account's and a registration's can be in, beside the examples.
+import { clientAuthenticationMethods } from '../../../src/oauth/client-metadata.ts';
+import { examples, type LoginProblem, type Pages } from '../../../src/pages/views/index.ts';
+import { translation, type View } from './state.ts';
+
+const client = examples.continue[1].client;
+const loginProblems: Record<LoginProblem, true> = {
+  credentials: true,
+  missing: true,
+  expired: true,
+  tampered: true,
+  busy: true,
+  throttled: true,
+  client: true,
+  request: true,
+  passkey: true,
+  cookies: true,
+};
+const errorKinds: Record<Pages['error']['kind'], true> = {
+  'not-found': true,
+  client: true,
+  request: true,
+  expired: true,
+  answered: true,
+  busy: true,
+  'too-many': true,
+  unavailable: true,
+  server: true,
+  tampered: true,
+  'logout-hint': true,
+  'logout-redirect': true,
+  'logout-unnamed': true,
+  navigation: true,
+  'too-large': true,
+  method: true,
+  administrators: true,
+};
+const scopes = [
+  'openid',
+  'profile',
+  'email',
+  'address',
+  'phone',
+  'scope',
+  'groups',
+  'offline_access',
+  'admin',
+  'urn:other',
+];
+const claims = Object.keys(translation('en')).flatMap((key) =>
+  key.startsWith('claim.') ? [key.slice('claim.'.length)] : [],
+);
+const registration = examples['registration-review'][1];
+export const signIn = { ...examples.login[1], problem: undefined, fields: undefined, reauthentication: undefined };
+
+export const commonStates: View[] = [
+  { name: 'login', data: signIn },
+  { name: 'login', data: { form: signIn.form } },
+  { name: 'login', data: { form: signIn.form, problem: 'missing' } },
+  ...(Object.keys(loginProblems) as LoginProblem[]).flatMap((problem): View[] => [
+    { name: 'login', data: { ...signIn, problem } },
+    { name: 'login', data: { problem } },
+  ]),
+  ...(Object.keys(errorKinds) as (keyof typeof errorKinds)[]).map((kind): View => ({
+    name: 'error',
+    data: { kind, reference: 'R-1' },
+  })),
+  ...(['expired', 'tampered'] as const).flatMap((problem): View[] => [
+    { name: 'consent', data: { ...examples.consent[1], problem } },
+    { name: 'logout', data: { ...examples.logout[1], problem } },
+  ]),
+  {
+    name: 'consent',
+    data: {
+      ...examples.consent[1],
+      scopes: scopes.map((scope) => ({ scope, claims: claims.map((claim) => ({ claim, value: '1' })) })),
+    },
+  },
+  { name: 'login', data: { form: signIn.form, destination: 'registration' } },
+  { name: 'login', data: { form: signIn.form, destination: 'data' } },
+  { name: 'login', data: { form: signIn.form, destination: 'passkeys' } },
+  ...(['missing', 'length', 'common', 'same'] as const).map((password): View => ({
+    name: 'account-password',
+    data: { ...examples['account-password'][0], faults: { current: 'missing', password } },
+  })),
+  ...(['busy', 'throttled'] as const).map((pause): View => ({
+    name: 'account-password',
+    data: { ...examples['account-password'][0], pause, wait: 90 },
+  })),
+  ...(['unknown', 'throttled', 'tampered'] as const).map((problem): View => ({
+    name: 'registration-code',
+    data: { ...examples['registration-code'][1], problem },
+  })),
+  ...[...clientAuthenticationMethods, 'urn:other'].map((authenticationMethod): View => ({
+    name: 'registration-review',
+    data: {
+      ...registration,
+      authenticationMethod,
+      grantTypes: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials', 'urn:other'],
+    },
+  })),
+  { name: 'registration-review', data: { ...registration, problem: 'held' } },
+  { name: 'signed-out', data: { client, stayed: true, accountUri: '/account', problem: 'hint' } },
+  { name: 'signed-out', data: { client, stayed: false, accountUri: '/account' } },
+  { name: 'signed-out', data: { stayed: false, accountUri: '/account', continueUri: 'com.example.app:/bye' } },
+];

@@ -1,0 +1,78 @@
+// States that the console's pages about clients can be in, beside the examples.
+import { fieldsOf, newClientForm } from '../../../src/admin/console/clients/fields.ts';
+import { consoleJudgements, faultCodes } from '../../../src/pages/views/console-clients.ts';
+import { examples } from '../../../src/pages/views/index.ts';
+import type { View } from './state.ts';
+
+const [emptyList, list] = examples['console-clients'];
+const client = examples['console-client'][1];
+const registrations = examples['console-registrations'][1];
+const edit = examples['console-client-edit'][1];
+const secrets = { ...examples['console-client-secrets'][1], shown: undefined, form: edit.form };
+const end = examples['console-client-end'][1];
+
+const fieldNames = fieldsOf({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name));
+const everyFault = Object.fromEntries(
+  faultCodes.map((code, index) => [
+    fieldNames[index],
+    { code, values: { least: '1', most: '100', grant: 'implicit' } },
+  ]),
+);
+
+export const consoleClientStates: View[] = [
+  {
+    name: 'console-client-edit',
+    data: { ...edit, problem: undefined, changed: undefined, groups: fieldsOf(newClientForm, everyFault) } as never,
+  },
+  { name: 'console-clients', data: { ...list, waiting: 3, more: false } },
+  { name: 'console-clients', data: { ...emptyList, filtered: true } },
+  ...[
+    'client-saved',
+    'client-approved',
+    'client-enabled',
+    'client-refused',
+    'client-disabled',
+    'client-deleted',
+    'client-made-before',
+  ].map((done): View => ({
+    name: 'console-clients',
+    data: { ...emptyList, done },
+  })),
+  ...(['nothing', 'reason'] as const).map((problem): View => ({
+    name: 'console-registrations',
+    data: { ...registrations, report: undefined, problem },
+  })),
+  { name: 'console-registrations', data: { ...registrations, report: undefined } },
+  ...(['enabled', 'disabled', 'registration', 'refused', 'collection'] as const).map((state): View => ({
+    name: 'console-client',
+    data: { ...client, state, judgement: undefined },
+  })),
+  ...consoleJudgements.slice(1).map((judgement): View => ({ name: 'console-client', data: { ...client, judgement } })),
+  ...(['initial_access_token', 'automatic'] as const).map((approvedBy): View => ({
+    name: 'console-client',
+    data: {
+      ...client,
+      approvedBy,
+      selfRegistered: false,
+      logouts: (['refused', 'given_up'] as const).map((status) => ({ ...client.logouts[1]!, status })),
+    },
+  })),
+  {
+    name: 'console-client-edit',
+    data: { ...edit, client: undefined, problem: undefined, changed: false, groups: fieldsOf(newClientForm, {}) },
+  },
+  { name: 'console-client-edit', data: { ...edit, changed: false } },
+  {
+    name: 'console-client-edit',
+    data: { ...edit, problem: undefined, changed: false, waits: false, groups: fieldsOf(newClientForm, {}) },
+  },
+  ...(['nothing', 'changed'] as const).map((problem): View => ({
+    name: 'console-client-secrets',
+    data: { ...secrets, problem },
+  })),
+  {
+    name: 'console-client-secrets',
+    data: { ...examples['console-client-secrets'][1], problem: undefined, made: false },
+  },
+  { name: 'console-client-end', data: { ...end, act: 'disable', problem: undefined } },
+];

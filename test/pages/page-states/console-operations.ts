@@ -1,0 +1,14 @@
+// States that the console's pages about the service itself can be in, beside the examples.
+import { examples } from '../../../src/pages/views/index.ts';
+import type { View } from './state.ts';
+
+const overview = examples['console-overview'][1];
+const keys = examples['console-keys'][1];
+const sessions = examples['console-sessions'][1];
+
+export const consoleOperationsStates: View[] = [
+  { name: 'console-overview', data: { ...overview, more: false } },
+  { name: 'console-sessions', data: { ...sessions, fault: 'user', done: 'session-ended' } },
+  { name: 'console-sessions', data: { ...sessions, done: 'sessions-ended' } },
+  { name: 'console-keys', data: { ...keys, done: 'key-withdrawn' } },
+];

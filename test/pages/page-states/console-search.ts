@@ -1,0 +1,7 @@
+// States that the page of the console's search can be in, beside the examples.
+import { examples } from '../../../src/pages/views/index.ts';
+import type { View } from './state.ts';
+
+export const consoleSearchStates: View[] = [
+  { name: 'console-search', data: { ...examples['console-search'][0], searched: 'nobody' } },
+];

@@ -1,0 +1,83 @@
+// States that the console's pages of users and groups can be in, beside the examples.
+import { importReasons, type ImportReasonName } from '../../../src/oauth/import-reasons.ts';
+import { examples } from '../../../src/pages/views/index.ts';
+import type { View } from './state.ts';
+
+const user = examples['console-user'];
+const deletion = examples['console-user-delete'];
+const users = examples['console-users'];
+
+const imports = examples['console-users-import'];
+const edit = examples['console-user-edit'];
+const password = examples['console-user-password'];
+const removal = examples['console-user-factors-remove'];
+
+export const consoleUsersStates: View[] = [
+  ...(['group', 'many-groups', 'last-administrator'] as const).map((problem): View => ({
+    name: 'console-user',
+    data: { ...user[1], problem },
+  })),
+  {
+    name: 'console-user',
+    data: {
+      ...user[0],
+      done: 'user-ended',
+      user: { ...user[0].user, email: 'x@example.com', emailVerified: false },
+      claims: [
+        { claim: 'preferred_username', value: 'x' },
+        { claim: 'phone_number_verified', value: 'true', flag: true },
+      ],
+    },
+  },
+  ...['user-made', 'user-password-set', 'user-factor-removed'].map((done): View => ({
+    name: 'console-user',
+    data: { ...user[0], done },
+  })),
+  ...(['missing', 'text', 'taken-email'] as const).map((fault): View => ({
+    name: 'console-user-edit',
+    data: { ...edit[0], fields: [{ field: 'username', value: '', fault }], passwordFault: 'length' },
+  })),
+  { name: 'console-user-edit', data: { ...edit[1], problem: 'changed' } },
+  { name: 'console-user-edit', data: { ...edit[0], problem: 'busy', passwordFault: 'common' } },
+  { name: 'console-user-password', data: { ...password[0], problem: 'busy' } },
+  { name: 'console-user-password', data: { ...password[1], fault: 'missing' } },
+  { name: 'console-user-factors-remove', data: { ...removal[0], factors: [{ kind: 'passkey', name: 'Key' }] } },
+  ...(['missing', 'long', 'changed', 'busy', 'interrupted'] as const).map((problem): View => ({
+    name: 'console-users-import',
+    data: { ...imports[0], problem },
+  })),
+  {
+    name: 'console-users-import',
+    data: { ...imports[0], result: { counts: { created: 0, updated: 0, unchanged: 1, refused: 0 }, refusals: [] } },
+  },
+  { name: 'console-users-import', data: { ...imports[0], checking: { line: 1234, lines: 10_001 } } },
+  ...(['missing', 'unknown', 'twice'] as const).flatMap((kind) =>
+    ['sub', ''].map((column): View => ({
+      name: 'console-users-import',
+      data: {
+        ...imports[0],
+        problem: 'head',
+        head: { kind, column: kind === 'unknown' ? column : 'sub', columns: ['sub'] },
+      },
+    })),
+  ),
+  {
+    name: 'console-users-import-status',
+    data: {
+      ...examples['console-users-import-status'][1],
+      result: {
+        counts: { created: 0, updated: 0, unchanged: 0, refused: 50 },
+        refusals: [
+          // Object.keys forgets that the keys are those of the type
+          ...(Object.keys(importReasons) as ImportReasonName[]).map((name, line) => ({
+            ...{ line, column: 'sub', name, reason: importReasons[name] },
+          })),
+          { line: 50, column: '', reason: 'is a reason of another version' },
+        ],
+      },
+    },
+  },
+  { name: 'console-users-import-status', data: { ...examples['console-users-import-status'][1], state: 'done' } },
+  { name: 'console-user-delete', data: { ...deletion[1], problem: 'last-administrator' } },
+  { name: 'console-users', data: { ...users[0], done: 'user-deleted' } },
+];

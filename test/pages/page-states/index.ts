@@ -1,0 +1,32 @@
+// Every state that a page can be in: each area of pages has a file of its own.
+import { examples, type PageName } from '../../../src/pages/views/index.ts';
+import { accountStates } from './account.ts';
+import { commonStates } from './common.ts';
+import { consoleGroupsStates } from './console-groups.ts';
+import { consoleSearchStates } from './console-search.ts';
+import { consoleUsersStates } from './console-users.ts';
+import { consoleClientStates } from './console-clients.ts';
+import { mailStates } from './mail.ts';
+import { consoleOperationsStates } from './console-operations.ts';
+import { passkeyStates } from './passkeys.ts';
+import { secondFactorStates } from './second-factors.ts';
+import { tryItStates } from './try-it.ts';
+import type { View } from './state.ts';
+
+export { signIn } from './common.ts';
+export { translation, type View } from './state.ts';
+
+export const everyView: View[] = [
+  ...(Object.keys(examples) as PageName[]).flatMap((name) => examples[name].map((data) => ({ name, data }) as View)),
+  ...commonStates,
+  ...consoleClientStates,
+  ...consoleGroupsStates,
+  ...consoleSearchStates,
+  ...consoleUsersStates,
+  ...mailStates,
+  ...consoleOperationsStates,
+  ...passkeyStates,
+  ...accountStates,
+  ...secondFactorStates,
+  ...tryItStates,
+];

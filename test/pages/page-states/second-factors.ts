@@ -1,0 +1,25 @@
+// States that the pages of second factors can be in, beside the examples.
+import { examples } from '../../../src/pages/views/index.ts';
+import type { View } from './state.ts';
+
+const [bareStep, step] = examples['login-second-factor'];
+const [bare, full] = examples['account-authenticator'];
+const [, list] = examples['account-second-factors'];
+
+export const secondFactorStates: View[] = [
+  { name: 'login-second-factor', data: { ...bareStep, methods: step.methods } },
+  { name: 'login-second-factor', data: { ...bareStep, passkey: step.passkey! } },
+  ...(['recovery', 'passkey', 'tampered'] as const).map((problem): View => ({
+    name: 'login-second-factor',
+    data: { ...step, problem },
+  })),
+  ...(['code', 'expired', 'tampered'] as const).map((problem): View => ({
+    name: 'account-authenticator',
+    data: { ...bare, problem },
+  })),
+  { name: 'account-authenticator', data: { ...full, signIn: {} } },
+  { name: 'account-second-factors', data: { ...list, done: 'removed' } },
+  { name: 'account-second-factors', data: { ...list, factors: [] } },
+  { name: 'login', data: { form: step.form, destination: 'second-factors' } },
+  { name: 'login', data: { form: step.form, destination: 'authenticator' } },
+];

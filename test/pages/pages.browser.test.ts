@@ -1,0 +1,76 @@
+// Every page in a real browser, light and dark, in every language: what axe-core finds, and what else a machine can see.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContext } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { createPages } from '../../src/pages/renderer.ts';
+import { examples, type PageName } from '../../src/pages/views/index.ts';
+import { browserTest, launchBrowser } from '../helpers/browser.ts';
+import { inspect, overflow } from '../helpers/page-inspection.ts';
+import { openRendered } from '../helpers/rendered-page.ts';
+import type { View } from './page-states/index.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+/** What another scheme and direction can change: all else was looked at before. */
+const colours = ['color-contrast', 'link-in-text-block', 'target-size', 'html-has-lang', 'valid-lang'];
+const pages = createPages({ basePath: '' });
+const names = Object.keys(examples) as PageName[];
+const kinds = [
+  { colorScheme: 'light', locale: 'en', width: 1280, all: true },
+  { colorScheme: 'dark', locale: 'ar', width: 360, all: true },
+  // the longest words on the narrowest screen: what axe-core looks at is the same as above
+  { colorScheme: 'light', locale: 'de', width: 320, all: false },
+  // where the console's tables are tightest
+  { colorScheme: 'light', locale: 'de', width: 1024, all: false, only: /^console-/ },
+] as { colorScheme: 'light' | 'dark'; locale: string; width: number; all: boolean; only?: RegExp }[];
+
+let browser: Browser | undefined;
+type Tab = Awaited<ReturnType<typeof openRendered>>;
+const tabs: { kind: (typeof kinds)[number]; tab: Tab }[] = [];
+beforeAll(async () => {
+  if (process.env.CHROMIUM === undefined) return;
+  browser = await launchBrowser();
+  for (const kind of kinds) {
+    const { colorScheme, width } = kind;
+    const context: BrowserContext = await browser.newContext({ colorScheme, viewport: { width, height: 800 } });
+    tabs.push({ kind, tab: await openRendered(context, pages) });
+  }
+});
+afterAll(() => browser?.close());
+
+describe('every page, with the least and the most that it can show', () => {
+  // the page that posts itself is gone before anybody could look at it
+  browserTest.each(names.filter((name) => name !== 'form-post'))(
+    '%s has no fault that axe-core finds, text of 7:1, targets of 44 px, nothing out of its box, and never scrolls sideways (WCAG 2.2 AA; pages.md)',
+    async (name) => {
+      await Promise.all(tabs.map(({ kind, tab }) => lookAt(name, kind, tab)));
+    },
+  );
+});
+
+/** Looks at what a page shows in one tab. */
+async function lookAt(name: PageName, kind: (typeof kinds)[number], tab: Tab): Promise<void> {
+  if (kind.only?.test(name) === false) return;
+  const [least, most] = examples[name];
+  for (const data of kind === kinds[0] ? [least, most] : [most]) {
+    await tab.show({ name, data } as View, kind.locale);
+    const faults = [
+      ...(kind.all && data === most
+        ? await tab.page.evaluate<string[]>(
+            look(kind === kinds[0] ? { type: 'tag', values: rules } : { type: 'rule', values: colours }),
+          )
+        : []),
+      ...(await tab.page.evaluate<{ faults: string[] }>(inspect)).faults,
+    ];
+    if ((await tab.page.evaluate<number>(overflow)) > 0) faults.push('it scrolls sideways');
+    expect({ ...kind, faults: [...faults, ...tab.complaints] }).toEqual({ ...kind, faults: [] });
+  }
+}
+
+/** Runs in the browser: the rules that are broken, each with the elements that break it. */
+const look = (runOnly: { type: 'tag' | 'rule'; values: string[] }) => `(async () => {
+  ${axe};
+  const { violations } = await axe.run(document, { runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'] });
+  return violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | '));
+})()`;

@@ -1,0 +1,200 @@
+// The pages: what all of them hold, what they weigh, and what an operator may change.
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createPages } from '../../src/pages/renderer.ts';
+import { examples, type PageName } from '../../src/pages/views/index.ts';
+import { everyView, signIn, translation, type View } from './page-states/index.ts';
+
+const pages = createPages({ basePath: '' });
+const stylesheet = pages.assets.get('style.css')!;
+const script = pages.assets.get('page.js')!;
+const english = { locale: 'en' };
+const names = Object.keys(examples) as PageName[];
+
+const folders: string[] = [];
+/** A folder of an operator's own files. */
+function operatorFolder(files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-templates-'));
+  folders.push(folder);
+  mkdirSync(join(folder, 'messages'));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+/** Bytes, with all that a page loads. */
+function limitOf(name: PageName): number {
+  if (name.startsWith('console')) return 60_000;
+  // with the strength of a new password
+  if (name === 'password-reset' || name === 'sign-up-complete') return 30_000;
+  return name.startsWith('account') ? 30_000 : 20_000;
+}
+
+const render = (view: View, locale = 'en'): string => pages.render(view.name, view.data, { locale });
+const title = (html: string): string => /<title>([^<]*)<\/title>/.exec(html)?.[1] ?? '';
+
+describe('every page', () => {
+  it.each(names)('%s renders with the least and with the most data', (name) => {
+    for (const data of examples[name]) {
+      const html = pages.render(name, data, english);
+      expect(html).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/);
+      expect(html.trimEnd()).toMatch(/<\/html>$/);
+      expect(html).not.toMatch(/undefined|\[object|NaN|<%|%>/);
+      expect(title(html)).toMatch(/^\S.* - Gatehouse$/);
+    }
+  });
+
+  it('holds nothing that a strict content security policy refuses (R96)', () => {
+    for (const view of everyView) {
+      const html = render(view);
+      expect(html).not.toMatch(/\sstyle\s*=|<style|\son[a-z]+\s*=|javascript:/i);
+      const inline = [...html.matchAll(/<script([^>]*)>([^<]*)<\/script>/g)].filter(
+        ([, attributes]) => !/src=/.test(attributes!),
+      );
+      for (const [, , code] of inline) {
+        const hash = createHash('sha256').update(code!).digest('base64');
+        expect(pages.formPostScriptHash).toBe(`'sha256-${hash}'`);
+      }
+      expect(inline).toHaveLength(view.name === 'form-post' ? 1 : 0);
+      const loaded = [...html.matchAll(/<(?:script|link)[^>]*(?:src|href)="([^"]*)"/g)].map(([, address]) => address!);
+      for (const address of loaded) expect(address).toMatch(/^(\/assets\/|data:image\/svg)/);
+    }
+  });
+
+  it('has every id once, and every label and link inside the page leads to one', () => {
+    for (const view of everyView) {
+      const html = render(view);
+      const ids = [...html.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id!);
+      expect(new Set(ids).size).toBe(ids.length);
+      const references = [
+        ...html.matchAll(/(?:for|aria-labelledby|aria-describedby|aria-controls|href)="#?([\w-]+)"/g),
+      ];
+      for (const [, id] of references) expect(ids).toContain(id);
+      expect([...html.matchAll(/\sautofocus/g)].length).toBeLessThanOrEqual(1);
+    }
+  });
+
+  it('keeps an example that has to be typed in one line, and in its own direction in Arabic (pages.md)', () => {
+    const example = /\d{4}[-\u2011]\d\d|:\/\/|\w@\w/;
+    for (const locale of ['en', 'de', 'ar'])
+      for (const [key, message] of Object.entries(translation(locale))) {
+        expect(message, key).not.toMatch(/\d{4}-\d\d/);
+        if (locale === 'ar') expect(message.replace(/\u2066[^\u2069]*\u2069/g, ''), key).not.toMatch(example);
+      }
+  });
+
+  it('has stable ids and names for programs that fill the forms', () => {
+    const login = pages.render('login', signIn, english);
+    expect(login).toContain('<form method="post" action="/login"');
+    expect(login).toMatch(
+      /<input id="username" name="username" type="text"[^>]*autocomplete="username webauthn"[^>]*autocapitalize="none"/,
+    );
+    expect(login).toMatch(/<input id="password" name="password" type="password"[^>]*autocomplete="current-password"/);
+    expect(login).toMatch(/<button type="submit" id="sign-in"/);
+    expect(login).toContain('<input type="hidden" name="csrf" value="token">');
+    const button = (id: string, value: string): RegExp =>
+      new RegExp(`<button type="submit"[^>]* id="${id}" name="decision" value="${value}"`);
+    expect(pages.render('consent', examples.consent[1], english)).toMatch(button('allow', 'allow'));
+    expect(pages.render('consent', examples.consent[1], english)).toMatch(button('deny', 'deny'));
+    expect(pages.render('logout', examples.logout[1], english)).toMatch(button('sign-out', 'sign-out'));
+    expect(pages.render('logout', examples.logout[1], english)).toMatch(button('stay-signed-in', 'stay'));
+    expect(pages.render('continue', examples.continue[1], english)).toMatch(button('continue', 'continue'));
+  });
+
+  it('hangs below the path of the base address', () => {
+    const below = createPages({ basePath: '/idp' });
+    for (const view of everyView) {
+      const html = below.render(view.name, view.data, english);
+      for (const [, path] of html.matchAll(/(?:href|src|action)="(\/[^"]*)"/g)) expect(path).toMatch(/^\/idp\//);
+    }
+    const leaving = { ...examples.logout[1], form: { action: '//evil.example', hidden: {} } };
+    expect(() => below.render('logout', leaving, english)).toThrow(/not a path/);
+  });
+
+  it('weighs well under 30 KB with all that it loads, and a page of the console under 60', () => {
+    for (const view of everyView.filter(({ name }) => name !== 'consent')) {
+      const html = render(view);
+      const loaded = [...pages.assets.values()].filter(({ path }) => html.includes(path));
+      const parts = [html, ...loaded.map(({ body }) => body)];
+      const weight = parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0);
+      const limit = limitOf(view.name);
+      expect(weight, view.name).toBeLessThan(limit);
+      expect(
+        parts.reduce((sum, part) => sum + gzipSync(part).length, 0),
+        view.name,
+      ).toBeLessThan(limit / 2.5);
+    }
+  });
+});
+
+describe('an operator', () => {
+  it('replaces any single file by one of the same name', () => {
+    const templatesDir = operatorFolder({
+      'part-legal.eta': '<p>Ask at the <%= it.t("desk") %> & <%= it.client?.name %></p>',
+      'messages/en.json': JSON.stringify({ product: 'Acme ID', desk: 'front <desk>' }),
+      'messages/nl.json': JSON.stringify({ 'login.submit': 'Inloggen' }),
+      'brand.css': '/* Acme */ :root { --accent: #123456; }',
+    });
+    const own = createPages({ basePath: '', templatesDir });
+    const html = own.render('login', signIn, english);
+    expect(html).toContain('<p>Ask at the front &lt;desk&gt; & Harbour</p>');
+    expect(title(html)).toBe('Sign in to Harbour - Acme ID');
+    expect(own.availableLocales).toEqual(['en', 'ar', 'de', 'nl']);
+    expect(title(own.render('login', signIn, { locale: 'de' }))).toBe('Bei Harbour anmelden - Acme ID');
+    expect(own.render('login', signIn, { locale: 'nl' })).toContain('>Inloggen</button>');
+    expect(own.assets.get('style.css')!.body).toMatch(/:root \{ --accent: #123456\}$/);
+    expect(own.assets.get('style.css')!.path).not.toBe(stylesheet.path);
+    expect(html).toContain(own.assets.get('style.css')!.path);
+  });
+
+  it.each<[mistake: string, file: string, text: string]>([
+    ['does not compile', 'login.eta', '<% if ( { %>'],
+    ['leaves a tag open', 'consent.eta', '<p><%= it.client.name </p>'],
+    ['fails with certain data', 'error.eta', '<%= it.client.name.toUpperCase() %>'],
+    ['includes what is not there', 'logout.eta', "<%~ include('part-nowhere') %>"],
+    ['uses a message that is not there', 'part-who.eta', "<%= it.t('who.nobody') %>"],
+    ['is no JSON', 'messages/de.json', '{ "login.submit": '],
+    ['is no object of texts', 'messages/de.json', '{ "login.submit": 1 }'],
+    ['is no language', 'messages/deutsch_.json', '{}'],
+    ['ends its own element', 'form-post.js', 'x("</script>")'],
+  ])('is told at start which file it is when one %s', (_mistake, file, text) => {
+    const templatesDir = operatorFolder({ [file]: text });
+    expect(() => createPages({ basePath: '', templatesDir })).toThrow(join(templatesDir, file));
+    try {
+      createPages({ basePath: '', templatesDir });
+    } catch (error) {
+      expect((error as Error).message).toMatch(/^The .*\.$|own element\.$/);
+      expect((error as Error).message).not.toContain('\n');
+    }
+  });
+
+  it('is told when the folder is not there', () => {
+    expect(() => createPages({ basePath: '', templatesDir: '/nowhere/templates' })).toThrow(
+      /\/nowhere\/templates does not exist/,
+    );
+  });
+});
+
+describe('the assets', () => {
+  it('are named by what they hold, so that they can be kept for ever', () => {
+    expect(stylesheet.path).toMatch(/^\/assets\/style\.[0-9a-f]{16}\.css$/);
+    expect(script.path).toMatch(/^\/assets\/page\.[0-9a-f]{16}\.js$/);
+    expect(createPages({ basePath: '/idp' }).assets.get('style.css')!.path).toBe(stylesheet.path);
+  });
+
+  it('know no left and right, load nothing, and say their colours once', () => {
+    const css = stylesheet.body;
+    expect(css).not.toMatch(/[\s{;](?:margin|padding|border|inset)?-?(?:left|right)\s*:|text-align:\s*(?:left|right)/);
+    expect(css).not.toMatch(/@import|url\(/);
+    expect(css).not.toContain('/*');
+    // The white behind logos is paper, not a colour of ours.
+    const rules = css.slice(css.indexOf('*, ::before'));
+    expect(rules.match(/#[0-9a-f]{3,8}\b/gi)).toEqual(['#fff']);
+  });
+});

@@ -1,0 +1,68 @@
+// The strength meter of new passwords: it never praises what is refused, and says which of two is the better one.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { isCommonPassword } from '../../src/crypto/common-passwords.ts';
+import { builtInTemplates } from '../../src/pages/renderer.ts';
+
+const script = readFileSync(join(builtInTemplates, 'password-meter.js'), 'utf8');
+
+/** What the page's script makes of a password: 1 (easy to guess) to 4. Only what it asks of a page is here. */
+function levelOf(password: string, names = 'ada Ada Lovelace'): number {
+  const attributes: Record<string, string> = { 'data-least': '12', 'data-names': names };
+  const bar = { value: 0 };
+  const text = { textContent: '' };
+  let typed: (() => void) | undefined;
+  const field = { value: '', addEventListener: (_type: string, listener: () => void) => (typed = listener) };
+  const meter = {
+    hidden: true,
+    getAttribute: (name: string) => attributes[name] ?? name,
+    setAttribute: () => undefined,
+    querySelector: (selector: string) => (selector === 'progress' ? bar : text),
+  };
+  const byId: Record<string, unknown> = { strength: meter, password: field };
+  runInNewContext(script, { document: { getElementById: (id: string) => byId[id] } });
+  field.value = password;
+  typed!();
+  expect(meter.hidden).toBe(password === '');
+  return bar.value;
+}
+
+test.each([
+  'passwordpassword',
+  'P@ssw0rd1234',
+  'qwertyuiop12',
+  'aaaaaaaaaaaaaaaa',
+  '123456789012345',
+  'iloveyou2024!',
+  'AdaLovelace1815',
+  'Summer2026!!',
+  'abcdefghijklmnop',
+  'abcabcabcabcabc',
+  'dragonmonkey12',
+  'ada',
+])('%j is called easy to guess, and is refused or too short (security R59)', (password) => {
+  expect(isCommonPassword(password, ['ada', 'ada lovelace', 'lovelace']) || password.length < 12).toBe(true);
+  expect(levelOf(password)).toBe(1);
+});
+
+test.each([
+  ['three umbrellas under a lighthouse', 4],
+  ['correct horse battery staple', 3],
+  ['x9 y8 z7 w6 v5 u4', 3],
+  ['k7Qm2vXr9TzLp4', 3],
+])('%j is called hard to guess (issue 6)', (password, least) => {
+  expect(isCommonPassword(password)).toBe(false);
+  expect(levelOf(password)).toBeGreaterThanOrEqual(least);
+});
+
+test('one more word never makes a password worse (issue 6)', () => {
+  let last = 0;
+  for (const password of ['umbrella', 'umbrella fence', 'umbrella fence quartz', 'umbrella fence quartz pelican']) {
+    const level = levelOf(password);
+    expect(level).toBeGreaterThanOrEqual(last);
+    last = level;
+  }
+  expect(levelOf('')).toBe(1);
+});

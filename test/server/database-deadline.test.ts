@@ -1,0 +1,42 @@
+// Black box on a server of its own: which of a request's steps share its patience.
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import { currentPatience, type Patience } from '../../src/database/deadline.ts';
+import { onlyForms } from '../../src/server/form-body.ts';
+import { shareDeadline } from '../../src/server/database-deadline.ts';
+
+test('a request has one patience, which nobody else has, also when its body comes in pieces (security R108)', async () => {
+  const met = new Map<string, Set<Patience>>();
+  const app = Fastify();
+  shareDeadline(app);
+  await onlyForms(app);
+  app.post<{ Params: { name: string } }>('/:name', async ({ params }) => {
+    const own = new Set<Patience>();
+    met.set(params.name, own.add(currentPatience()));
+    await delay(1);
+    own.add(currentPatience());
+    return {};
+  });
+  await app.listen({ port: 0 });
+  try {
+    const { port } = app.server.address() as AddressInfo;
+    await Promise.all([1, 2, 3].map((name) => inPieces(port, `/${name}`)));
+  } finally {
+    await app.close();
+  }
+  const all = [...met.values()].map((own) => [...own]);
+  expect(all.map((own) => own.length)).toEqual([1, 1, 1]);
+  expect(new Set(all.flat()).size).toBe(3);
+});
+
+function inPieces(port: number, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const sent = request({ port, path, method: 'POST', headers }, (answer) => answer.resume().on('end', resolve));
+    sent.on('error', reject).write('a=1');
+    setTimeout(() => sent.end('&b=2'), 20);
+  });
+}
