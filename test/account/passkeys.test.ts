@@ -398,7 +398,8 @@ describe('the page of passkeys', () => {
   test('holds twenty at most (security R105)', async () => {
     const { user, agent } = await enrolled();
     await service.database.sql(
-      `INSERT INTO passkeys SELECT 'p' || n, sha256(convert_to($1 || n, 'UTF8')), $1, '', 0, '{}', '00000000-0000-0000-0000-000000000000', false, false, ''
+      `INSERT INTO passkeys (id, credential_id, sub, public_key, sign_count, transports, aaguid, backup_eligible, backed_up, name)
+       SELECT 'p' || n, sha256(convert_to($1 || n, 'UTF8')), $1, '', 0, '{}', '00000000-0000-0000-0000-000000000000', false, false, ''
          FROM generate_series(1, 18) n`,
       [user.sub],
     );

@@ -190,7 +190,7 @@ attack(
       '/.git/config',
       '/package.json',
       '/src/server.ts',
-      '/migrations/0001_clients.sql',
+      '/migrations/0103_clients.sql',
       '/server-status',
       '/actuator/env',
       '/healthz',

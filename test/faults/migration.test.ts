@@ -34,7 +34,7 @@ test('a migration waits for a long transaction without making the requests wait,
   await holder.query('BEGIN');
   await holder.query('SELECT 1 FROM users LIMIT 1');
   let ended = false;
-  const migration = migrate(service.database.connection, folder).finally(() => (ended = true));
+  const migration = migrate(service.database.connection, { directory: folder }).finally(() => (ended = true));
   migration.catch(() => undefined);
   // the change waits for its lock, gives up, and waits again
   const waiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'users'::regclass AND mode = 'AccessExclusiveLock'`;

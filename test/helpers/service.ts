@@ -99,11 +99,14 @@ export async function startTestService(
     host?: 'localhost' | '127.0.0.1';
     /** Whether passwords are hashed as hard as in production. */
     fullPasswordWork?: boolean;
+    /** A database that is migrated already, and the SECRET_KEY of what is stored there; a new one by default. */
+    database?: TestDatabase;
+    secretKey?: string;
   } = {},
 ): Promise<TestService> {
-  const database = await createTestDatabase();
+  const database = options.database ?? (await createTestDatabase());
   const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
-  const secretKey = randomSecret();
+  const secretKey = options.secretKey ?? randomSecret();
   remember('SECRET_KEY', secretKey);
   const count = options.instances ?? 1;
   const ports = await freePorts(count);

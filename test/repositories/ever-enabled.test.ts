@@ -1,5 +1,4 @@
 // clients.ever_enabled is right whoever writes the row: a route, plain SQL, or an instance of the version before.
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminToken, approveClient, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -60,20 +59,4 @@ test('a row that is inserted as enabled was ever enabled, one that is approved b
   expect(await everEnabled('enabled')).toBe(true);
   expect(await everEnabled('created-disabled')).toBe(false);
   expect(await everEnabled('waits-for-collection')).toBe(false);
-});
-
-test('the migration marks clients that are enabled or have an approval, and no others, without a new version (decisions section 2)', async () => {
-  await register();
-  await insert('was-enabled', 'enabled', 'administrator');
-  await insert('was-disabled-later', 'disabled', 'initial_access_token');
-  await insert('was-never-approved', 'disabled', null);
-  await insert('was-never-collected', 'disabled', 'administrator', true);
-  const before = await sql('SELECT client_id, version, updated_at FROM clients ORDER BY client_id');
-  await sql('ALTER TABLE clients DROP COLUMN ever_enabled CASCADE; DROP FUNCTION client_ever_enabled CASCADE');
-  await sql(readFileSync(new URL('../../migrations/0048_clients_ever_enabled.sql', import.meta.url), 'utf8'));
-  expect(await everEnabled('was-enabled')).toBe(true);
-  expect(await everEnabled('was-disabled-later')).toBe(true);
-  expect(await everEnabled('was-never-approved')).toBe(false);
-  expect(await everEnabled('was-never-collected')).toBe(false);
-  expect(await sql('SELECT client_id, version, updated_at FROM clients ORDER BY client_id')).toEqual(before);
 });

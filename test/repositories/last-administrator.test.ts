@@ -64,7 +64,8 @@ test('two whose passkeys are their only way in do not both lose them, at once or
   const users = await two();
   await service.database.sql(
     `INSERT INTO passkey_users SELECT sub, sha256(convert_to(sub, 'UTF8')) || sha256('') FROM users;
-     INSERT INTO passkeys SELECT 'of-' || username, sha256(convert_to(username, 'UTF8')), sub, '', 0, '{}', '00000000-0000-0000-0000-000000000000', false, false, '' FROM users`,
+     INSERT INTO passkeys (id, credential_id, sub, public_key, sign_count, transports, aaguid, backup_eligible, backed_up, name)
+       SELECT 'of-' || username, sha256(convert_to(username, 'UTF8')), sub, '', 0, '{}', '00000000-0000-0000-0000-000000000000', false, false, '' FROM users`,
   );
   const remove = (n: number) =>
     call(`${service.instances[n]}/admin/api/users/${users[n]!.sub}/second-factors`, { method: 'DELETE', token });

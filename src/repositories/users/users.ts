@@ -128,7 +128,7 @@ const endFamilies = statement(
   `DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)
    RETURNING expires_at > now() AS live`,
 );
-// a stronger hash of the same password is no act for the audit trail: its trigger hears so (migration 0016)
+// a stronger hash of the same password is no act for the audit trail: its trigger reads this setting
 const rehash = statement(
   'users.rehash',
   `UPDATE users SET password_hash = $3

@@ -1,0 +1,23 @@
+-- Keys that sign ID Tokens: published before they are used and after they are retired.
+CREATE TABLE signing_keys (
+  kid text PRIMARY KEY CHECK (kid ~ '^[A-Za-z0-9_-]{1,64}$'),
+  alg text NOT NULL CHECK (alg IN ('RS256', 'PS256', 'ES256', 'EdDSA')),
+  public_jwk jsonb NOT NULL CHECK (jsonb_typeof(public_jwk) = 'object' AND NOT public_jwk ?| ARRAY['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']),
+  private_key_encrypted bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()),
+  -- signs from here on, until a newer active key of the same algorithm takes over
+  active_at timestamptz NOT NULL,
+  -- leaves the published set here; null while it signs or waits to sign
+  expires_at timestamptz,
+  CHECK (expires_at IS NULL OR expires_at > active_at)
+);
+CREATE UNIQUE INDEX signing_keys_one_per_moment ON signing_keys (alg, active_at);
+
+-- Tells all instances to read the keys again.
+CREATE FUNCTION signing_key_effects() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('gatehouse', 'keys');
+  RETURN NULL;
+END $$;
+CREATE TRIGGER signing_keys_effects AFTER INSERT OR UPDATE OR DELETE ON signing_keys
+  FOR EACH STATEMENT EXECUTE FUNCTION signing_key_effects();

@@ -1,0 +1,38 @@
+-- The audit trail, and what the console shows of it without reading it all.
+CREATE TABLE audit_events (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at timestamptz NOT NULL DEFAULT now(),
+  type text NOT NULL,
+  outcome text NOT NULL CHECK (outcome IN ('success', 'failure')),
+  actor text,
+  client_id text,
+  sub text,
+  address inet,
+  detail jsonb NOT NULL DEFAULT '{}'
+);
+CREATE INDEX audit_events_newest ON audit_events (at DESC, id DESC);
+CREATE INDEX audit_events_newest_of_client ON audit_events (client_id, at DESC, id DESC) WHERE client_id IS NOT NULL;
+CREATE INDEX audit_events_newest_of_subject ON audit_events (sub, at DESC, id DESC) WHERE sub IS NOT NULL;
+CREATE INDEX audit_events_newest_of_type ON audit_events (type, at DESC, id DESC);
+CREATE INDEX audit_events_newest_of_actor ON audit_events (actor, at DESC, id DESC) WHERE actor IS NOT NULL;
+CREATE INDEX audit_events_newest_at_address ON audit_events (address, at DESC, id DESC) WHERE address IS NOT NULL;
+CREATE INDEX audit_events_newest_failures ON audit_events (at DESC, id DESC) WHERE outcome = 'failure';
+
+-- How often each kind of event happened, hour by hour: counted by the background job from the audit trail, and by each instance for its grants
+CREATE TABLE hourly_counts (
+  -- the beginning of the hour
+  hour timestamptz NOT NULL,
+  kind text NOT NULL,
+  count bigint NOT NULL CHECK (count > 0),
+  PRIMARY KEY (hour, kind)
+);
+
+-- The progress of the background job: one row
+CREATE TABLE clean_up (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  -- earlier events are counted in hourly_counts
+  counted_until timestamptz NOT NULL,
+  -- when the job last went through everything
+  finished_at timestamptz
+);
+INSERT INTO clean_up (counted_until) VALUES (date_trunc('hour', now(), 'UTC'));

@@ -1,0 +1,16 @@
+-- Turns the schema of migration 0056_refresh_token_lines, the last one before the baseline, into that of the baseline. The tables of the baseline
+-- are there already; src/database/migrations.ts runs the files named …_triggers.sql after this one, in the same transaction.
+
+-- Each of these takes its triggers along.
+DROP FUNCTION client_collection, client_refusal_ends, client_approval, client_changes, client_ever_enabled, client_resources, client_effects,
+  client_logout_deliveries, client_redirect_hosts, client_act_by_sql CASCADE;
+DROP FUNCTION user_effects, user_password_effects, user_mailed_links, count_group_members, user_act_by_sql CASCADE;
+DROP FUNCTION session_ends, session_logout, session_address_changes, session_end_by_sql CASCADE;
+DROP FUNCTION refuse_change, refuse_deletion, refuse_young_deletion, audit_event_mail CASCADE;
+DROP FUNCTION changed_members;
+
+-- Functions that only older versions call.
+DROP FUNCTION drop_surplus_codes, drop_sign_in_surplus, store_request;
+DROP FUNCTION sign_in(
+  bytea, text, text, text, text[], double precision, double precision, text, inet, timestamptz, bigint, integer, bytea, bytea, double precision,
+  integer, text, text, jsonb, text, text, text, text, text, inet, jsonb);

@@ -1,0 +1,61 @@
+// Turns a database at the last migration before the baseline into one at the baseline.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type pg from 'pg';
+import { MigrationError } from './migration-error.ts';
+
+const firstMigration = '0001_clients';
+const lastMigration = '0056_refresh_token_lines';
+const isBaseline = /^01\d\d_/;
+/** The files of the baseline that an adopted database runs: it has the tables of the others. */
+const isRunAtAdoption = /_triggers$/;
+
+interface Adoption {
+  directory: string;
+  /** The names of all files, in order. */
+  files: string[];
+  /** The names of the migrations that ran. */
+  known: string[];
+  beforeAdoption: ((client: pg.ClientBase) => Promise<void>) | undefined;
+}
+
+/** @param known the names of the migrations that ran */
+export function isBeforeBaseline(known: string[]): boolean {
+  return known[0] === firstMigration;
+}
+
+/**
+ * To be called in a transaction that holds the lock of migrations.
+ * @throws MigrationError when the database is at another migration, or an older instance is connected
+ */
+export async function adopt(client: pg.ClientBase, adoption: Adoption): Promise<void> {
+  const { directory, files, known, beforeAdoption } = adoption;
+  const last = known.at(-1)!;
+  if (last < lastMigration)
+    throw new MigrationError(
+      `The database is at the migration ${last}: first start the version whose last migration is ${lastMigration}, stop it, then start this one.`,
+    );
+  if (last > lastMigration)
+    throw new MigrationError(
+      `The database has the migration ${last}, which this version does not know: start the newer version.`,
+    );
+  await refuseOlderInstances(client);
+  await beforeAdoption?.(client);
+  const run = async (file: string) => client.query(await readFile(join(directory, file), 'utf8'));
+  await run('adoption.sql');
+  const baseline = files.filter((name) => isBaseline.test(name));
+  for (const name of baseline.filter((each) => isRunAtAdoption.test(each))) await run(`${name}.sql`);
+  await client.query('DELETE FROM migrations');
+  await client.query('INSERT INTO migrations (name, run_on) SELECT unnest($1::text[]), now()', [baseline]);
+}
+
+/** An instance of an older version shows itself by the name of its connection that listens; it has one for as long as it serves. */
+async function refuseOlderInstances(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'gatehouse listener%' LIMIT 1`,
+  );
+  if (rows.length > 0)
+    throw new MigrationError(
+      'An instance of the version before is connected to the database: stop all of them, then start this version again.',
+    );
+}
