@@ -1,4 +1,11 @@
 -- Authorization codes, access tokens and refresh tokens.
+
+-- The result of a redemption or a refresh: `failure` is null where tokens were issued.
+CREATE TYPE token_answer AS (
+  failure text, client_session_id bigint, client_id text, sub text, sid text, subject text, scope text, auth_time timestamptz, amr text[],
+  nonce text, requested jsonb, issued_at timestamptz, burned boolean, rotated boolean
+);
+
 CREATE TABLE authorization_codes (
   code_hash bytea PRIMARY KEY CHECK (octet_length(code_hash) = 32),
   client_session_id bigint NOT NULL UNIQUE REFERENCES client_sessions ON DELETE CASCADE,

@@ -1,5 +1,5 @@
 -- Turns the schema of migration 0056_refresh_token_lines, the last one before the baseline, into that of the baseline. The tables of the baseline
--- are there already; src/database/migrations.ts runs the files named …_triggers.sql after this one, in the same transaction.
+-- are there already; src/database/adoption.ts then runs, in the same transaction, the files of the baseline that hold what is new.
 
 -- Each of these takes its triggers along.
 DROP FUNCTION client_collection, client_refusal_ends, client_approval, client_changes, client_ever_enabled, client_resources, client_effects,
@@ -9,8 +9,13 @@ DROP FUNCTION session_ends, session_logout, session_address_changes, session_end
 DROP FUNCTION refuse_change, refuse_deletion, refuse_young_deletion, audit_event_mail CASCADE;
 DROP FUNCTION changed_members;
 
--- Functions that only older versions call.
-DROP FUNCTION drop_surplus_codes, drop_sign_in_surplus, store_request;
+-- The functions that older versions call.
+DROP FUNCTION sign_in_held_until, count_sign_in_failure, remember_browser, store_session, drop_sign_in_surplus, united, add_to_grant, decide_request,
+  network_is_full, store_request, store_request_of_network, push_request, take_request, keep_newest_codes, drop_surplus_codes, issue_code,
+  redeem_code, use_refresh_token;
 DROP FUNCTION sign_in(
   bytea, text, text, text, text[], double precision, double precision, text, inet, timestamptz, bigint, integer, bytea, bytea, double precision,
   integer, text, text, jsonb, text, text, text, text, text, inet, jsonb);
+DROP FUNCTION sign_in(
+  bytea, text, text, text, text[], double precision, double precision, text, inet, timestamptz, bigint, integer, bytea, bytea, double precision,
+  integer, text, text, jsonb, text, text, text, text, text, inet, jsonb, bytea);

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { adopt, isBeforeBaseline } from './adoption.ts';
 import { MigrationError } from './migration-error.ts';
 import { refuseStandby } from './standby.ts';
+import { installStoredFunctions } from './stored-functions.ts';
 
 export { MigrationError };
 
@@ -29,7 +30,7 @@ const lockPause = 1_000; // milliseconds in which other transactions use the tab
 const lockAttempts = 60;
 
 /**
- * Brings the schema up to date, and returns the names of the migrations that ran. Several instances may call it at once: one works, the others
+ * Brings the schema up to date, installs the stored functions, and returns the names of the migrations that ran. Several instances may call it at once: one works, the others
  * wait and find nothing to do. Each file is a transaction, and the previous version goes on serving: no request waits longer than a second for it
  * (security F19). A database from before the baseline is adopted in one transaction, for which all older instances have to be stopped.
  * @throws MigrationError when the server is older than PostgreSQL 15, the schema is newer than this version or too old for it, an older
@@ -66,6 +67,7 @@ export async function migrate(
     }
     const pending = files.filter((name) => !known.includes(name));
     if (pending.length > 0) await untilUnlocked(client, () => runPending(client, directory));
+    await installStoredFunctions(client);
     return [...known.filter((name) => !before.includes(name)), ...pending];
   } finally {
     await client.end().catch(() => undefined);

@@ -58,6 +58,7 @@ export function cleanUp(
   }
 
   async function round(): Promise<void> {
+    await store.storedFunctions.name();
     // before anything goes that is counted
     await all(() => countEvents(store));
     for (let kind = 0; kind < store.expired.kinds; kind++) {

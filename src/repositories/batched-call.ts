@@ -1,10 +1,10 @@
-// A call of a function that does all of an act, on the hot paths: alone a statement for one, and those that wait at the same time are one for all.
+// Calls a stored function that does all of an operation, on the hot paths: one statement for one caller, or one for all callers that wait.
 import { sharedStatement } from '../database/database.ts';
 import type { Statement } from '../database/statement.ts';
+import type { StoredFunction } from '../database/stored-functions.ts';
 
 export interface Call {
-  /** As in the database. */
-  function: string;
+  function: Pick<StoredFunction, 'name'>;
   /** Of its parameters, in order, with commas between them. */
   types: string;
   /** What is read of its result `r`, and of what is joined to that. */
@@ -17,7 +17,7 @@ export interface Call {
   locks?: string;
 }
 
-export function call(name: string, { function: called, types, columns, join = '', locks }: Call): Statement {
+export function call(name: string, { function: { name: called }, types, columns, join = '', locks }: Call): Statement {
   const each = types.split(/,\s*/);
   const given = each.map((_, index) => `value_${index + 1}`);
   // an array of arrays would be one of two dimensions

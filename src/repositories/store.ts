@@ -34,6 +34,7 @@ import { sessionsRepository } from './sessions/sessions.ts';
 import { signInFailuresRepository } from './sessions/sign-in-failures.ts';
 import { signInsRepository } from './sessions/sign-ins.ts';
 import { signingKeysRepository } from './keys/signing-keys.ts';
+import { storedFunctionsRepository } from './retention/stored-functions.ts';
 import { userBatchesRepository } from './users/user-batches.ts';
 import { userImportsRepository } from './users/user-imports.ts';
 import { userSearchRepository } from './users/user-search.ts';
@@ -78,6 +79,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     signInFailures: signInFailuresRepository(sql),
     signIns: signInsRepository(sql, onEvent),
     signingKeys: signingKeysRepository(sql),
+    storedFunctions: storedFunctionsRepository(sql),
     userBatches: userBatchesRepository(sql),
     userImports: userImportsRepository(sql),
     userSearch: userSearchRepository(sql),

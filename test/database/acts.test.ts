@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 const add = call('things.add', {
-  function: 'add_to_thing',
+  function: { name: 'add_to_thing' },
   types: 'integer, integer, text[]',
   columns: 'r.*',
   locks: 'value_1',

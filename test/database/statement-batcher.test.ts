@@ -20,7 +20,12 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-const act = call('things.act', { function: 'act_on', types: 'integer', columns: 'r.transaction', locks: 'value_1' });
+const act = call('things.act', {
+  function: { name: 'act_on' },
+  types: 'integer',
+  columns: 'r.transaction',
+  locks: 'value_1',
+});
 
 /** Calls `work` while an act waits for a row that somebody else holds. @param gathering in milliseconds */
 async function whileOneWaits(gathering: number, work: (actOn: (key: number) => Promise<string>) => Promise<void>) {

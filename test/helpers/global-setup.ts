@@ -10,6 +10,8 @@ import { startEmbeddedPostgres } from '../../src/database/embedded.ts';
 import { serverAccount } from '../../src/database/embedded/account.ts';
 import { findBinaries } from '../../src/database/embedded/binaries.ts';
 import { migrate } from '../../src/database/migrations.ts';
+// declares the stored functions, which migrate() installs
+import '../../src/repositories/store.ts';
 
 export interface ServerAddress {
   host: string;

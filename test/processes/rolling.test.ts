@@ -1,7 +1,8 @@
 // A rolling deploy: the next version comes up beside this one on one database, and takes over while people sign in. The older version is this
-// very tree, and the newer one a copy with one migration more: what every deploy goes through. A true predecessor is in no shallow clone.
+// very tree, and the newer one a copy with one migration more and another text of a stored function, which both call: what every deploy goes through.
+// A true predecessor is in no shallow clone.
 import { randomBytes } from 'node:crypto';
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,6 +28,9 @@ beforeAll(async () => {
      ALTER TABLE sessions ADD COLUMN of_tomorrow text NOT NULL DEFAULT '';
      CREATE INDEX users_of_tomorrow ON users (of_tomorrow);\n`,
   );
+  const storeSession = join(folder, 'src/repositories/sessions/store_session.sql');
+  const text = readFileSync(storeSession, 'utf8');
+  writeFileSync(storeSession, text.replaceAll('agent, place', `agent || ' of tomorrow', place`));
 });
 afterAll(async () => {
   await stopServers();
@@ -84,6 +88,9 @@ test('no sign-in fails while a version with one migration more comes up, serves 
   over = true;
   await traffic;
   expect(new Set(seen.map(String))).toEqual(new Set(['200,303,200']));
+  // each version called its own text of the function
+  const agents = `SELECT DISTINCT user_agent LIKE '% of tomorrow' AS tomorrow FROM sessions`;
+  expect(await database.sql(agents)).toHaveLength(2);
 
   // the way back is closed, and says why
   const again = startServer({ ...settings, PORT: String(port), DATA_DIR: join(folder, 'old') });

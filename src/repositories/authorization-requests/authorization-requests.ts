@@ -1,9 +1,11 @@
 // The table authorization_requests: requests that wait for their End-User, each bound to one browser (security R4), or pushed by a client.
 import { type Sql, statement } from '../../database/database.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
 import type { ErrorCode } from '../../oauth/errors.ts';
 import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from '../audit/audit-events.ts';
 import { call } from '../batched-call.ts';
 import { lookUp } from '../batched-select.ts';
+import { addToGrant } from '../clients/grants.ts';
 
 export interface AuthorizationRequestRow {
   clientId: string;
@@ -36,15 +38,27 @@ export interface Decision {
   event: AuditEvent;
 }
 
+const networkIsFull = storedFunction(new URL('network_is_full.sql', import.meta.url));
+const storeRequest = storedFunction(new URL('store_request.sql', import.meta.url), [networkIsFull]);
+const pushRequest = storedFunction(new URL('push_request.sql', import.meta.url), [networkIsFull]);
+const takeRequest = storedFunction(new URL('take_request.sql', import.meta.url), [networkIsFull]);
+const decideRequest = storedFunction(new URL('decide_request.sql', import.meta.url), [addToGrant]);
+
 const insert = call('authorization_requests.insert', {
-  function: 'store_request_of_network',
+  function: storeRequest,
   types: 'bytea, bytea, text, text, jsonb, jsonb, double precision, integer, text, integer',
   columns: 'r AS stored',
   // the network
   locks: 'value_9',
 });
-const push = statement('authorization_requests.push', 'SELECT push_request($1, $2, $3, $4, $5, $6, $7) AS stored');
-const take = statement('authorization_requests.take', 'SELECT take_request($1, $2, $3, $4, $5, $6, $7, $8) AS outcome');
+const push = statement(
+  'authorization_requests.push',
+  `SELECT ${pushRequest.name}($1, $2, $3, $4, $5, $6, $7) AS stored`,
+);
+const take = statement(
+  'authorization_requests.take',
+  `SELECT ${takeRequest.name}($1, $2, $3, $4, $5, $6, $7, $8) AS outcome`,
+);
 /** The request of a name, if it is the browser's. */
 export const findRequest = lookUp(
   'authorization_requests.find',
@@ -54,7 +68,7 @@ export const findRequest = lookUp(
       WHERE id_hash = ${idHash} AND browser_hash = ${browserHash} AND expires_at > now()`,
 );
 const decide = call('authorization_requests.decide', {
-  function: 'decide_request',
+  function: decideRequest,
   types: `bytea, text, text, text, text[], text, text[], ${eventTypes}`,
   columns: 'r AS done',
   // the grant, and the request

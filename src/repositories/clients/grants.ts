@@ -1,5 +1,6 @@
 // The table grants: consent that is remembered until it is withdrawn.
 import { sharedStatement, type Sql, statement } from '../../database/database.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
 import type { Page } from './clients.ts';
 
 export interface Grant {
@@ -17,7 +18,9 @@ const find = sharedStatement(
   'grants.find',
   'SELECT scope, claims, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2',
 );
-const add = statement('grants.add', 'SELECT add_to_grant($1, $2, $3, $4, $5)');
+const united = storedFunction(new URL('united.sql', import.meta.url));
+export const addToGrant = storedFunction(new URL('add_to_grant.sql', import.meta.url), [united]);
+const add = statement('grants.add', `SELECT ${addToGrant.name}($1, $2, $3, $4, $5)`);
 const list = statement(
   'grants.list',
   `SELECT g.client_id, g.scope, g.claims, g.redirect_uris, g.created_at, coalesce(c.metadata ->> 'client_name', c.client_id) AS client_name

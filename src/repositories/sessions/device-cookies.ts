@@ -1,9 +1,12 @@
 // The table known_browsers: in which browsers a person has signed in with the present password (security R63).
 import { sharedStatement, type Sql, statement } from '../../database/database.ts';
-import { pauses } from './sign-in-failures.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
+import { pauses, signInHeldUntil } from './sign-in-failures.ts';
 
 /** A person's longest unused ones are forgotten. */
 export const mostBrowsers = 10;
+
+export const rememberBrowser = storedFunction(new URL('remember_browser.sql', import.meta.url));
 
 // one that failed too often is a stranger again: a stolen cookie is good for that many tries
 const knows = sharedStatement(
@@ -13,11 +16,14 @@ const knows = sharedStatement(
 );
 const reserve = statement(
   'known_browsers.reserve',
-  `UPDATE known_browsers SET failures = failures + 1, held_until = sign_in_held_until(failures + 1, $3)
+  `UPDATE known_browsers SET failures = failures + 1, held_until = ${signInHeldUntil.name}(failures + 1, $3)
     WHERE token_hash = $1 AND sub = $2 AND expires_at > now() AND held_until <= now() AND failures < $3 + ${pauses}
    RETURNING failures`,
 );
-const remember = statement('known_browsers.remember', `SELECT remember_browser($1, $2, $3, $4, ${mostBrowsers})`);
+const remember = statement(
+  'known_browsers.remember',
+  `SELECT ${rememberBrowser.name}($1, $2, $3, $4, ${mostBrowsers})`,
+);
 
 export function knownBrowsersRepository(sql: Sql) {
   return {

@@ -1,5 +1,6 @@
 // The table sessions: the browser's single sign-on sessions.
 import { type Sql, statement } from '../../database/database.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
 import type { Page } from '../clients/clients.ts';
 import { lookUp } from '../batched-select.ts';
 import { remaining } from '../second-factors/second-factors.ts';
@@ -76,7 +77,11 @@ const touch = statement(
   `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2))
     WHERE id = $1 AND idle_expires_at > now()`,
 );
-const renew = statement('sessions.renew', 'SELECT store_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS id');
+export const storeSession = storedFunction(new URL('store_session.sql', import.meta.url));
+const renew = statement(
+  'sessions.renew',
+  `SELECT ${storeSession.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS id`,
+);
 // what hangs on the session goes with it; a trigger keeps what was granted offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
 const owner = statement('sessions.owner', 'SELECT sub FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2)');

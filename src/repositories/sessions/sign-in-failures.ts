@@ -1,6 +1,7 @@
 // The table sign_in_failures: sign-ins of an account that failed in a row, counted before the password is looked at.
 import { digest } from '../../crypto/secrets.ts';
 import { type Sql, statement } from '../../database/database.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
 import { call } from '../batched-call.ts';
 
 /** After so many failures in a row an account takes no more tries from strange browsers (NIST SP 800-63B-4 3.2.2, security R63). */
@@ -8,9 +9,11 @@ export const mostFailures = 100;
 /** So many pauses lead from the first one, a minute, to the longest, a quarter of an hour. */
 export const pauses = 5;
 
-// What it counts and does not wait for: migrations/0047_many_sign_ins_at_once.sql
+export const signInHeldUntil = storedFunction(new URL('sign_in_held_until.sql', import.meta.url));
+const countSignInFailure = storedFunction(new URL('count_sign_in_failure.sql', import.meta.url), [signInHeldUntil]);
+
 const reserve = call('sign_in_failures.reserve', {
-  function: 'count_sign_in_failure',
+  function: countSignInFailure,
   types: 'bytea, text, integer, boolean, integer',
   columns: 'r AS failures',
   locks: 'value_1',

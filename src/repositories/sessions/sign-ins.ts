@@ -1,10 +1,11 @@
 // The one statement that signs somebody in: the session, the browser that is known from now on, the notice by mail and the event, all or nothing.
 import { type Sql, statement } from '../../database/database.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
 import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from '../audit/audit-events.ts';
 import { call } from '../batched-call.ts';
-import { mostBrowsers } from './device-cookies.ts';
+import { mostBrowsers, rememberBrowser } from './device-cookies.ts';
 import type { MailOrder } from '../mails/mails.ts';
-import { type NewSession, sessionValues } from './sessions.ts';
+import { type NewSession, sessionValues, storeSession } from './sessions.ts';
 import { failuresOf } from './sign-in-failures.ts';
 
 export interface NewSignIn {
@@ -22,9 +23,9 @@ export interface NewSignIn {
   perUser: number;
 }
 
-// all that has to happen with it, in a function: a statement with a WITH for each step costs more
+const signInFunction = storedFunction(new URL('sign_in.sql', import.meta.url), [storeSession, rememberBrowser]);
 const signIn = call('sign_ins.insert', {
-  function: 'sign_in',
+  function: signInFunction,
   types: `bytea, text, text, text, text[], double precision, double precision, text, inet, timestamptz, bigint,
     integer, bytea, bytea, double precision, integer, text, text, jsonb, ${eventTypes}, bytea`,
   columns: 'r AS ended',

@@ -1,5 +1,6 @@
 // The table authorization_codes: issued with their client session in one call, redeemed exactly once in another.
 import { isForeignKeyViolation, type Sql, statement } from '../../database/database.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { call } from '../batched-call.ts';
@@ -100,9 +101,12 @@ const findWait = statement(
   `SELECT ceil(extract(epoch FROM s.codes_at[cardinality(s.codes_at) - $2::int + 1] + interval '1 minute' - clock_timestamp()))::int AS seconds
      FROM sessions s WHERE s.id = $1`,
 );
-// What they decide and do, and in which order they lock: migrations/0043_token_functions.sql
+const keepNewestCodes = storedFunction(new URL('keep_newest_codes.sql', import.meta.url));
+const issueCode = storedFunction(new URL('issue_code.sql', import.meta.url), [keepNewestCodes]);
+const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url));
+
 const issue = call('authorization_codes.issue', {
-  function: 'issue_code',
+  function: issueCode,
   types: `bytea, bigint, text, integer, text[], boolean, text, text, text, double precision, integer, text[], bytea,
     double precision, double precision, jsonb, text[], text, integer, bytea`,
   columns: 'r AS issued_at',
@@ -111,7 +115,7 @@ const issue = call('authorization_codes.issue', {
 });
 
 const redeem = call('authorization_codes.redeem', {
-  function: 'redeem_code',
+  function: redeemCode,
   types: 'bytea, text, text, text, bytea, bytea, double precision, double precision, double precision, bytea, text',
   columns: 'r.*, u.*',
   join: withUser,

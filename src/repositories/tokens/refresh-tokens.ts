@@ -1,5 +1,6 @@
 // The table refresh_tokens: rotation, its grace, and the end of a family whose spent token comes back.
 import { type Sql } from '../../database/database.ts';
+import { storedFunction } from '../../database/stored-functions.ts';
 import type { Authorization } from './authorization-codes.ts';
 import { call } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
@@ -38,9 +39,9 @@ export type RefreshResult =
 const graceSeconds = 10;
 const graceUses = 5;
 
-// What it decides and does, and what it locks: migrations/0056_refresh_token_lines.sql
+const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url));
 const rotate = call('refresh_tokens.rotate', {
-  function: 'use_refresh_token',
+  function: useRefreshToken,
   types: `bytea, text, text[], text, boolean, bytea, bytea, double precision, double precision, double precision,
     double precision, integer`,
   columns: 'r.*, u.*',

@@ -1,0 +1,51 @@
+-- Signs a user in: the session, the device cookie, the mail about a new browser, and the event. It signs no user in without a second factor who has
+-- one. Beyond `most_sessions`, unless that is 0, the oldest live sessions end. Returns the sids of these, and NULL where it signed no user in.
+CREATE FUNCTION {{sign_in}}(
+  new_token bytea, new_sid text, whose text, shown_password text, methods text[], idle_seconds double precision, seconds double precision,
+  agent text, place inet, shown_at timestamptz, renewed bigint, most_sessions integer,
+  browser bytea, browser_before bytea, browser_seconds double precision, most_browsers integer,
+  mail_name text, mail_locale text, mail_data jsonb,
+  event_type text, event_outcome text, event_actor text, event_client text, event_sub text, event_address inet, event_detail jsonb,
+  forgiven bytea
+) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+  made bigint;
+  gone text[];
+BEGIN
+  IF ('mfa' = ANY (methods)) IS NOT TRUE THEN
+    -- a transaction that adds a second factor holds this row: the factor is seen once it is stored
+    PERFORM FROM users WHERE sub = whose FOR NO KEY UPDATE;
+    -- of any kind (security R127)
+    IF EXISTS (SELECT FROM second_factors WHERE sub = whose) THEN
+      RETURN NULL;
+    END IF;
+  END IF;
+  made := {{store_session}}(new_token, new_sid, whose, shown_password, methods, idle_seconds, seconds, agent, place, shown_at, renewed);
+  IF made IS NULL THEN
+    RETURN NULL;
+  END IF;
+  IF forgiven IS NOT NULL THEN
+    DELETE FROM sign_in_failures WHERE account = forgiven;
+  END IF;
+  IF NOT {{remember_browser}}(whose, browser, browser_before, browser_seconds, most_browsers) THEN
+    INSERT INTO mails (name, sub, locale, data)
+      SELECT mail_name, sub, mail_locale, mail_data FROM users WHERE sub = whose AND email_verified AND email IS NOT NULL;
+  END IF;
+  INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)
+    VALUES (event_type, event_outcome, event_actor, event_client, event_sub, event_address, event_detail);
+  IF renewed IS NULL AND most_sessions > 0 THEN
+    PERFORM FROM sessions WHERE sub = whose AND id <> made AND idle_expires_at > now() OFFSET most_sessions - 1 LIMIT 1;
+    IF FOUND THEN
+      WITH ended AS (
+        DELETE FROM sessions WHERE id IN (
+          SELECT id FROM sessions WHERE sub = whose AND id <> made AND idle_expires_at > now()
+           ORDER BY auth_time DESC, id DESC OFFSET most_sessions - 1)
+        RETURNING sid),
+      told AS (
+        INSERT INTO audit_events (type, outcome, actor, sub, address, detail)
+        SELECT 'session.ended', 'success', whose, whose, place, jsonb_build_object('session', sid, 'reason', 'limit') FROM ended)
+      SELECT array_agg(sid) INTO gone FROM ended;
+    END IF;
+  END IF;
+  RETURN coalesce(gone, '{}');
+END $$;

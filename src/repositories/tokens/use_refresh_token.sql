@@ -1,0 +1,128 @@
+-- Uses a refresh token (security R12, R31, R32, R33, R34, R35, R36). It locks the client session first, then stores and counts the use, and what follows
+-- depends on that count: a successor, a refusal, or the end of the client session. `asked` is a narrower scope, or NULL for the whole. `failure` is NULL
+-- where tokens were issued; the whole is NULL for an unknown token.
+--
+-- The refresh tokens of a client session are a tree: each knows its parent, and a parent that was used again has several children. During the grace of
+-- a parent all its children are good. The first use after the grace keeps the child whose line was used (security R121): client_sessions.line moves down
+-- to that child, and a token of another line is as dead as a reused one. This costs nothing where no token was used twice, and elsewhere a look at the
+-- parents of the last seconds. Access tokens of an ended line live until their end.
+CREATE FUNCTION {{use_refresh_token}}(
+  presented bytea, by_client text, asked text[], for_resource text, rotates boolean, new_access_token bytea, new_refresh_token bytea,
+  access_seconds double precision, refresh_seconds double precision, family_seconds double precision, grace_seconds double precision,
+  grace_uses integer
+) RETURNS token_answer LANGUAGE plpgsql AS $$
+DECLARE
+  answer token_answer;
+  spent record;
+  family record;
+  good record;
+  granted text[];
+  family_until timestamptz;
+  in_force boolean;
+  grace_since timestamptz;
+  reached bytea := presented;
+  above bytea;
+  first_used timestamptz;
+  in_grace boolean := true;
+  kept bytea;
+BEGIN
+  SELECT rt.client_session_id INTO spent FROM refresh_tokens rt WHERE rt.token_hash = presented;
+  SELECT cs.* INTO family FROM client_sessions cs WHERE cs.id = spent.client_session_id FOR NO KEY UPDATE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  answer.client_session_id := family.id;
+  answer.client_id := family.client_id;
+  answer.sub := family.sub;
+  IF family.client_id <> by_client THEN
+    answer.failure := 'client';
+    RETURN answer;
+  END IF;
+  SELECT s.expires_at, string_to_array(c.metadata ->> 'scope', ' ') AS registered, g.scope AS consented INTO good
+    FROM users u
+    JOIN clients c ON c.client_id = family.client_id AND c.status = 'enabled' AND c.epoch = family.client_epoch
+    JOIN grants g ON g.sub = u.sub AND g.client_id = c.client_id
+    LEFT JOIN sessions s ON s.id = family.session_id AND s.idle_expires_at > now()
+   WHERE u.sub = family.sub AND u.status = 'enabled' AND (family.offline OR s.id IS NOT NULL);
+  IF NOT FOUND THEN
+    answer.failure := 'ended';
+    RETURN answer;
+  END IF;
+  -- what was granted, as far as registration and grant still allow it (security R12)
+  granted := string_to_array(family.scope, ' ');
+  IF (granted <@ good.registered AND granted <@ good.consented) IS NOT TRUE THEN
+    granted := ARRAY(SELECT value FROM unnest(granted) WITH ORDINALITY AS each (value, place)
+                      WHERE value = ANY (good.registered) AND value = ANY (good.consented) ORDER BY place);
+  END IF;
+  IF asked IS NOT NULL THEN
+    IF NOT asked <@ granted THEN
+      answer.failure := 'scope';
+      RETURN answer;
+    END IF;
+    granted := asked;
+  END IF;
+  IF for_resource IS NOT NULL AND NOT coalesce(for_resource = ANY (family.audience), false) THEN
+    answer.failure := 'resource';
+    RETURN answer;
+  END IF;
+  family_until := CASE WHEN family.offline THEN family.created_at + make_interval(secs => family_seconds) ELSE good.expires_at END;
+  UPDATE refresh_tokens rt SET
+         uses = rt.uses + CASE WHEN rotates OR rt.spent_at IS NOT NULL THEN 1 ELSE 0 END,
+         spent_at = CASE WHEN rotates THEN coalesce(rt.spent_at, clock_timestamp()) ELSE rt.spent_at END,
+         expires_at = CASE WHEN rotates OR rt.spent_at IS NOT NULL THEN rt.expires_at
+                           ELSE least(now() + make_interval(secs => refresh_seconds), family_until) END
+   WHERE rt.token_hash = presented AND (rt.spent_at IS NOT NULL OR rt.expires_at > now())
+  RETURNING rt.generation, rt.uses, rt.spent_at, rt.parent INTO spent;
+  in_force := FOUND;
+  IF NOT in_force THEN
+    SELECT rt.generation, rt.uses, rt.spent_at, rt.parent INTO spent FROM refresh_tokens rt WHERE rt.token_hash = presented;
+  END IF;
+  grace_since := clock_timestamp() - make_interval(secs => grace_seconds);
+  -- Goes from this token up to the one from which all good tokens came; without such a token, to the end of the grace. On the way it finds the token from
+  -- which they come from now on (security R121). A token that was stored without its parent keeps its own line at its first use.
+  IF family.line IS NOT NULL OR spent.uses > 1 OR (spent.parent IS NULL AND spent.generation > 1) THEN
+    kept := presented;
+    above := spent.parent;
+    WHILE reached IS DISTINCT FROM family.line AND above IS NOT NULL AND (in_grace OR family.line IS NOT NULL) LOOP
+      reached := above;
+      SELECT rt.parent, rt.spent_at INTO above, first_used FROM refresh_tokens rt WHERE rt.token_hash = reached;
+      in_grace := in_grace AND first_used >= grace_since;
+      IF in_grace THEN
+        kept := reached;
+      END IF;
+    END LOOP;
+  END IF;
+  IF reached <> family.line OR (spent.uses > 1 AND spent.spent_at < grace_since) THEN
+    DELETE FROM client_sessions WHERE id = family.id;
+    answer.failure := 'reused';
+    RETURN answer;
+  END IF;
+  IF NOT in_force THEN
+    answer.failure := 'expired';
+    RETURN answer;
+  END IF;
+  IF spent.uses > grace_uses + 1 THEN
+    answer.failure := 'grace';
+    RETURN answer;
+  END IF;
+  IF kept IS NOT NULL AND kept IS DISTINCT FROM family.line THEN
+    UPDATE client_sessions SET line = kept WHERE id = family.id;
+  END IF;
+  answer.sid := family.sid;
+  answer.subject := coalesce(family.subject, family.sub);
+  answer.scope := array_to_string(granted, ' ');
+  answer.auth_time := family.auth_time;
+  answer.amr := family.amr;
+  answer.nonce := family.nonce;
+  answer.requested := family.requested;
+  answer.issued_at := now();
+  answer.rotated := spent.uses >= 1;
+  INSERT INTO access_tokens (token_hash, client_session_id, scope, expires_at)
+    VALUES (new_access_token, family.id, answer.scope, now() + make_interval(secs => access_seconds));
+  IF answer.rotated THEN
+    INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at, parent)
+      VALUES (new_refresh_token, family.id, spent.generation + 1, least(now() + make_interval(secs => refresh_seconds), family_until),
+              presented);
+  END IF;
+  RETURN answer;
+END $$;
