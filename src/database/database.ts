@@ -89,6 +89,7 @@ export function isForeignKeyViolation(error: unknown): boolean {
 
 /** The text of each name in this process. */
 const texts = new Map<string, string>();
+export const statementTexts: ReadonlyMap<string, string> = texts;
 /** PostgreSQL cuts off what is longer, and takes two names with the same beginning for one. */
 const mostNameBytes = 63;
 

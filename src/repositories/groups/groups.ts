@@ -33,7 +33,7 @@ const search = statement(
 );
 const insert = statement(
   'groups.insert',
-  `INSERT INTO groups (name, description) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name, description, created_at, 0 AS members`,
+  `INSERT INTO groups (name, description) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name, description, created_at, 0::bigint AS members`,
 );
 // always in one order, and always before the locks of users: of two who change groups the second waits, and neither for the other
 const lock = statement('groups.lock', 'SELECT name FROM groups WHERE name = ANY ($1) ORDER BY name FOR UPDATE');

@@ -20,7 +20,7 @@ const places = columns.map(({ table, column, key }) => ({
   older: statement(
     `sealed_values.older.${column}`,
     `SELECT ${key} AS id, ${column} AS sealed FROM ${table}
-      WHERE ${key} > $1 AND data_key_version(${column}) <> $2 ORDER BY ${key} LIMIT $3`,
+      WHERE ${key} > $1 AND ${column} IS NOT NULL AND data_key_version(${column}) <> $2 ORDER BY ${key} LIMIT $3`,
   ),
   // what somebody changed meanwhile stays; the same secret is no new version of its client
   replace: statement(

@@ -48,7 +48,7 @@ const poll = statement(
 );
 const findByVerificationCode = statement(
   'deferred_registrations.find_by_verification_code',
-  `SELECT d.client_id, host(d.address) AS address FROM deferred_registrations d JOIN clients c ON c.client_id = d.client_id
+  `SELECT c.client_id, host(d.address) AS address FROM deferred_registrations d JOIN clients c ON c.client_id = d.client_id
     WHERE d.verification_code_hash = ANY ($1::bytea[]) AND d.expires_at > now()
       AND c.uncollected AND c.approved_by IS NULL AND c.refused_at IS NULL`,
 );

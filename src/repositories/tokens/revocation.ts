@@ -36,7 +36,7 @@ const statements: Record<Revocable, ReturnType<typeof statement>> = {
 
 const end = (table: string, column: string) =>
   statement(
-    `revocation.end_${table}`,
+    `client_sessions.end_of_${table}`,
     `DELETE FROM client_sessions cs USING ${table} x WHERE x.${column} = $1 AND cs.id = x.client_session_id`,
   );
 const ends = {

@@ -41,7 +41,6 @@ export const mostCandidates = 10_000;
 
 interface FoundRow extends UserRow {
   username_key: string;
-  found: number;
 }
 
 const words = 'user_words(username, email, claims, groups, status, admin)';
@@ -101,7 +100,7 @@ export function userSearchRepository(sql: Sql) {
       const values = [...place, filter.words ?? '', filter.group, filter.status, filter.admin ?? false, limit];
       const near = await sql.query<FoundRow>(nearest, values);
       if (near.length === limit) return answer(near);
-      const rows = await sql.query<FoundRow>(candidates, values);
+      const rows = await sql.query<FoundRow & { found: number }>(candidates, values);
       return answer(rows, (rows[0]?.found ?? 0) > mostCandidates);
     },
   };
