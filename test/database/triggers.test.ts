@@ -1,0 +1,35 @@
+// The triggers of the schema, each with the reason for which it is none of the service's own statements.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const folder = join(import.meta.dirname, '../../migrations');
+const reasons = {
+  'keeps a constraint': [
+    'clients_1_decision',
+    'clients_2_rules',
+    'audit_events_append_only',
+    'audit_events_young',
+    // groups exist while they have members, and count them
+    'users_inserted',
+    'users_deleted',
+  ],
+  // users_updated also counts the members of groups, clients_effects also tells other instances
+  'ends what must end': ['clients_effects', 'users_updated', 'sessions_end', 'grants_effects'],
+  'tells other instances': ['signing_keys_effects', 'mails_effects'],
+  'records a change by plain SQL': ['clients_by_sql', 'users_by_sql', 'sessions_ended_by_sql', 'passkeys_by_sql'],
+};
+/** Triggers that go with the outbox and with the data keys. */
+const leaving = [
+  'audit_events_mail',
+  ...['data_keys_effects', 'data_keys_used', 'clients_sealed', 'signing_keys_sealed', 'authenticators_sealed'],
+];
+
+test('the schema has 16 triggers at most, each for one of four reasons (decisions section 8)', () => {
+  const files = readdirSync(folder).filter((file) => file !== 'adoption.sql');
+  const text = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+  const found = [...text.matchAll(/^CREATE (?:CONSTRAINT )?TRIGGER (\w+)/gm)].map(([, name]) => name!);
+  const known = Object.values(reasons).flat();
+  expect(found.filter((name) => !leaving.includes(name)).sort()).toEqual([...known].sort());
+  expect(known.length).toBeLessThanOrEqual(16);
+});
