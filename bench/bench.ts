@@ -108,7 +108,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
 
   say('preparing: people, clients, tokens');
   const inspected = values.profile !== undefined;
-  const cheap = await startService(folder, settings, { program: 'bench/cheap-passwords.ts', inspected });
+  const cheap = await startService(folder, settings, { instead: 'bench/cheap-passwords.ts', inspected });
   stops.push(() => cheap.stop());
   const documents: string[] = [];
   for (const path of ['.well-known/openid-configuration', 'jwks']) {

@@ -18,20 +18,12 @@ export interface Child {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** How npm starts the service: variables, node, flags, program. */
-const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
-const words = scripts.start.split(' ');
-const variables: Record<string, string | undefined> = Object.fromEntries(
-  words
-    .filter((word) => /^[A-Z_]+=/.test(word))
-    .map((word) => [word.replace(/=.*/, ''), word.replace(/^[A-Z_]+=/, '')]),
-);
-const flags = words.filter((word) => word.startsWith('--'));
+const launcher = join(root, 'bin/gatehouse');
 
 /**
  * @param options.profile a folder for a CPU profile, which is written when the service stops
  * @param options.inspected with an inspector that profiles can be taken from
- * @param options.program another one than the service's own, which says the same when it is ready
+ * @param options.instead a program that Node runs instead of the service, and that prints the same when it is ready
  */
 export async function startService(
   folder: string,
@@ -39,16 +31,23 @@ export async function startService(
   {
     profile,
     inspected = false,
-    program = 'src/server.ts',
-  }: { profile?: string | undefined; inspected?: boolean | undefined; program?: string } = {},
+    instead,
+  }: { profile?: string | undefined; inspected?: boolean | undefined; instead?: string } = {},
 ): Promise<Child> {
   const port = await freePort();
   const log = join(folder, `service-${port}.log`);
-  const options = profile === undefined ? [...flags] : [...flags, '--cpu-prof', `--cpu-prof-dir=${profile}`];
+  const options = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${JSON.stringify(profile)}`];
   if (inspected) options.push('--inspect=127.0.0.1:0');
-  const child = spawn(process.execPath, [...options, program], {
+  if (instead !== undefined) options.push(`--import=./${instead}`);
+  const child = spawn(launcher, [], {
     cwd: root,
-    env: { PATH: process.env['PATH'], PORT: String(port), NODE_ENV: 'production', ...variables, ...settings },
+    env: {
+      PATH: process.env['PATH'],
+      PORT: String(port),
+      NODE_ENV: 'production',
+      NODE_OPTIONS: options.join(' '),
+      ...settings,
+    },
     // the log goes to a file, as it does in operation
     stdio: ['ignore', 'pipe', openSync(log, 'a')],
   });
@@ -95,7 +94,7 @@ export async function startPeer(url: string, poolSize: number, accounts: number)
 
 /** Runs the command line and returns what it prints as JSON. */
 export async function command(args: string[], settings: Record<string, string>): Promise<Record<string, string>> {
-  const child = spawn(process.execPath, ['src/cli.ts', ...args, '--json'], {
+  const child = spawn(launcher, [...args, '--json'], {
     cwd: root,
     env: { PATH: process.env['PATH'], ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -91,7 +91,7 @@ async function main({ service, settings, connection, superuser, databasePid, fol
   const reference = await startReference(settings.DATABASE_URL, poolSize, [file, file]);
   stops.push(() => reference.stop());
   const bare = await bareSide(reference, connections);
-  const cheap = await startService(folder, settings, { program: 'bench/cheap-passwords.ts' });
+  const cheap = await startService(folder, settings, { instead: 'bench/cheap-passwords.ts' });
   const own = await serviceSide(service, cheap, settings, connections);
   await cheap.stop();
   const holder = await command(

@@ -18,6 +18,9 @@ process.stdout.on('error', (error) =>
 );
 let service: Service | undefined;
 let asked: NodeJS.Signals | undefined;
+let askedAt = 0;
+/** Milliseconds in which a repeated signal is the same one: a terminal sends SIGINT to the service and to npm, which passes it on. */
+const repeats = 1_000;
 const stopped = new AbortController();
 process.on('SIGTERM', stop);
 // of workers the first process decides: a terminal sends this to all of them
@@ -42,13 +45,14 @@ try {
   process.exit(1);
 }
 
-/** During the start too, so that the database does not stay behind; a second signal then ends the process as it is. */
+/** Also during the start, so that no embedded database is left running; a second signal then ends the process at once. */
 function stop(signal: NodeJS.Signals): void {
   if (asked) {
-    if (!service) process.exit(1);
+    if (!service && performance.now() - askedAt > repeats) process.exit(1);
     return;
   }
   asked = signal;
+  askedAt = performance.now();
   stopped.abort();
   if (service) end(service, signal);
 }

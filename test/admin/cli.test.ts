@@ -321,7 +321,10 @@ describe('as a process', () => {
     expect(stdout).toMatch(/^\{[^\n]+\}\n$/);
     expect((await new UserAgent(service).signIn({ username: 'process', password })).url).toMatch(/\/account$/);
     expect((await runCommandProcess(service, ['user', 'list'])).stdout).toMatch(/^process +enabled/m);
-    expect(await runCommandProcess(service, [])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: /) });
+    // gatehouse alone is the service, npm run idp alone the help
+    const help = { code: 0, stdout: expect.stringMatching(/^Usage: /) as string };
+    expect(await runCommandProcess(service, [], { environment: { npm_lifecycle_event: 'idp' } })).toMatchObject(help);
+    expect(await runCommandProcess(service, ['--help'])).toMatchObject(help);
   });
 
   test.each<[string, string[], string?, Record<string, string>?]>([

@@ -1,8 +1,9 @@
 // Attack cases: a start with secrets and an issuer that nobody should have.
 import { randomBytes } from 'node:crypto';
+import { createRequire } from 'node:module';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { ConfigError, loadConfig, settings } from '../../src/config.ts';
 import { startServer, stopServers } from '../helpers/server-process.ts';
@@ -11,6 +12,11 @@ import { attack } from './attack.ts';
 afterAll(() => stopServers());
 
 const root = join(import.meta.dirname, '../..');
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+// other packages bring it, and npm judges by it
+const { satisfies } = createRequire(import.meta.url)('semver') as {
+  satisfies(version: string, range: string): boolean;
+};
 const random = (bytes: number) => randomBytes(bytes).toString('base64url');
 const typed = Buffer.from('this is not a real secret key 12').toString('base64url');
 const key = random(32);
@@ -97,7 +103,7 @@ test('no secret has a default, and none that the documentation shows starts the 
   const files = ['README.md', '.env.example', 'docker-compose.yml', 'Dockerfile', 'SECURITY.md', 'CONTRIBUTING.md'];
   const pages = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'));
   for (const file of [...files, ...pages.map((page) => `docs/${page}`)]) {
-    const text = readFileSync(join(root, file), 'utf8');
+    const text = read(file);
     const shown = [
       ...[...text.matchAll(/SECRET_KEY[=:] *(\S+)/g)].map((match) => match[1]!),
       ...(text.match(/(?<![\w-])[\w-]{43}=?(?![\w-])/g) ?? []),
@@ -114,27 +120,38 @@ test('good settings start, whatever the path (security R111)', () => {
   for (let round = 0; round < 1000; round++) loadConfig({ SECRET_KEY: random(32) });
 });
 
-test('every start that is documented has the same variables and flags of Node', () => {
-  const read = (file: string) => readFileSync(join(root, file), 'utf8');
-  const partsOf = (text: string) => ({
-    flags: text.match(/--(?!env-file)[a-z][a-z-]*(=\d+)?/g) ?? [],
-    allocator: /\bGLIBC_TUNABLES=[a-z0-9_.:=]+/.exec(text)?.[0],
-    cache: /\bNODE_COMPILE_CACHE=/.test(text),
+test('one file sets the options of Node, and every start that is documented or packaged uses it', () => {
+  const named = 'README.md CONTRIBUTING.md .env.example package.json Dockerfile docker-compose.yml .ci .github';
+  const text = `${named} bin deploy docs bench demo scripts src`.split(' ').flatMap((place) => {
+    if (!statSync(join(root, place)).isDirectory()) return [place];
+    const found = readdirSync(join(root, place), { recursive: true, withFileTypes: true });
+    return found.flatMap((file) => (file.isFile() ? [relative(root, join(file.parentPath, file.name))] : []));
   });
+  const setters = text.filter((file) => /\b(semi-space-size|heap-growing-percent|malloc\.\w+)=\d/.test(read(file)));
+  // the operator's page says what each option is for
+  expect(setters).toEqual(['bin/gatehouse', 'docs/operator.md']);
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-  const usual = partsOf(scripts['start']!);
-  expect(usual).toEqual({
-    flags: [expect.any(String), expect.any(String), expect.any(String), expect.any(String)],
-    allocator: expect.any(String),
-    cache: true,
-  });
-  const readme = /^export GLIBC.*\nexport.*\nnode .*src\/server\.ts$/m;
-  expect(partsOf(readme.exec(read('README.md'))![0])).toEqual(usual);
-  expect(partsOf(readme.exec(read('docs/operator.md'))![0])).toEqual(usual);
-  const image = read('Dockerfile');
-  expect(partsOf(/^ENV .*\\\n.*/m.exec(image)![0] + /^CMD .*/m.exec(image)![0])).toEqual(usual);
-  // what was compiled with other flags is not used
-  expect(partsOf(/^RUN .*src\/server\.ts$/m.exec(image)![0]).flags).toEqual(usual.flags);
+  expect([scripts['start'], scripts['idp']]).toEqual(['exec bin/gatehouse', 'exec bin/gatehouse']);
+  expect(read('Dockerfile')).toMatch(/^RUN ! PORT=none gatehouse$/m);
+  expect(read('Dockerfile')).toMatch(/^CMD \["gatehouse"\]$/m);
+  const starts = text.filter((file) => /^[^#\n]*\bnode\b[^\n`]* src\/(server|cli)\.ts/m.test(read(file)));
+  expect(starts).toEqual([]);
+  for (const page of ['README.md', 'docs/operator.md']) expect(read(page)).toMatch(/^bin\/gatehouse$/m);
+});
+
+test('README and package.json name the oldest Node for which every package is made', () => {
+  type Versions = Record<string, { engines?: { node?: string } }>;
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Versions };
+  const node = packages['']!.engines!.node!;
+  expect(JSON.parse(read('package.json'))).toMatchObject({ engines: { node } });
+  const oldest = /^\^(\d+\.\d+)\.0 /.exec(node)![1]!;
+  expect(read('README.md')).toContain(`Node ${oldest} is the oldest`);
+  const wanted = Object.entries(packages).flatMap(([name, { engines }]) =>
+    name !== '' && engines?.node !== undefined ? [[name, engines.node] as const] : [],
+  );
+  const refusing = (version: string) => wanted.filter(([, range]) => !satisfies(version, range)).map(([name]) => name);
+  for (const version of [`${oldest}.0`, '24.0.0', '26.0.0', '27.1.0']) expect(refusing(version), version).toEqual([]);
+  for (const version of ['20.19.0', '22.12.0', '23.5.0', '25.0.0']) expect(refusing(version), version).not.toEqual([]);
 });
 
 test('what Node compiles is kept for nobody else to change, and a start needs no folder for it (security R111)', async () => {

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { runCommandLine } from '../../src/command-line/command-line.ts';
 import { observe } from './dump-search.ts';
-import { surroundings } from './server-process.ts';
+import { launcher, surroundings } from './server-process.ts';
 import type { TestService } from './service.ts';
 
 export interface Finished {
@@ -43,13 +43,13 @@ export async function runCommand(service: Place, args: string[], options: Comman
   return { code, ...printed };
 }
 
-/** The same by `node src/cli.ts`, which also has to end by itself. */
+/** The same by bin/gatehouse, as a process that also has to end by itself. */
 export async function runCommandProcess(
   service: Place,
   args: string[],
   options: CommandOptions = {},
 ): Promise<Finished> {
-  const child = spawn(process.execPath, ['src/cli.ts', ...args], {
+  const child = spawn(launcher, args, {
     env: { ...surroundings, ...settings(service, options) },
     stdio: 'pipe',
   });

@@ -1,4 +1,4 @@
-// The service as its users run it: `node src/server.ts` as a child process with settings of its own, on a free port of the loopback.
+// Starts the service and its commands as operators do: bin/gatehouse as a child process with settings of its own, on a free port of the loopback.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { observe, remember } from './dump-search.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
+export const launcher = join(root, 'bin/gatehouse');
 const startLimit = 60_000; // milliseconds
 
 export interface ServerProcess {
@@ -24,7 +25,7 @@ export interface ServerProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** What a program has in its environment besides its settings; compiled code is kept, for hundreds of starts are tested. */
+/** The environment of a program besides its settings; the tests start hundreds of processes, so compiled code is kept. */
 export const surroundings = {
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled'),
@@ -40,7 +41,7 @@ let printed: string[] = [];
  * @param tree whose server it is, if not this one's
  */
 export function startServer(settings: Record<string, string>, tree = root): ServerProcess {
-  return start(['src/server.ts'], { LIMIT_CODES_PER_SESSION: '0', ...settings }, '', tree);
+  return start([], { LIMIT_CODES_PER_SESSION: '0', ...settings }, '', tree);
 }
 
 /** Runs the command line to its end, with `input` as its standard input, and returns what it printed as JSON. */
@@ -49,7 +50,7 @@ export async function runCommand(
   settings: Record<string, string>,
   input?: string,
 ): Promise<Record<string, unknown>> {
-  const command = start(['src/cli.ts', ...args, '--json'], settings, input);
+  const command = start([...args, '--json'], settings, input);
   const { code } = await command.exited;
   if (code !== 0) throw new Error(`the command ${args.join(' ')} failed: ${command.stderr}`);
   return JSON.parse(command.stdout) as Record<string, unknown>;
@@ -58,7 +59,7 @@ export async function runCommand(
 function start(args: string[], settings: Record<string, string>, input = '', cwd = root): ServerProcess {
   remember('SECRET_KEY', settings['SECRET_KEY']);
   remember('password', settings['ADMIN_PASSWORD']);
-  const child = spawn(process.execPath, args, {
+  const child = spawn(join(cwd, 'bin/gatehouse'), args, {
     cwd,
     env: { ...surroundings, ...settings },
     stdio: ['pipe', 'pipe', 'pipe'],

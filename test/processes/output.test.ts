@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { runCommandProcess } from '../helpers/command-line.ts';
-import { freePort, startServer, stopServers, surroundings } from '../helpers/server-process.ts';
+import { freePort, launcher, startServer, stopServers, surroundings } from '../helpers/server-process.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 let bed: TestService;
@@ -106,7 +106,7 @@ describe('the service', () => {
 
 /** Runs a command whose output is closed before it comes. */
 async function unread(args: string[], which: 'stdout' | 'stderr' = 'stdout') {
-  const child = spawn(process.execPath, ['src/cli.ts', ...args], {
+  const child = spawn(launcher, args, {
     env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -139,7 +139,7 @@ describe('a command', () => {
   });
 
   test('that writes where nothing can be written says so in one line (security R126)', async () => {
-    const child = spawn('/bin/sh', ['-c', `exec "$0" src/cli.ts user list > /dev/full`, process.execPath], {
+    const child = spawn('/bin/sh', ['-c', `exec "$0" user list > /dev/full`, launcher], {
       env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
       stdio: ['ignore', 'ignore', 'pipe'],
     });

@@ -1,0 +1,192 @@
+// Runs bin/gatehouse and npm start as operators do: from any folder, with any Node on PATH, and until a signal ends them.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { freePort, postmasterOf, surroundings } from '../helpers/server-process.ts';
+
+const root = join(import.meta.dirname, '../..');
+let folder: string;
+/** The path of a checkout, with spaces, that has the code and its packages, and in which files may be changed. */
+let checkout: string;
+const packages = () => join(checkout, 'node_modules');
+
+beforeAll(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'gatehouse launcher ')));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => {
+  checkout = mkdtempSync(join(folder, 'a checkout '));
+  for (const part of ['bin', 'src', 'package.json'])
+    cpSync(join(root, part), join(checkout, part), { recursive: true });
+  mkdirSync(packages());
+  for (const name of readdirSync(join(root, 'node_modules')))
+    if (name !== '.bin' && name !== 'node') symlinkSync(join(root, 'node_modules', name), join(packages(), name));
+});
+
+/** A folder for PATH with the programs that the launcher calls, and with this Node or one that only tells a version. */
+function path(node?: string): string {
+  const programs = mkdtempSync(join(folder, 'programs '));
+  symlinkSync('/usr/bin/readlink', join(programs, 'readlink'));
+  if (node === undefined) symlinkSync(process.execPath, join(programs, 'node'));
+  else if (node !== '') writeFileSync(join(programs, 'node'), `#!/bin/sh\necho ${node}\n`, { mode: 0o755 });
+  return programs;
+}
+
+/** Gives the checkout the Node that npm installs. */
+function installNode(): void {
+  mkdirSync(join(packages(), '.bin'));
+  symlinkSync(process.execPath, join(packages(), '.bin/node'));
+}
+
+async function run(program: string, args: string[], environment: Record<string, string>, cwd = '/') {
+  const child = spawn(program, args, { cwd, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { stdout, stderr, code: code as number };
+}
+
+/** Code that tells, in place of the service, how Node was started. */
+const tell = `--import="data:text/javascript,${encodeURIComponent(`
+  const { execPath, execArgv, argv, env } = process;
+  const { GLIBC_TUNABLES: allocator, NODE_COMPILE_CACHE: cache } = env;
+  process.stdout.write(JSON.stringify({ execPath, execArgv, argv: argv.slice(1), allocator, cache }));
+  process.exit();`)}"`;
+interface Told {
+  execPath: string;
+  execArgv: string[];
+  argv: string[];
+  allocator: string;
+  cache: string;
+}
+async function told(args: string[], environment: Record<string, string>, program = join(checkout, 'bin/gatehouse')) {
+  const options = `${environment['NODE_OPTIONS'] ?? ''} ${tell}`;
+  const { stdout, stderr } = await run(program, args, { PATH: path(), ...environment, NODE_OPTIONS: options });
+  expect(stderr).toBe('');
+  return JSON.parse(stdout) as Told;
+}
+
+describe('the launcher', () => {
+  test('starts the service or a command by the Node of the checkout, through a symbolic link and from any folder (decisions section 8)', async () => {
+    installNode();
+    const link = join(folder, 'gatehouse');
+    symlinkSync(join(checkout, 'bin/gatehouse'), link);
+    const old = { PATH: path('v20.20.2') };
+    const wrong = await run(link, [], { ...old, PORT: 'none' });
+    expect(wrong).toEqual({ code: 1, stdout: '', stderr: 'The setting PORT must be a port number.\n' });
+    expect(await run(link, ['start'], { ...old, PORT: 'none' })).toEqual(wrong);
+    expect(await run('gatehouse', ['help'], { PATH: `${folder}:${path('v20.20.2')}` }, tmpdir())).toMatchObject({
+      ...{ code: 0, stderr: '' },
+      stdout: expect.stringContaining('client create') as string,
+    });
+    expect((await told(['user', 'list', '--search', 'a b'], old, link)).argv).toEqual([
+      join(checkout, 'src/cli.ts'),
+      ...['user', 'list', '--search', 'a b'],
+    ]);
+    // npm run idp without a command prints the help
+    expect((await told([], { npm_lifecycle_event: 'idp' })).argv).toEqual([join(checkout, 'src/cli.ts')]);
+  });
+
+  test('takes the Node of PATH where the checkout has none, and refuses one before 24 in one sentence (decisions section 8)', async () => {
+    expect(await told([], {})).toMatchObject({ execPath: process.execPath, argv: [join(checkout, 'src/server.ts')] });
+    // a package whose program was never put in place, and a Node that operators' own options would stop
+    mkdirSync(join(packages(), '.bin'));
+    symlinkSync('../node/bin/node', join(packages(), '.bin/node'));
+    expect(await told([], { NODE_OPTIONS: '--no-deprecation' })).toMatchObject({ execPath: process.execPath });
+    for (const node of ['v22.13.0', 'v8.0.0', 'nothing', ''])
+      expect(await run(join(checkout, 'bin/gatehouse'), [], { PATH: path(node) }), node).toEqual({
+        ...{ code: 1, stdout: '' },
+        stderr: `Gatehouse needs Node 24 or later: install it, or run npm ci in ${checkout}.\n`,
+      });
+  });
+
+  test('says in one sentence that packages are missing (decisions section 8)', async () => {
+    rmSync(packages(), { recursive: true });
+    expect(await run(join(checkout, 'bin/gatehouse'), [], { PATH: path() })).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: `The packages of Gatehouse are not installed: run npm ci in ${checkout}.\n`,
+    });
+  });
+
+  test('sets the allocator, the compile cache and the options of V8, unless the operator has set them', async () => {
+    const usual = await told([], {});
+    // names of the launcher's own variables mean nothing
+    expect(await told([], { settings: '--trace-gc', young: '--trace-gc', node: '/bin/false' })).toEqual(usual);
+    expect(usual).toMatchObject({
+      execArgv: [expect.any(String), expect.any(String), expect.any(String), expect.any(String)],
+      allocator: expect.stringMatching(/^glibc\./) as string,
+      cache: join(checkout, 'node_modules/.cache/gatehouse'),
+    });
+    expect(await told(['help'], {})).toMatchObject({ ...usual, argv: [join(checkout, 'src/cli.ts'), 'help'] });
+    expect(await told([], { GLIBC_TUNABLES: '', NODE_COMPILE_CACHE: '/elsewhere' })).toEqual({
+      ...{ ...usual, allocator: '', cache: '/elsewhere' },
+    });
+    const own = await told([], { NODE_OPTIONS: '--max-semi-space-size=32' });
+    expect(own.execArgv).toEqual(usual.execArgv.filter((option) => !option.includes('semi-space')));
+  });
+
+  test('reads the settings of a file that --env-file names (decisions section 8)', async () => {
+    writeFileSync(join(folder, 'my settings'), 'PORT=none\n');
+    const file = '--env-file=my settings';
+    for (const args of [[file], [file, 'start'], [file, 'user', 'list']])
+      expect(await run(join(checkout, 'bin/gatehouse'), args, { PATH: path() }, folder)).toMatchObject({
+        ...{ code: 1, stderr: 'The setting PORT must be a port number.\n' },
+      });
+  });
+});
+
+describe('npm', () => {
+  let npm: ChildProcess | undefined;
+  let dataDir: string;
+  let issuer: string;
+  let printed: string;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(folder, 'data '));
+  });
+  afterEach(async () => {
+    if (npm && npm.exitCode === null && npm.signalCode === null) process.kill(-npm.pid!, 'SIGKILL');
+    npm = undefined;
+    await vi.waitUntil(() => postmasterOf(dataDir) === undefined, { timeout: 20_000, interval: 10 });
+  });
+
+  /** Runs npm start in a process group of its own, as a terminal's shell does. */
+  async function npmStart(): Promise<{ child: ChildProcess; exited: Promise<unknown[]> }> {
+    const port = await freePort();
+    issuer = `http://localhost:${port}`;
+    npm = spawn('npm', ['start'], {
+      cwd: root,
+      env: { ...surroundings, PORT: String(port), DATA_DIR: dataDir },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    printed = '';
+    for (const output of [npm.stdout!, npm.stderr!])
+      output.setEncoding('utf8').on('data', (part: string) => (printed += part));
+    return { child: npm, exited: once(npm, 'exit') };
+  }
+  const until = (state: () => boolean) => vi.waitUntil(state, { timeout: 60_000, interval: 5 });
+
+  test.each<[string, NodeJS.Signals, boolean]>([
+    ['SIGTERM to npm', 'SIGTERM', false],
+    ['SIGINT to npm', 'SIGINT', false],
+    ['a SIGINT of the terminal, to npm and the service', 'SIGINT', true],
+  ])('%s ends the service in good order, and npm after it (decisions section 8)', async (_what, signal, group) => {
+    const { child, exited } = await npmStart();
+    await until(() => printed.includes('Gatehouse is ready at'));
+    process.kill(group ? -child.pid! : child.pid!, signal);
+    expect(await exited).toEqual([0, null]);
+    await expect(fetch(`${issuer}/health/live`)).rejects.toThrow('fetch failed');
+    expect(postmasterOf(dataDir)).toBeUndefined();
+    expect(printed).toContain('stopping: requests under way are answered first');
+  });
+
+  test('a SIGINT of the terminal during the start ends the service in good order, though npm repeats it (decisions section 8)', async () => {
+    const { child, exited } = await npmStart();
+    await until(() => postmasterOf(dataDir) !== undefined);
+    process.kill(-child.pid!, 'SIGINT');
+    expect(await exited).toEqual([0, null]);
+    expect(postmasterOf(dataDir)).toBeUndefined();
+  });
+});
