@@ -1,6 +1,8 @@
-// Where the log goes: to standard error, in lines that stay whole when several processes write them.
+// Writes the log to standard error: for people on a terminal, elsewhere as JSON lines that stay whole when several processes write them.
 import { fstatSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import pino from 'pino';
+import { terminalLine } from './terminal-log.ts';
 
 const standardError = 2;
 /** Bytes that a pipe takes in one piece (POSIX, PIPE_BUF on Linux). */
@@ -10,8 +12,18 @@ const fileWrite = 16_384;
 /** Milliseconds that a line waits at most for others, with which it is written: a write costs more than a line. */
 const interval = 100;
 
-/** Writes lines some together; the end of the process writes what waits. */
 export function openLog(): pino.DestinationStream {
+  return isatty(standardError) ? terminalLog() : jsonLog();
+}
+
+function terminalLog(): pino.DestinationStream {
+  // the service runs on when the terminal is closed
+  process.stderr.on('error', () => undefined);
+  return { write: (line) => void process.stderr.write(terminalLine(line)) };
+}
+
+/** Writes several lines together; the end of the process writes those that still wait. */
+function jsonLog(): pino.DestinationStream {
   const most = fstatSync(standardError).isFile() ? fileWrite : atomicWrite;
   const destination = pino.destination({ dest: standardError, sync: false, maxWrite: most, periodicFlush: interval });
   const write = destination.write.bind(destination);

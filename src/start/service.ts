@@ -153,8 +153,9 @@ function greeting(config: Config, firstPassword: string | undefined, database: '
     '',
     `  Gatehouse is ready at ${config.issuer}`,
     '',
-    `  Discovery    ${config.issuer}/.well-known/openid-configuration`,
+    `  Console      ${config.issuer}/admin`,
     `  Your account ${config.issuer}/account`,
+    `  Discovery    ${config.issuer}/.well-known/openid-configuration`,
   ];
   if (database === 'embedded') lines.push(`  Database     psql -h ${resolve(config.dataDir)} -U gatehouse gatehouse`);
   if (firstPassword !== undefined) {
@@ -168,8 +169,8 @@ function greeting(config: Config, firstPassword: string | undefined, database: '
   lines.push(
     '',
     '  Try next, in another terminal:',
-    '    npm run demo                 a sample application signs a person in',
-    '    npm run -s idp -- help       users, clients and keys by command line',
+    '    npm run demo          a sample application signs a user in',
+    '    bin/gatehouse help    the commands for users, clients and keys',
     '',
     '',
   );

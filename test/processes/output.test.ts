@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { stripVTControlCharacters } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { runCommandProcess } from '../helpers/command-line.ts';
 import { freePort, launcher, startServer, stopServers, surroundings } from '../helpers/server-process.ts';
@@ -36,6 +37,66 @@ const settings = async () => ({
 });
 const linesOf = (printed: string) => printed.split('\n').filter((line) => line !== '');
 const strangeLines = (printed: string) => linesOf(printed).filter((line) => !line.startsWith('{"level":'));
+
+/** Runs the service on a pseudo terminal, whose keyboard is standard input; Debian has script(1) in every installation. */
+function onTerminal(environment: Record<string, string>) {
+  const child = spawn('script', ['--quiet', '--return', '--command', `exec '${launcher}'`, '/dev/null'], {
+    env: { ...surroundings, SHELL: '/bin/sh', TERM: 'xterm', ...environment },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let screen = '';
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (screen += part));
+  return {
+    exited: once(child, 'close').then(([code]) => code as number),
+    press: (keys: string) => child.stdin.write(keys),
+    lines: () => stripVTControlCharacters(screen).split('\r\n'),
+    get screen() {
+      return screen;
+    },
+    shows: (words: string) => vi.waitUntil(() => screen.includes(words), { timeout: 30_000, interval: 10 }),
+  };
+}
+
+describe('the service on a terminal', () => {
+  test('greets the operator with the address of the console, prints readable lines, and ends by Ctrl-C (decisions section 8)', async () => {
+    const given = await settings();
+    const hostile = preload(`setTimeout(() => console.error('a package \\x1b[2J\\x9b2J\\u202e printed this'), 1);`);
+    const terminal = onTerminal({ ...given, ...hostile });
+    await terminal.shows('bin/gatehouse help');
+    const issuer = `http://localhost:${given.PORT}`;
+    expect(terminal.lines()).toEqual(
+      expect.arrayContaining([`  Gatehouse is ready at ${issuer}`, `  Console      ${issuer}/admin`]),
+    );
+    terminal.press('\x03');
+    expect(await terminal.exited).toBe(0);
+    const logged = terminal.lines().filter((line) => /^\S/.test(line));
+    for (const line of logged) expect(line).toMatch(/^(\^C)?\d\d:\d\d:\d\d (info |error) \S/);
+    expect(logged).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(`info {2}Gatehouse is ready issuer=${issuer} port=\\d+ database=external$`),
+        expect.stringMatching(/info {2}stopping: requests under way are answered first signal=SIGINT$/),
+        // what others wrote does not reach the terminal as a command (security R126)
+        expect.stringContaining('printed="a package \\u001b[2J?2J? printed this"'),
+      ]),
+    );
+    expect(terminal.screen).toContain('\x1b[32minfo');
+  });
+
+  test('prints an error with its stack, and without colours where NO_COLOR is set (decisions section 8)', async () => {
+    const failing = preload(`
+      const write = process.stdout.write.bind(process.stdout);
+      process.stdout.write = (...what) => {
+        setTimeout(() => { throw new Error('thrown by a package'); }, 10);
+        return write(...what);
+      };`);
+    const terminal = onTerminal({ ...(await settings()), ...failing, NO_COLOR: '1' });
+    expect(await terminal.exited).toBe(1);
+    const lines = terminal.lines();
+    const fatal = lines.findIndex((line) => / fatal an error .*: thrown by a package$/.test(line));
+    expect(lines[fatal + 1]).toMatch(/^ +at /);
+    expect(terminal.screen).not.toContain('\x1b');
+  });
+});
 
 describe('the service', () => {
   test.each([['1'], ['2']])(
