@@ -2,7 +2,7 @@
 import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import pino from 'pino';
-import { terminalLine } from './terminal-log.ts';
+import { openTerminalLog } from './terminal-log.ts';
 
 const standardError = 2;
 /** Bytes that a pipe takes in one piece (POSIX, PIPE_BUF on Linux). */
@@ -13,17 +13,11 @@ const fileWrite = 16_384;
 const interval = 100;
 
 export function openLog(): pino.DestinationStream {
-  return isatty(standardError) ? terminalLog() : jsonLog();
-}
-
-function terminalLog(): pino.DestinationStream {
-  // the service runs on when the terminal is closed
-  process.stderr.on('error', () => undefined);
-  return { write: (line) => void process.stderr.write(terminalLine(line)) };
+  return isatty(standardError) ? openTerminalLog() : openJsonLog();
 }
 
 /** Writes several lines together; the end of the process writes those that still wait. */
-function jsonLog(): pino.DestinationStream {
+function openJsonLog(): pino.DestinationStream {
   const most = fstatSync(standardError).isFile() ? fileWrite : atomicWrite;
   const destination = pino.destination({ dest: standardError, sync: false, maxWrite: most, periodicFlush: interval });
   const write = destination.write.bind(destination);

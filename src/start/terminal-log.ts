@@ -1,5 +1,7 @@
-// Formats a line of the log for people who read it on a terminal.
+// Writes the log for people who read it on a terminal.
 import { styleText } from 'node:util';
+import type { DestinationStream } from 'pino';
+import { harmless } from '../command-line/command.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -20,28 +22,30 @@ interface Line {
   err?: { message?: string; stack?: string };
 }
 
+export function openTerminalLog(): DestinationStream {
+  // the service runs on when the terminal is closed
+  process.stderr.on('error', () => undefined);
+  return { write: (line) => void process.stderr.write(readable(line)) };
+}
+
 /**
  * @param line JSON, as pino writes it
- * @returns time, level, message and the other members, with the stack of a serious error below
+ * @returns time, level, message and the other members, with the stack of a serious error below. Text of requests goes without what could
+ * move the cursor (security R126)
  */
-export function terminalLine(line: string): string {
+function readable(line: string): string {
   const { level, time, msg = '', err, ...members } = JSON.parse(line) as Line;
   const [name, style] = levels[level] ?? [String(level), 'dim'];
   const clock = new Date(time).toTimeString().slice(0, 8);
-  const message = err?.message === undefined ? msg : `${msg}: ${err.message}`;
+  const message = err?.message === undefined || err.message === msg ? msg : `${msg}: ${err.message}`;
   const details = Object.entries(members).map(([key, value]) => ` ${key}=${shown(value)}`);
   const stack = level < withStack ? [] : (err?.stack ?? '').split('\n').filter((each) => /^\s+at /.test(each));
-  const first = `${styled('dim', clock)} ${styled(style, name.padEnd(5))} ${printable(message)}`;
-  return [first + styled('dim', printable(details.join(''))), ...stack.map(printable), ''].join('\n');
+  const first = `${styled('dim', clock)} ${styled(style, name.padEnd(5))} ${harmless(message)}`;
+  return [first + styled('dim', harmless(details.join(''))), ...stack.map(harmless), ''].join('\n');
 }
 
 function shown(value: unknown): string {
   return typeof value === 'string' && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value);
-}
-
-/** Without characters that move the cursor, change its colours or turn the text around: a request may have put them there. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }
 
 /** In colour where the terminal shows it, and NO_COLOR is not set. */
