@@ -372,7 +372,10 @@ function settingTables(): string {
 
 /** Words, or the range of a number; nothing where the comment says it. */
 function valuesOf(rule: z.ZodType): string {
-  const schema = z.toJSONSchema(rule, { io: 'output', unrepresentable: 'any' });
+  const [input, output] = (['input', 'output'] as const).map((io) =>
+    z.toJSONSchema(rule, { io, unrepresentable: 'any' }),
+  );
+  const schema = { ...input, ...output };
   if (schema.enum) return schema.enum.map((value) => code(String(value))).join(', ');
   return schema.type === 'integer' ? `${schema.minimum} to ${schema.maximum}` : '';
 }

@@ -25,6 +25,7 @@ const layers = [
   ['database'],
   ['oauth', 'crypto', 'outbound'],
   ['config.ts'],
+  ['config'],
 ];
 const featureAreas = ['protocol', 'login', 'account', 'admin', 'jobs'];
 

@@ -59,6 +59,20 @@ test.each([
   if (name === 'SECRET_KEY' || name === 'ADMIN_PASSWORD') expect(message).not.toContain(value);
 });
 
+test('each setting that cannot have any text says in plain words what it must be (decisions section 8)', () => {
+  const accepting = Object.keys(settings).filter((name) => {
+    try {
+      loadConfig({ [name]: '\0,<' });
+      return true;
+    } catch (error) {
+      expect((error as Error).message).toMatch(new RegExp(`^The setting ${name} must [^\n]*\\.$`));
+      expect((error as Error).message).not.toMatch(/invalid|expected|too (big|small)/i);
+      return false;
+    }
+  });
+  expect(accepting).toEqual(['HOST', 'DATA_DIR', 'ADMIN_USERNAME', 'TEMPLATES_DIR', 'REQUIRE_SECOND_FACTOR_GROUPS']);
+});
+
 test('DATABASE_URL without SECRET_KEY is refused (decisions section 8, security R111)', () => {
   expect(() => loadConfig({ DATABASE_URL: 'postgresql://localhost/gatehouse' })).toThrow(/SECRET_KEY is missing/);
   expect(() => loadConfig({ DATABASE_URL: 'postgresql://localhost/gatehouse', SECRET_KEY: secretKey })).not.toThrow();

@@ -1,6 +1,6 @@
 // The commands that replace SECRET_KEY, and the data keys under it, while the service runs; docs/operator.md has the order of them.
 import { text as readAll } from 'node:stream/consumers';
-import { secretKey as secretKeyShape } from '../config.ts';
+import { secretKey as secretKeyShape } from '../config/setting-types.ts';
 import { secretKeyId } from '../crypto/data-key.ts';
 import { randomSecret } from '../crypto/secrets.ts';
 import { invalidRequest } from '../oauth/errors.ts';

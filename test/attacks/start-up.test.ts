@@ -162,7 +162,7 @@ test('what Node compiles is kept for nobody else to change, and a start needs no
     for (const place of [cache, join(folder, 'file')]) {
       const server = startServer({ PORT: 'none', NODE_COMPILE_CACHE: place });
       expect((await server.exited).code).toBe(1);
-      expect(server.stderr).toBe('The setting PORT must be a port number.\n');
+      expect(server.stderr).toBe('The setting PORT must be a port number from 0 to 65535.\n');
     }
     const kept = readdirSync(cache, { recursive: true, encoding: 'utf8' });
     expect(kept.length).toBeGreaterThan(100);

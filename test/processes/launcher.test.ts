@@ -75,7 +75,7 @@ describe('the launcher', () => {
     symlinkSync(join(checkout, 'bin/gatehouse'), link);
     const old = { PATH: path('v20.20.2') };
     const wrong = await run(link, [], { ...old, PORT: 'none' });
-    expect(wrong).toEqual({ code: 1, stdout: '', stderr: 'The setting PORT must be a port number.\n' });
+    expect(wrong).toEqual({ code: 1, stdout: '', stderr: 'The setting PORT must be a port number from 0 to 65535.\n' });
     expect(await run(link, ['start'], { ...old, PORT: 'none' })).toEqual(wrong);
     expect(await run('gatehouse', ['help'], { PATH: `${folder}:${path('v20.20.2')}` }, tmpdir())).toMatchObject({
       ...{ code: 0, stderr: '' },
@@ -132,7 +132,7 @@ describe('the launcher', () => {
     const file = '--env-file=my settings';
     for (const args of [[file], [file, 'start'], [file, 'user', 'list']])
       expect(await run(join(checkout, 'bin/gatehouse'), args, { PATH: path() }, folder)).toMatchObject({
-        ...{ code: 1, stderr: 'The setting PORT must be a port number.\n' },
+        ...{ code: 1, stderr: 'The setting PORT must be a port number from 0 to 65535.\n' },
       });
   });
 });

@@ -1,0 +1,162 @@
+// Defines the types of settings: numbers, lists, addresses, secrets. An error message completes the sentence "The setting NAME …".
+import { isIP, isIPv4 } from 'node:net';
+import { z } from 'zod';
+
+export const wholeNumber = (min: number, max: number, what = 'a whole number') => {
+  const error = `must be ${what} from ${min} to ${max}`;
+  return z.coerce.number({ error }).int(error).min(min, error).max(max, error);
+};
+
+export const count = (fallback: number, max = 1_000_000_000, min = 0) => wholeNumber(min, max).default(fallback);
+
+export const seconds = (fallback: number, max = 366 * 86_400, min = 1) =>
+  wholeNumber(min, max, 'a whole number of seconds').default(fallback);
+
+/** Seconds from `min` on, or 0, which switches the rule off. */
+export const secondsOrNever = (fallback: number, max: number, min: number) =>
+  seconds(fallback, max, 0).refine(
+    (value) => value === 0 || value >= min,
+    `must be 0, or a whole number of seconds from ${min} to ${max}`,
+  );
+
+export const choice = <const Word extends string>(...words: [Word, ...Word[]]) =>
+  z.enum(words, { error: `must be ${new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(words)}` });
+
+export const flag = (fallback: boolean) =>
+  choice('true', 'false')
+    .default(fallback ? 'true' : 'false')
+    .transform((word) => word === 'true');
+
+export const text = (max: number, min = 1) => {
+  const error = min > 1 ? `must have ${min} to ${max} characters` : `must have at most ${max} characters`;
+  return z.string().min(min, error).max(max, error);
+};
+
+/** The trimmed parts of a comma-separated list. */
+const items = (list: string) =>
+  list
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean);
+
+export const nameList = z.string().default('').transform(items);
+const lowerCaseList = z
+  .string()
+  .default('')
+  .transform((list) => items(list.toLowerCase()));
+
+export const cidrList = nameList.refine(
+  (list) => list.every(isCidr),
+  'must be a comma-separated list of IP addresses or CIDR ranges',
+);
+
+export const hostPortList = lowerCaseList.refine(
+  (list) => list.every((item) => /^(\[[0-9a-f:.]+\]|[a-z0-9.-]+):\d{1,5}$/.test(item)),
+  'must be a comma-separated list of host:port',
+);
+
+export const domainList = lowerCaseList.refine(
+  (list) => list.every((item) => /^[^\s@,]+\.[^\s@,]+$/.test(item)),
+  'must be a comma-separated list of domains, such as example.com',
+);
+
+/** The claims that oauth/own-profile.ts can read, in the order of its form. */
+const editableClaims = [
+  ...(['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'gender', 'birthdate', 'phone_number'] as const),
+  ...(['website', 'profile', 'picture', 'address', 'locale', 'zoneinfo'] as const),
+];
+const defaultClaims = editableClaims.filter((claim) => claim !== 'profile' && claim !== 'picture');
+
+/** Claims that users may change themselves, in the order of the form, or none. */
+export const claimList = z
+  .string()
+  .default(defaultClaims.join(','))
+  .transform((list) => (list.trim() === 'none' ? [] : items(list)))
+  .pipe(
+    z.array(
+      z.enum(editableClaims, { error: `must be none, or a comma-separated list of: ${editableClaims.join(', ')}` }),
+    ),
+  )
+  .transform((claims) => editableClaims.filter((claim) => claims.includes(claim)));
+
+export const baseUrl = z
+  .string()
+  .refine(
+    isBaseUrl,
+    'must be an https URL (http only on a loopback host) as browsers write it, with a plain path if any, without a query, a fragment or a trailing slash',
+  );
+
+export const postgresUrl = z.string().refine((url) => /^postgres(ql)?:\/\//.test(url), 'must start with postgresql://');
+
+const breachError =
+  'must be off, list, or the address of a range service that ends in a slash, such as https://api.pwnedpasswords.com/range/';
+export const breachCheck = z.union(
+  [
+    z.enum(['off', 'list']),
+    z.string().refine((url) => URL.canParse(url) && /^https?:\/\/[^?#]+\/$/.test(url), breachError),
+  ],
+  { error: breachError },
+);
+
+export const smtpUrl = z.string().refine((url) => {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname, pathname, search, hash } = new URL(url);
+  return /^smtps?:$/.test(protocol) && hostname !== '' && /^\/?$/.test(pathname) && search === '' && hash === '';
+}, 'must be smtp://USER:PASSWORD@HOST:PORT, or smtps:// where TLS begins at once');
+
+/** "name@host" or "Name <name@host>", on one line and for one address. */
+export const sender = z
+  .string()
+  .refine(
+    (address) =>
+      address.length <= 320 &&
+      /^(?:[^\p{Cc}<>@,;"]* <)?[^\s\p{Cc}<>@,;"]+@[^\s\p{Cc}<>@,;"]+>?$/u.test(address) &&
+      / </.test(address) === address.endsWith('>'),
+    'must be an address, such as: Example Accounts <accounts@example.com>',
+  );
+
+/** 32 bytes in base64url. */
+export const secretKey = z
+  .string()
+  .refine((key) => /^[A-Za-z0-9_-]+=?$/.test(key) && Buffer.from(key, 'base64url').length === 32, {
+    error: 'must be 32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_',
+  })
+  .refine(
+    (key) => !isGuessable(Buffer.from(key, 'base64url')),
+    'is a sample or a guessable value: make a random one, by: openssl rand -base64 32 | tr +/ -_',
+  );
+
+/** The password in a URL; empty if there is none, or if it cannot be read. */
+export function passwordOf(url: string | undefined): string {
+  try {
+    return decodeURIComponent(new URL(url ?? '').password);
+  } catch {
+    return '';
+  }
+}
+
+/** Few different bytes, an arithmetic sequence, or typed text (security R111); fewer than one random key in 10^13 is any of these. */
+function isGuessable(bytes: Buffer): boolean {
+  const steps = new Set(bytes.subarray(1).map((byte, index) => byte - bytes[index]!));
+  return new Set(bytes).size <= 8 || steps.size <= 2 || bytes.every((byte) => byte >= 0x20 && byte < 0x7f);
+}
+
+function isBaseUrl(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const url = new URL(address);
+  const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
+  return (
+    (url.protocol === 'https:' || (url.protocol === 'http:' && loopback)) &&
+    // as browsers write it: without user, query, fragment, default port or capital letters
+    address === url.origin + url.pathname.replace(/\/$/, '') &&
+    !url.hostname.endsWith('.') &&
+    // routes and cookies use the path: no empty, encoded or hidden segment, such as that of the discovery document
+    /^(\/|(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+)$/.test(url.pathname)
+  );
+}
+
+function isCidr(range: string): boolean {
+  const [address, bits, ...rest] = range.split('/');
+  if (rest.length > 0 || !address || !isIP(address)) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
+}
