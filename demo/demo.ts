@@ -32,7 +32,7 @@ try {
     started.push(service);
     if (service.firstPassword !== undefined) {
       process.stdout.write(
-        `\n  The first administrator is made. This is shown once:\n    user name  ${config.adminUsername}\n    password   ${service.firstPassword}\n`,
+        `\n  The first administrator was created. The password is printed only this once:\n    user name  ${config.adminUsername}\n    password   ${service.firstPassword}\n`,
       );
     }
   }
@@ -135,7 +135,7 @@ function complaint(error: unknown): string {
   if (error instanceof OAuthError) return `A sample user could not be made: ${error.description}.`;
   const { code, port } = error as NodeJS.ErrnoException & { port?: number };
   if (code === 'EADDRINUSE') {
-    return `The port ${port} is taken by another program: set ${portSettings.get(port ?? 0) ?? 'PORT'} to a free one.`;
+    return `The port ${port} is used by another program: set ${portSettings.get(port ?? 0) ?? 'PORT'} to a free one.`;
   }
   return error instanceof Error && error.stack ? error.stack : String(error);
 }

@@ -1,18 +1,18 @@
-// The administrator's command line: users, clients, keys and the audit trail, on the database of the settings, running service or not.
+// Runs one administrator's command in this process, whether the service runs or not.
 import { format } from 'node:util';
 import { outputClosedCode } from './command-line/command.ts';
 import { complaint, runCommandLine } from './command-line/command-line.ts';
 
 const { stdin, stdout, stderr } = process;
-const gone = new AbortController();
+const outputClosed = new AbortController();
 for (const output of [stdout, stderr])
   output.on('error', (error: NodeJS.ErrnoException) => {
-    // `head` and others go before the end, which is no error: the command ends its work without a word
+    // a reader such as `head` may close the output early: the command completes its work and prints no error
     if (error.code !== 'EPIPE') fail(error);
     process.exitCode = outputClosedCode;
-    gone.abort();
+    outputClosed.abort();
   });
-// nothing prints but in one clear line (security R126)
+// a warning, or what a package prints, becomes one clear line (security R126)
 process.removeAllListeners('warning');
 process.on('warning', ({ message }) => stderr.write(`Warning: ${message.replace(/\s+/g, ' ')}\n`));
 process.on('uncaughtException', fail);
@@ -24,5 +24,5 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
-const code = await runCommandLine(process.argv.slice(2), { stdin, stdout, stderr, gone: gone.signal });
-process.exitCode = gone.signal.aborted ? outputClosedCode : code;
+const code = await runCommandLine(process.argv.slice(2), { stdin, stdout, stderr, gone: outputClosed.signal });
+process.exitCode = outputClosed.signal.aborted ? outputClosedCode : code;

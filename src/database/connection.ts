@@ -1,4 +1,4 @@
-// Opens the database that the settings name, the embedded one included, and finds the secret key that goes with it.
+// Opens the database of the settings, starting the embedded one if there is none, and finds its secret key.
 import {
   chownSync,
   existsSync,
@@ -21,25 +21,27 @@ import { migrate, MigrationError } from './migrations.ts';
 
 export interface Connection {
   kind: 'embedded' | 'external';
-  /** For the driver, to the server itself: the embedded one's socket, DATABASE_DIRECT_URL, or DATABASE_URL. */
+  /** The driver's options for a connection to the server itself: the embedded one's socket, DATABASE_DIRECT_URL, or DATABASE_URL. */
   options: { connectionString: string } | { host: string; port: number; user: string; database: string; ssl: boolean };
   database: Database;
   secretKey: string;
-  /** Puts another key in the place of the one that is kept in DATA_DIR; undefined where SECRET_KEY is set. */
+  /** Replaces the key in DATA_DIR; undefined if SECRET_KEY is set. */
   keepSecretKey: ((secretKey: string) => void) | undefined;
   close(): Promise<void>;
 }
 
 const restartPause = 1_000; // milliseconds
 const reachPause = 500; // milliseconds
-/** What an operator mends: no such server, no such database, refused, not allowed to make tables, full or starting. */
+/** Codes of errors that the operator can correct: unknown server or database, refused, no right to create tables, full or starting. */
 const refusals = /^(E[A-Z_]+|08...|28...|3D...|42501|53...|57P..)$/;
-/** Of these, what may pass by itself: the settings can be right. No code is a timeout, or an end at once. */
+/** Those that may pass without a change of the settings. A timeout, and a connection that ends at once, have no code. */
 const passing = /^(|ECONN[A-Z]+|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EPIPE|EAI_AGAIN|ENOENT|08...|53...|57P..)$/;
 
 /** @throws ConfigError or EmbeddedPostgresError */
 export async function openConnection(config: Config, logger: Logger): Promise<Connection> {
-  const onError = (error: Error) => logger.warn({ err: error }, 'a database connection was lost');
+  // not the error itself: the driver attaches its whole client to it
+  const onError = ({ code, message: reason }: NodeJS.ErrnoException) =>
+    logger.warn({ code, reason }, 'a database connection was lost');
   if (config.databaseUrl !== undefined) {
     const direct = config.databaseDirectUrl === undefined ? undefined : { connectionString: config.databaseDirectUrl };
     const connection = { connectionString: config.databaseUrl };
@@ -61,16 +63,16 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
         await embedded.ensureRunning();
         return;
       } catch (error) {
-        logger.fatal({ err: error }, 'the embedded PostgreSQL server does not start; trying again');
+        logger.fatal({ err: error }, 'the embedded PostgreSQL server does not start; it is tried again');
         await delay(restartPause, undefined, { ref: false });
       }
     }
   };
   embedded.onExit(() => {
-    logger.error('the embedded PostgreSQL server ended; starting it again');
+    logger.error('the embedded PostgreSQL server ended; it is started again');
     void restart();
   });
-  // the server has no TLS on its socket, whatever the driver's own environment variables say
+  // the socket has no TLS, even if the driver's environment variables ask for it
   const options = { ...embedded.connection, ssl: false };
   const database = openDatabase({ connection: options, poolSize: config.databasePoolSize, onError });
   return {
@@ -89,11 +91,11 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
 
 const secretKeyFile = (dataDir: string) => path.join(dataDir, 'secret-key');
 
-/** Puts another key in the place of the one in DATA_DIR, whole or not at all. */
+/** Replaces the key in DATA_DIR, in one step. */
 function replaceSecretKey(dataDir: string, key: string): void {
   const file = secretKeyFile(dataDir);
   const draft = `${file}.${process.pid}`;
-  // the folder may be the database's owner's, and so may the file
+  // the file may belong to the user that runs the embedded database
   const { uid, gid } = statSync(file);
   writeFileSync(draft, `${key}\n`, { mode: 0o600, flush: true });
   chownSync(draft, uid, gid);
@@ -101,8 +103,8 @@ function replaceSecretKey(dataDir: string, key: string): void {
 }
 
 /**
- * Brings the schema up to date and returns what ran. A database that does not answer yet, since it starts later or fails
- * over just now, is waited for as long as the settings say (security R109).
+ * Migrates the schema and returns the names of the migrations that ran. While the database does not answer, because it starts later or
+ * fails over, it waits for DATABASE_WAIT seconds (security R109).
  * @throws ConfigError with a sentence that names the setting, or MigrationError
  */
 export async function migrateOnceReachable(
@@ -117,31 +119,33 @@ export async function migrateOnceReachable(
       return await migrate(options);
     } catch (error) {
       if (kind === 'embedded' || error instanceof MigrationError || !(error instanceof Error)) throw error;
-      // of several addresses of one name the first tells enough
+      // a name with several addresses has an error for each
       const { code = '', message } = ((error as AggregateError).errors?.[0] ?? error) as NodeJS.ErrnoException;
-      // a timeout, and a server that ends the connection at once, have no code
       if (code !== '' && !refusals.test(code)) throw error;
       const sentence = `The database of DATABASE_URL cannot be used: ${message}.`;
       if (!passing.test(code) || performance.now() > end) throw new ConfigError(sentence, { cause: error });
-      if (!told) logger.warn(`${sentence} It is waited for, ${config.databaseWait} seconds at most.`);
+      if (!told) logger.warn(`${sentence} The start waits for it, ${config.databaseWait} seconds at most.`);
       await delay(reachPause, undefined, { signal: stopped });
     }
   }
 }
 
-/** The key in DATA_DIR, made on the first start; readable by its owner only. */
+/** Reads the key in DATA_DIR; the first start creates it, readable by its owner only. */
 function keptSecretKey(dataDir: string): string {
   const file = secretKeyFile(dataDir);
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new ConfigError(`The setting DATA_DIR is wrong: ${dataDir} is no folder and cannot be made (${code}).`, {
-      cause: error,
-    });
+    throw new ConfigError(
+      `The setting DATA_DIR is wrong: ${dataDir} is not a folder and cannot be created (${code}).`,
+      {
+        cause: error,
+      },
+    );
   }
   if (!existsSync(file)) {
-    // whole or not at all, and of two starts at once one makes it
+    // a hard link appears in one step, and of two starts at once only one creates it
     const draft = `${file}.${process.pid}`;
     try {
       writeFileSync(draft, `${randomSecret()}\n`, { flag: 'wx', mode: 0o600, flush: true });

@@ -5,45 +5,45 @@ import pino from 'pino';
 import { openTerminalLog } from './terminal-log.ts';
 
 const standardError = 2;
-/** Bytes that a pipe takes in one piece (POSIX, PIPE_BUF on Linux). */
-const atomicWrite = 4096;
-/** A file takes any number in one piece; of more than these a write costs no less for each line. */
+/** Bytes that a pipe keeps together in one write (POSIX, PIPE_BUF on Linux). */
+const pipeWrite = 4096;
+/** A file keeps any number together; larger writes than this cost no less per line. */
 const fileWrite = 16_384;
-/** Milliseconds that a line waits at most for others, with which it is written: a write costs more than a line. */
-const interval = 100;
+/** Milliseconds until a line is written, at most: it waits for others, because a write costs more than a line. */
+const maxWait = 100;
 
 export function openLog(): pino.DestinationStream {
   return isatty(standardError) ? openTerminalLog() : openJsonLog();
 }
 
-/** Writes several lines together; the end of the process writes those that still wait. */
+/** Writes several lines at once. pino writes the waiting ones when the process ends. */
 function openJsonLog(): pino.DestinationStream {
-  const most = fstatSync(standardError).isFile() ? fileWrite : atomicWrite;
-  const destination = pino.destination({ dest: standardError, sync: false, maxWrite: most, periodicFlush: interval });
+  const maxWrite = fstatSync(standardError).isFile() ? fileWrite : pipeWrite;
+  const destination = pino.destination({ dest: standardError, sync: false, maxWrite, periodicFlush: maxWait });
   const write = destination.write.bind(destination);
   const flush = destination.flush.bind(destination);
   const flushSync = destination.flushSync.bind(destination);
   let lines = '';
   let size = 0;
-  // Collected here, since the destination measures all that waits again for each line that comes.
-  const handOn = () => {
+  // collected here, because the destination would measure all waiting lines again with each new line
+  const passOn = () => {
     if (size > 0) write(lines);
     lines = '';
     size = 0;
   };
   destination.write = (line) => {
     const bytes = Buffer.byteLength(line);
-    if (size + bytes > most) handOn();
+    if (size + bytes > maxWrite) passOn();
     lines += line;
     size += bytes;
     return true;
   };
   destination.flush = (done) => {
-    handOn();
+    passOn();
     flush(done);
   };
   destination.flushSync = () => {
-    handOn();
+    passOn();
     flushSync();
   };
   return destination;

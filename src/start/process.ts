@@ -1,4 +1,4 @@
-// The process: settings, database, application, listening, and a graceful end. server.ts starts it.
+// Runs the service as a process: reads the settings, starts the service, prints the greeting, and stops it on a signal.
 import cluster from 'node:cluster';
 import type { Logger } from 'pino';
 import { createLogger, type Service, startService } from './service.ts';
@@ -9,21 +9,21 @@ import { logTo } from './stray-output.ts';
 import { joinWorkers, startWorkers, WorkerRefused } from './workers.ts';
 
 let log: Logger | undefined;
-// only the greeting goes there: the service runs without a reader of it
+// standard output gets only the greeting, so the service runs on when it is closed
 process.stdout.on('error', (error) =>
   log?.warn(
     { err: error },
-    'the greeting could not be printed: if it held a first password, set another by `user set-password`',
+    'the greeting could not be printed: if it had the first password, set another with `user set-password`',
   ),
 );
 let service: Service | undefined;
-let asked: NodeJS.Signals | undefined;
-let askedAt = 0;
-/** Milliseconds in which a repeated signal is the same one: a terminal sends SIGINT to the service and to npm, which passes it on. */
-const repeats = 1_000;
-const stopped = new AbortController();
+let stopSignal: NodeJS.Signals | undefined;
+let signalledAt = 0;
+/** A second signal within these milliseconds is a repetition: a terminal sends SIGINT to the service and to npm, and npm sends it on. */
+const repetitionWindow = 1_000;
+const stopping = new AbortController();
 process.on('SIGTERM', stop);
-// of workers the first process decides: a terminal sends this to all of them
+// a terminal sends SIGINT to every process, and the first one stops its workers
 process.on('SIGINT', cluster.isWorker ? () => undefined : stop);
 try {
   const config = loadConfig();
@@ -31,13 +31,13 @@ try {
   logTo(log);
   const workers = cluster.isWorker ? joinWorkers() : undefined;
   service = await (config.workers > 1 && !workers
-    ? startWorkers(config, stopped.signal, log)
-    : startService(config, stopped.signal, workers?.siblings, log));
-  if (asked) end(service, asked);
+    ? startWorkers(config, stopping.signal, log)
+    : startService(config, stopping.signal, workers?.siblings, log));
+  if (stopSignal) end(service, stopSignal);
   else if (workers) workers.ready(service);
   else process.stdout.write(service.greeting);
 } catch (error) {
-  if (stopped.signal.aborted && (error as Error).name === 'AbortError') process.exit(0);
+  if (stopping.signal.aborted && (error as Error).name === 'AbortError') process.exit(0);
   const sentence = startError(error);
   if (sentence !== undefined) process.stderr.write(`${sentence}\n`);
   else if (!(error instanceof WorkerRefused))
@@ -45,15 +45,15 @@ try {
   process.exit(1);
 }
 
-/** Also during the start, so that no embedded database is left running; a second signal then ends the process at once. */
+/** During the start it waits until the service can stop, so that no embedded database is left running; a second signal then ends the process at once. */
 function stop(signal: NodeJS.Signals): void {
-  if (asked) {
-    if (!service && performance.now() - askedAt > repeats) process.exit(1);
+  if (stopSignal) {
+    if (!service && performance.now() - signalledAt > repetitionWindow) process.exit(1);
     return;
   }
-  asked = signal;
-  askedAt = performance.now();
-  stopped.abort();
+  stopSignal = signal;
+  signalledAt = performance.now();
+  stopping.abort();
   if (service) end(service, signal);
 }
 
@@ -68,7 +68,7 @@ function end(started: Service, signal: NodeJS.Signals): void {
   );
 }
 
-/** What the operator can mend, in one sentence. */
+/** The sentence of an error that the operator can correct. */
 function startError(error: unknown): string | undefined {
   if (error instanceof ConfigError || error instanceof EmbeddedPostgresError || error instanceof MigrationError)
     return error.message;

@@ -1,31 +1,31 @@
-// Writes what packages print, and errors that no code handled, as lines of the log, so that standard error holds nothing else (security R126).
+// Logs what packages print, and errors that no code handles, so that standard error holds only log lines (security R126).
 import { format } from 'node:util';
 import type { Logger } from 'pino';
 
 type Level = 'info' | 'debug' | 'warn' | 'error';
 
-const longest = 2_000; // characters
+const maxPrinted = 2_000; // characters
 let logger: Logger | undefined;
-/** What comes while the packages are loaded, before there is a log. */
+/** Output from before the log exists, while packages are loaded. */
 let early: ((log: Logger) => void)[] | undefined = [];
 
-/** From now on, for the whole process; logTo() says where to. */
+/** Captures output of the whole process from now on; logTo() gives it the log. */
 export function captureStrayOutput(): void {
-  // Node's own listener prints them
+  // Node's own listener would print warnings
   process.removeAllListeners('warning');
   process.on('warning', (warning) => keep((log) => log.warn({ err: warning }, 'Node or a package warns')));
   const print = console.error;
-  const printed = (level: Level) => {
-    return (...what: unknown[]) =>
-      keep((log) => log[level]({ printed: format(...what).slice(0, longest) }, 'a package printed this'));
+  const logAt = (level: Level) => {
+    return (...values: unknown[]) =>
+      keep((log) => log[level]({ printed: format(...values).slice(0, maxPrinted) }, 'a package printed this'));
   };
-  for (const level of ['info', 'debug', 'warn', 'error'] as const) console[level] = printed(level);
-  console.log = printed('info');
-  console.dir = printed('info');
-  console.trace = printed('debug');
-  // a promise that fails unheard ends here, too
+  for (const level of ['info', 'debug', 'warn', 'error'] as const) console[level] = logAt(level);
+  console.log = logAt('info');
+  console.dir = logAt('info');
+  console.trace = logAt('debug');
+  // also gets promises that reject without a handler
   process.on('uncaughtException', (error) => {
-    if (logger) logger.fatal({ err: error }, 'an error that nothing handled ends this process');
+    if (logger) logger.fatal({ err: error }, 'an error that no code handled ends this process');
     else print(String(error));
     process.exit(1);
   });

@@ -1,4 +1,4 @@
-// Several processes of the service on one port of one machine: starts them, starts again what crashes, and ends them together.
+// Runs several processes of the service on one port: starts them, restarts one that crashes, and stops them together.
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,21 +8,21 @@ import { openConnection } from '../database/connection.ts';
 import type { MetricValues, Siblings } from '../server/metrics.ts';
 import { createLogger, type Service } from './service.ts';
 
-/** The first worker ended before it was ready, and has said why on standard error itself. */
+/** The first worker ended before it was ready, and has printed the reason itself. */
 export class WorkerRefused extends Error {}
 
 type Started = Pick<Service, 'port' | 'greeting' | 'firstPassword'>;
-/** What the processes tell each other. */
+/** Messages between the processes. `wanted` and `of` number a worker's request and the collection that answers it. */
 type FromWorker = { ready: Started } | { wanted: number } | { values: MetricValues; of: number };
 type ToWorker = { collect: number } | { collected: MetricValues[]; wanted: number };
 
-const firstPause = 500; // milliseconds before a worker that crashed is started again; doubled while it crashes at once
-const longestPause = 30_000;
-const livesLong = 60_000; // milliseconds after which a crash is the first one again
-const collectLimit = 1_000; // milliseconds
+const firstPause = 500; // milliseconds until a crashed worker is restarted; doubled while it keeps crashing
+const maxPause = 30_000;
+const stableAfter = 60_000; // milliseconds; a later crash begins with the first pause again
+const collectTimeout = 1_000; // milliseconds
 
 /**
- * Starts `config.workers` processes of this same program; they share the port, and each has a pool of connections of its own.
+ * Starts `config.workers` processes of this program. They share the port, and each has its own connection pool.
  * @throws WorkerRefused, or what opening the embedded database throws
  */
 export async function startWorkers(
@@ -30,14 +30,14 @@ export async function startWorkers(
   stopped?: AbortSignal,
   logger: Logger = createLogger(config),
 ): Promise<Service> {
-  // held here, so that it outlives each of the workers
+  // this process keeps the embedded server, so that it outlives each worker
   const embedded = config.databaseUrl === undefined ? await openConnection(config, logger) : undefined;
   let stopping = false;
   let firstReady: (started: Started) => void;
   const first = new Promise<Started>((resolve) => (firstReady = resolve));
 
-  /** One place among the workers: whoever fills it, until the end. */
-  async function fill(refused?: () => void): Promise<void> {
+  /** Keeps one worker running until the service stops. `refused` is called if it ends before it is ready. */
+  async function keepRunning(refused?: () => void): Promise<void> {
     for (let pause = firstPause / 2; !stopping;) {
       const begin = performance.now();
       const worker = cluster.fork();
@@ -50,8 +50,8 @@ export async function startWorkers(
       const [code, signal] = (await once(worker, 'exit')) as [number | null, string | null];
       refused?.();
       if (stopping) return;
-      pause = performance.now() - begin > livesLong ? firstPause : Math.min(2 * pause, longestPause);
-      logger.error({ worker: worker.process.pid, code, signal }, `a worker ended; another is started in ${pause} ms`);
+      pause = performance.now() - begin > stableAfter ? firstPause : Math.min(2 * pause, maxPause);
+      logger.error({ worker: worker.process.pid, code, signal }, `a worker ended; another one starts in ${pause} ms`);
       await delay(pause, undefined, { ref: false });
     }
   }
@@ -69,8 +69,8 @@ export async function startWorkers(
     if (codes.some((code) => code !== 0)) throw new Error(`the workers ended with ${codes.join(', ')}`);
   }
 
-  // the first one alone: what is wrong with the settings is said once, and the schema is made once
-  const refusal = new Promise<never>((_, reject) => void fill(() => reject(new WorkerRefused())));
+  // one worker starts alone, so that one sentence names a wrong setting, and one process migrates
+  const refusal = new Promise<never>((_, reject) => void keepRunning(() => reject(new WorkerRefused())));
   const aborted = new Promise<never>((_, reject) => {
     const abort = () => reject(new DOMException('stopped during the start', 'AbortError'));
     if (stopped?.aborted) abort();
@@ -80,7 +80,7 @@ export async function startWorkers(
     const { port, greeting, firstPassword } = await Promise.race([first, refusal, aborted]);
     refusal.catch(() => undefined);
     aborted.catch(() => undefined);
-    for (let count = 1; count < config.workers; count++) void fill();
+    for (let count = 1; count < config.workers; count++) void keepRunning();
     return { logger, port, greeting, firstPassword, stop };
   } catch (error) {
     await stop().catch(() => undefined);
@@ -88,7 +88,7 @@ export async function startWorkers(
   }
 }
 
-/** Collects what the other workers measured, for one that was asked. */
+/** Answers a worker that wants the metrics of the others, by a collection from them. */
 let collections = 0;
 const open = new Map<number, (values: MetricValues) => void>();
 function answer(worker: Worker, message: Exclude<FromWorker, { ready: Started }>): void {
@@ -104,8 +104,8 @@ function answer(worker: Worker, message: Exclude<FromWorker, { ready: Started }>
     open.delete(id);
     if (worker.isConnected()) worker.send({ collected, wanted: message.wanted } satisfies ToWorker);
   };
-  // one that does not answer is left out
-  const timer = setTimeout(done, collectLimit);
+  // a worker that does not answer in time is left out
+  const timer = setTimeout(done, collectTimeout);
   open.set(id, (values) => {
     collected.push(values);
     if (collected.length === others.length) done();
@@ -114,15 +114,15 @@ function answer(worker: Worker, message: Exclude<FromWorker, { ready: Started }>
   if (others.length === 0) done();
 }
 
-/** In a worker: how it tells that it is ready, and asks the others what they measured. */
+/** Connects a worker with the first process: it reports that it is ready, and exchanges metrics with the others. */
 export function joinWorkers(): { siblings: Siblings; ready(service: Service): void } {
-  const tell = (message: FromWorker) => void process.send!(message);
+  const send = (message: FromWorker) => void process.send!(message);
   const waiting = new Map<number, (collected: MetricValues[]) => void>();
   let values: () => Promise<MetricValues> = async () => [];
   let asked = 0;
   process.on('message', (message: ToWorker) => {
     if ('collect' in message) {
-      void values().then((own) => tell({ values: own, of: message.collect }));
+      void values().then((own) => send({ values: own, of: message.collect }));
     } else {
       waiting.get(message.wanted)?.(message.collected);
       waiting.delete(message.wanted);
@@ -134,9 +134,9 @@ export function joinWorkers(): { siblings: Siblings; ready(service: Service): vo
       ask: () =>
         new Promise((resolve) => {
           waiting.set(++asked, resolve);
-          tell({ wanted: asked });
+          send({ wanted: asked });
         }),
     },
-    ready: ({ port, greeting, firstPassword }) => tell({ ready: { port, greeting, firstPassword } }),
+    ready: ({ port, greeting, firstPassword }) => send({ ready: { port, greeting, firstPassword } }),
   };
 }

@@ -1,0 +1,47 @@
+// Creates the first administrator, if the database has none.
+import { type Config, ConfigError } from '../config.ts';
+import { isCommonPassword } from '../crypto/common-passwords.ts';
+import { createPasswordHashing } from '../crypto/password-hashing.ts';
+import { randomSecret } from '../crypto/secrets.ts';
+import { isUniqueViolation } from '../database/database.ts';
+import type { Store } from '../repositories/store.ts';
+
+/**
+ * @returns the generated password, if it created an administrator and ADMIN_PASSWORD is not set
+ * @throws ConfigError if ADMIN_PASSWORD is a common password, or ADMIN_USERNAME is another user's name
+ */
+export async function createFirstAdministrator(config: Config, store: Store): Promise<string | undefined> {
+  if (await store.users.hasAdmin()) return undefined;
+  const { adminUsername: username, adminPassword } = config;
+  if (
+    adminPassword !== undefined &&
+    config.passwordBreachCheck !== 'off' &&
+    isCommonPassword(adminPassword, [username, 'gatehouse'])
+  )
+    throw new ConfigError(
+      'The setting ADMIN_PASSWORD consists of common words, names or keyboard rows: choose another one.',
+    );
+  const password = adminPassword ?? randomSecret().slice(0, 24);
+  const hash = await createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
+  try {
+    const created = await store.transaction(async (repositories) => {
+      const user = await repositories.users.insertFirstAdmin(username, hash);
+      if (user) {
+        await repositories.auditEvents.insert({
+          type: 'user.created',
+          outcome: 'success',
+          actor: 'service',
+          sub: user.sub,
+          detail: { username: user.username, admin: true },
+        });
+      }
+      return user;
+    });
+    return created && adminPassword === undefined ? password : undefined;
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw new ConfigError(
+      `The setting ADMIN_USERNAME is wrong: there is no enabled administrator, and ${username} is another user's name.`,
+    );
+  }
+}
