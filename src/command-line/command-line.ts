@@ -55,11 +55,10 @@ function help(): string {
 export function complaint(error: unknown): string {
   if (error instanceof OAuthError) {
     // a sentence gets its capital; one that begins with the name of a member keeps the name as it is
-    const words = error.description.replace(
-      /^(the|this|there|an?|nothing|something) /,
-      (word) => word.charAt(0).toUpperCase() + word.slice(1),
-    );
-    return `${words}.`;
+    const first = error.description.split(' ', 1)[0]!;
+    const isName = first.includes('_') || first === error.refusal?.member;
+    const [initial = '', ...rest] = error.description;
+    return `${isName ? initial : initial.toUpperCase()}${rest.join('')}.`;
   }
   if (error instanceof DatabaseUnavailable)
     return 'The database cannot be reached: check DATABASE_URL, or DATA_DIR in embedded mode.';

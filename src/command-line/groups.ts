@@ -2,13 +2,14 @@
 import { groupView } from '../domain/administrator-views.ts';
 import { groupDescription, groupName } from '../oauth/administration.ts';
 import { invalidRequest, notFound } from '../oauth/errors.ts';
+import { firstRefusal } from '../oauth/refusals.ts';
 import { mostAtOnce } from '../repositories/groups/group-operations.ts';
 import type { Store } from '../repositories/store.ts';
 import { by, type Command, parse, table, UsageError, withDatabase } from './command.ts';
 
 function nameOf(given: string): string {
   const name = groupName.safeParse(given);
-  if (!name.success) throw invalidRequest(`the name ${name.error.issues[0]!.message}`);
+  if (!name.success) throw invalidRequest(firstRefusal(name.error, 'the name'));
   return name.data;
 }
 
@@ -73,7 +74,7 @@ export const groupCommands: Record<string, Command> = {
     async run(config, args) {
       const { values, positionals } = parse(args, { description: { type: 'string', default: '' } }, ['NAME']);
       const description = groupDescription.safeParse(values.description);
-      if (!description.success) throw invalidRequest(`the description ${description.error.issues[0]!.message}`);
+      if (!description.success) throw invalidRequest(firstRefusal(description.error, 'the description'));
       const group = await withDatabase(config, ({ administration }) =>
         administration.createGroup(by, nameOf(positionals[0]!), description.data),
       );

@@ -1,6 +1,7 @@
 // The commands that take over users from a file, and write one.
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { importReasons } from '../oauth/import-reasons.ts';
 import { exportUsers, importFile } from '../domain/user-transfer.ts';
 import { by, type Command, harmless, parse, type Terminal, UsageError, withDatabase } from './command.ts';
 import { formatOf, ofTheFile, writeText } from './file.ts';
@@ -50,7 +51,7 @@ export const userTransferCommands: Record<string, Command> = {
           const report = next.value;
           if (report.kind === 'refused') {
             const where = [`line ${report.line}`, report.column].filter(Boolean).join(': ');
-            stderr.write(`${stderr.isTTY ? '\r' : ''}${harmless(`${where} ${report.reason}`)}\n`);
+            stderr.write(`${stderr.isTTY ? '\r' : ''}${harmless(`${where} ${importReasons[report.reason]}`)}\n`);
           } else {
             done = report.line;
             const { created, updated, unchanged, refused } = report.counts;

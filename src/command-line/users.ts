@@ -5,8 +5,9 @@ import { createPasswordHashing } from '../crypto/password-hashing.ts';
 import { secondFactorView, userView } from '../domain/administrator-views.ts';
 import { recoveryUri } from '../tokens/recovery-uri.ts';
 import { createPasswordPolicy, type PasswordPolicy } from '../domain/password-policy.ts';
-import { firstProblem, isTextClaim, newUserShape, password as passwordShape } from '../oauth/administration.ts';
+import { isTextClaim, newUserShape, password as passwordShape } from '../oauth/administration.ts';
 import { invalidRequest } from '../oauth/errors.ts';
+import { firstRefusal } from '../oauth/refusals.ts';
 import { createGuardedFetch } from '../outbound/guarded-fetch.ts';
 import { newOpaqueToken } from '../tokens/opaque-token.ts';
 import {
@@ -26,7 +27,7 @@ async function readPassword(config: Config, { stdin }: Terminal): Promise<string
     throw new UsageError('Pipe the password in: printf %s "$PASSWORD" | npm run -s idp -- … --password-stdin');
   const given = (await readAll(stdin)).replace(/\r?\n$/, '');
   const checked = passwordShape(config.passwordMinLength).safeParse(given);
-  if (!checked.success) throw invalidRequest(`the password ${checked.error.issues[0]!.message}`);
+  if (!checked.success) throw invalidRequest(firstRefusal(checked.error, 'the password'));
   return given;
 }
 
@@ -92,7 +93,7 @@ export const userCommands: Record<string, Command> = {
         admin: values.admin,
         claims,
       });
-      if (!shaped.success) throw invalidRequest(firstProblem(shaped.error));
+      if (!shaped.success) throw invalidRequest(firstRefusal(shaped.error, 'the user'));
       const passwordHash = await hashPassword(config, password, shaped.data, terminal);
       const user = await withDatabase(config, ({ administration }) =>
         administration.createUser(by, {

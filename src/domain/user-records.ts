@@ -55,9 +55,7 @@ async function* readTable(stream: Readable): AsyncGenerator<ReadRow> {
         line,
         problem: {
           column: '',
-          reason: /COLUMN/.test(code)
-            ? 'has another number of cells than the head'
-            : 'is not CSV: is a quotation mark missing?',
+          reason: code === 'CSV_RECORD_INCONSISTENT_COLUMNS' ? 'cells' : 'csv',
         },
       };
   };
@@ -72,7 +70,7 @@ async function* readTable(stream: Readable): AsyncGenerator<ReadRow> {
     yield* problems();
     yield {
       line,
-      problem: { column: '', reason: 'from here on this is not CSV, or a row has more than 64 KiB' },
+      problem: { column: '', reason: 'csv-rest' },
     };
     return;
   } finally {
@@ -117,7 +115,7 @@ async function* readLines(stream: Readable): AsyncGenerator<ReadRow> {
   let line = 0;
   for await (const text of linesOf(stream)) {
     line++;
-    if (text === undefined) yield { line, problem: { column: '', reason: 'has more than 64 KiB' } };
+    if (text === undefined) yield { line, problem: { column: '', reason: 'long' } };
     else if (text.trim() !== '') yield rowOf(line, readLine(text));
   }
 }
@@ -127,7 +125,7 @@ function readLine(text: string): UserRecord | RecordProblem {
   try {
     value = JSON.parse(text);
   } catch {
-    return { column: '', reason: 'is not JSON' };
+    return { column: '', reason: 'json' };
   }
   return readUserRecord(value);
 }

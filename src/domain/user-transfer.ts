@@ -60,8 +60,7 @@ export async function* importFile(
     const keys = read.length > 0 ? await keysOf(parts.store, read) : [];
     const rows: typeof batch = [];
     for (const [place, row] of read.entries()) {
-      if (names.has(keys[place]!))
-        yield refuse(row.line, { column: 'username', reason: 'stands in an earlier row, too' });
+      if (names.has(keys[place]!)) yield refuse(row.line, { column: 'username', reason: 'twice' });
       else rows.push(row);
       names.add(keys[place]!);
     }
@@ -113,7 +112,7 @@ function claims(store: Store) {
         return {
           outcome: 'refused',
           column: sub === undefined ? 'email' : 'email, sub',
-          reason: 'belongs to another user',
+          reason: 'taken',
         };
       for (const key of wanted) taken.add(key);
       return outcome;
@@ -122,10 +121,9 @@ function claims(store: Store) {
 }
 
 function problemOf(record: UserRecord, { admins }: ImportOptions): RecordProblem | undefined {
-  if (record.admin === true && !admins)
-    return { column: 'admin', reason: 'makes an administrator, which this import may not do' };
+  if (record.admin === true && !admins) return { column: 'admin', reason: 'administrator' };
   if (record.password_hash !== undefined && !isUsableHash(record.password_hash))
-    return { column: 'password_hash', reason: 'is of no kind that can be verified, or asks for too much work' };
+    return { column: 'password_hash', reason: 'hash' };
   return undefined;
 }
 

@@ -1,21 +1,19 @@
 // What an administrator may send about users and clients, and how both are shown: the same for routes and command line.
-import { acrValues } from './acr.ts';
 import { z } from 'zod';
-import { storableClaims } from './claims.ts';
+import { acrValues } from './acr.ts';
+import type { storableClaims } from './claims.ts';
+import { rule } from './refusals.ts';
 
 const wellFormed = (value: string) => !value.includes('\0') && value.isWellFormed();
 export const name = z
   .string()
   .trim()
-  .min(1, 'must not be empty')
-  .max(255, 'must have at most 255 characters')
-  .refine((value) => wellFormed(value) && !/[\p{Cc}]/u.test(value), 'must not hold control characters');
+  .min(1, rule('empty'))
+  .max(255, rule('most-characters'))
+  .refine((value) => wellFormed(value) && !/[\p{Cc}]/u.test(value), rule('control-characters'));
 
 /** A group has an address by its name; whoever reads an address takes these two for the folder itself and the one above (RFC 3986 5.2.4). */
-export const groupName = name.refine(
-  (value) => value !== '.' && value !== '..',
-  'must not be . or .., which no address can hold',
-);
+export const groupName = name.refine((value) => value !== '.' && value !== '..', rule('dots'));
 
 /** In characters, of a name that somebody chooses for themselves. */
 export const longestOwnName = 64;
@@ -34,9 +32,9 @@ export const email = z
   .string()
   .max(320)
   // the control characters by their numbers: the OpenAPI document's readers do not all know \p{Cc}
-  .regex(/^[^\s@\u0000-\u001f\u007f-\u009f]+@[^\s@\u0000-\u001f\u007f-\u009f]+$/u, 'must be an email address');
+  .regex(/^[^\s@\u0000-\u001f\u007f-\u009f]+@[^\s@\u0000-\u001f\u007f-\u009f]+$/u, rule('email'));
 
-const text = z.string().min(1).max(1000).refine(wellFormed, 'must be well-formed text');
+const text = z.string().min(1).max(1000).refine(wellFormed, rule('text'));
 const url = z.url({ protocol: /^https?$/ }).max(2000);
 
 export const claimRules: Record<(typeof storableClaims)[number], z.ZodType> = {
@@ -50,7 +48,7 @@ export const claimRules: Record<(typeof storableClaims)[number], z.ZodType> = {
   picture: url,
   website: url,
   gender: text,
-  birthdate: z.string().regex(/^(\d{4}-\d{2}-\d{2}|\d{4})$/, 'must be YYYY-MM-DD or YYYY'),
+  birthdate: z.string().regex(/^(\d{4}-\d{2}-\d{2}|\d{4})$/, rule('date')),
   zoneinfo: text,
   locale: text,
   address: z.strictObject({
@@ -68,7 +66,8 @@ export const claimRules: Record<(typeof storableClaims)[number], z.ZodType> = {
 /** Standard claims by name; an unknown one is refused. */
 export const claimsShape = z.strictObject(
   Object.fromEntries(Object.entries(claimRules).map(([claim, rule]) => [claim, rule.nullable().optional()])),
-  { error: `must hold standard claims only: ${storableClaims.join(', ')}` },
+  // an unknown member is refused by its own name
+  { error: (issue) => (issue.code === 'invalid_type' ? rule('standard-claims').error : undefined) },
 );
 
 /** True for a claim whose value is text: one that looks like a number is text, too. */
@@ -82,9 +81,9 @@ export const longestPassword = 128;
 export const password = (minLength: number) =>
   z
     .string()
-    .refine((value) => [...value].length >= minLength, `must have at least ${minLength} characters`)
-    .refine((value) => [...value].length <= longestPassword, `must have at most ${longestPassword} characters`)
-    .refine(wellFormed, 'must be well-formed text')
+    .refine((value) => [...value].length >= minLength, rule('too-short', { least: String(minLength) }))
+    .refine((value) => [...value].length <= longestPassword, rule('too-long', { most: String(longestPassword) }))
+    .refine(wellFormed, rule('text'))
     .meta({ minLength, maxLength: longestPassword });
 
 export const newUserShape = (minPasswordLength: number) =>
@@ -110,11 +109,7 @@ export const userChangeShape = (minPasswordLength: number) =>
     claims: claimsShape.optional(),
   });
 
-export const groupDescription = z
-  .string()
-  .trim()
-  .max(1000, 'must have at most 1000 characters')
-  .refine(wellFormed, 'must be well-formed text');
+export const groupDescription = z.string().trim().max(1000, rule('too-long')).refine(wellFormed, rule('text'));
 export const newGroupShape = z.strictObject({ name: groupName, description: groupDescription.optional() });
 export const groupChangeShape = z.strictObject({
   name: groupName.optional(),
@@ -139,7 +134,7 @@ export const clientChangeShape = z.looseObject({
   /** The level of authentication that its people have to reach; null for any. */
   required_acr: z
     .string()
-    .refine((acr) => acrValues.includes(acr), `must be one of ${acrValues.join(', ')}`)
+    .refine((acr) => acrValues.includes(acr), rule('one-of', { values: acrValues.join(', ') }))
     .nullable()
     .optional(),
   authorization_code_lifetime: lifetime,
@@ -147,13 +142,3 @@ export const clientChangeShape = z.looseObject({
   refresh_token_lifetime: lifetime,
   id_token_lifetime: lifetime,
 });
-
-/** The first thing wrong with what was sent, as one sentence. A parse with `reportInput` tells what is missing. */
-export function firstProblem(error: z.ZodError): string {
-  const issue = error.issues[0]!;
-  const path = issue.path.map(String).join('.');
-  if (issue.code === 'unrecognized_keys')
-    return `${/^[\w-]{1,64}$/.test(issue.keys[0]!) ? issue.keys[0] : 'a member'} is not known here`;
-  if (path !== '' && 'input' in issue && issue.input === undefined) return `${path} is missing`;
-  return `${path || 'the body'} ${/^(must|is) /.test(issue.message) ? issue.message : 'is not valid'}`;
-}

@@ -1,7 +1,8 @@
 // The addresses that a client registers: which are allowed, and what the settings say about them (security R24, R25, R115).
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { isAtIssuer } from './own-resource.ts';
-import { isLocalhostUri, isRedirectUri, isRequestUri, isResourceUri, redirectAdvice } from './redirect-uri.ts';
+import { isLocalhostUri, isRedirectUri, isRequestUri, isResourceUri, redirectRefusal } from './redirect-uri.ts';
+import { refusal } from './refusals.ts';
 
 /** The settings that bear on what may be registered. */
 export interface MetadataSettings {
@@ -36,29 +37,22 @@ export function checkAddresses(metadata: Addresses, settings: MetadataSettings):
   const localhost = settings.loopbackLocalhost ?? true;
   for (const uri of metadata.redirect_uris) {
     if (!isRedirectUri(uri, type, localhost))
-      throw invalidRedirectUri(
-        `redirect_uris holds an address that is not allowed: ${redirectAdvice(uri, type, localhost)}`,
-      );
+      throw invalidRedirectUri(redirectRefusal('redirect_uris', uri, type, localhost));
   }
   for (const uri of metadata.post_logout_redirect_uris ?? []) {
     if (!isRedirectUri(uri, type, localhost))
-      throw invalidClientMetadata(
-        `post_logout_redirect_uris holds an address that is not allowed: ${redirectAdvice(uri, type, localhost)}`,
-      );
+      throw invalidClientMetadata(redirectRefusal('post_logout_redirect_uris', uri, type, localhost));
   }
   const named = localhost ? undefined : webMembers.find((member) => isLocalhostUri(metadata[member] ?? ''));
-  if (named !== undefined) throw invalidClientMetadata(`${named} must not be http on localhost here: use 127.0.0.1`);
+  if (named !== undefined) throw invalidClientMetadata(refusal('localhost.member', named));
   for (const uri of metadata.resource_uris ?? []) {
-    if (!isResourceUri(uri)) throw invalidClientMetadata('resource_uris must hold absolute URIs without a fragment');
+    if (!isResourceUri(uri)) throw invalidClientMetadata(refusal('resource', 'resource_uris'));
     // a client would get the tokens that are for the service (security R115)
     if (settings.issuer !== undefined && isAtIssuer(settings.issuer, uri))
-      throw invalidClientMetadata(
-        'resource_uris must not hold the issuer or an address below it: these are resources of this service itself',
-      );
+      throw invalidClientMetadata(refusal('own-resource', 'resource_uris'));
   }
   for (const uri of metadata.request_uris ?? []) {
-    if (!isRequestUri(uri)) throw invalidClientMetadata('request_uris must hold https URLs without user information');
-    if (!localhost && isLocalhostUri(uri))
-      throw invalidClientMetadata('request_uris must not be http on localhost here: use 127.0.0.1');
+    if (!isRequestUri(uri)) throw invalidClientMetadata(refusal('https.requests', 'request_uris'));
+    if (!localhost && isLocalhostUri(uri)) throw invalidClientMetadata(refusal('localhost.member', 'request_uris'));
   }
 }

@@ -2,12 +2,13 @@
 import { z } from 'zod';
 import { checkAddresses, type MetadataSettings } from './client-addresses.ts';
 import { isPrivateUseUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
-import { invalidClientMetadata, invalidRedirectUri, type OAuthError } from './errors.ts';
+import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { canVerify, isKnownKey, isSoundKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
+import { firstRefusal, refusal, rule } from './refusals.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
-import { sectorProblem, subjectTypes } from './subject-type.ts';
+import { sectorRefusal, subjectTypes } from './subject-type.ts';
 
 export const clientAuthenticationMethods = [
   'client_secret_basic',
@@ -67,33 +68,26 @@ const deceptive = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0
 
 /** Text for people: composed, short and plain (security R48). */
 const displayText = z
-  .string({ error: 'must be a string' })
+  .string(rule('string'))
   .transform((text) => text.normalize('NFC').trim())
-  .refine((text) => text.length >= 1 && [...text].length <= 100, 'must have 1 to 100 characters')
+  .refine((text) => text.length >= 1 && [...text].length <= 100, rule('length', { most: '100' }))
   // one letter can stand for a sentence, which is what names are compared by
-  .refine((text) => [...text.normalize('NFKD')].length <= 200, 'must have 1 to 100 characters')
-  .refine((text) => !deceptive.test(text), 'must not hold control, zero-width or direction characters');
+  .refine((text) => [...text.normalize('NFKD')].length <= 200, rule('length', { most: '100' }))
+  .refine((text) => !deceptive.test(text), rule('characters'));
 
-const webUri = z
-  .string({ error: 'must be a string' })
-  .refine(
-    isWebUri,
-    'must be an https URL (http on 127.0.0.1, [::1] or localhost only) without user information or a fragment',
-  );
+const webUri = z.string(rule('string')).refine(isWebUri, rule('web-address'));
 
-const uriList = z
-  .array(z.string({ error: 'must be an array of strings' }), { error: 'must be an array of strings' })
-  .max(20, 'must have at most 20 entries');
+const uriList = z.array(z.string(rule('strings')), rule('strings')).max(20, rule('entries'));
 
 const jsonWebKey = z
   .looseObject({ kty: z.string() })
   .refine(
     (key) => key.kty !== 'oct' && !['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].some((member) => member in key),
-    'must hold public keys only',
+    rule('key.public'),
   );
 
-const keyManagement = z.enum(keyManagementAlgorithms, { error: 'is not a supported algorithm' });
-const contentEncryption = z.enum(contentEncryptionAlgorithms, { error: 'is not a supported algorithm' });
+const keyManagement = z.enum(keyManagementAlgorithms, rule('choice.algorithm'));
+const contentEncryption = z.enum(contentEncryptionAlgorithms, rule('choice.algorithm'));
 
 /** The registered fields, each with its rule and default; what they mean together is `parseClientMetadata`'s. */
 export const clientMetadataShape = z.object({
@@ -102,43 +96,33 @@ export const clientMetadataShape = z.object({
   response_types: z
     .array(
       z
-        .string({ error: 'must be an array of strings' })
+        .string(rule('strings'))
         .transform((type) => parseResponseType(type))
-        .refine((type) => type !== undefined, 'holds a response type that is not supported'),
-      { error: 'must be an array of strings' },
+        .refine((type) => type !== undefined, rule('choice.response-type')),
+      rule('strings'),
     )
     .optional(),
   grant_types: z
-    .array(
-      z.enum(['authorization_code', 'implicit', 'refresh_token', 'client_credentials'], {
-        error: 'holds a grant type that is not supported',
-      }),
-    )
-    .min(1)
+    .array(z.enum(['authorization_code', 'implicit', 'refresh_token', 'client_credentials'], rule('choice.grant-type')))
+    .min(1, rule('missing.entry'))
     .optional(),
   frontchannel_logout_uri: webUri.optional(),
-  frontchannel_logout_session_required: z.boolean({ error: 'must be true or false' }).optional(),
+  frontchannel_logout_session_required: z.boolean(rule('boolean')).optional(),
   backchannel_logout_uri: webUri.optional(),
-  backchannel_logout_session_required: z.boolean({ error: 'must be true or false' }).optional(),
-  application_type: z.enum(['web', 'native'], { error: 'must be web or native' }).default('web'),
-  token_endpoint_auth_method: z
-    .enum(clientAuthenticationMethods, { error: 'is not a supported method' })
-    .default('client_secret_basic'),
-  token_endpoint_auth_signing_alg: z
-    .enum(assertionSigningAlgorithms, { error: 'is not a supported algorithm' })
-    .optional(),
-  id_token_signed_response_alg: z
-    .enum(idTokenSigningAlgorithms, { error: 'is not a supported algorithm' })
-    .default('RS256'),
+  backchannel_logout_session_required: z.boolean(rule('boolean')).optional(),
+  application_type: z.enum(['web', 'native'], rule('choice.application-type')).default('web'),
+  token_endpoint_auth_method: z.enum(clientAuthenticationMethods, rule('choice.method')).default('client_secret_basic'),
+  token_endpoint_auth_signing_alg: z.enum(assertionSigningAlgorithms, rule('choice.algorithm')).optional(),
+  id_token_signed_response_alg: z.enum(idTokenSigningAlgorithms, rule('choice.algorithm')).default('RS256'),
   id_token_encrypted_response_alg: keyManagement.optional(),
   id_token_encrypted_response_enc: contentEncryption.optional(),
-  userinfo_signed_response_alg: z.enum(idTokenSigningAlgorithms, { error: 'is not a supported algorithm' }).optional(),
+  userinfo_signed_response_alg: z.enum(idTokenSigningAlgorithms, rule('choice.algorithm')).optional(),
   userinfo_encrypted_response_alg: keyManagement.optional(),
   userinfo_encrypted_response_enc: contentEncryption.optional(),
-  subject_type: z.enum(subjectTypes, { error: 'must be public or pairwise' }).default('public'),
+  subject_type: z.enum(subjectTypes, rule('choice.subject-type')).default('public'),
   sector_identifier_uri: webUri.optional(),
   scope: z
-    .string({ error: 'must be a string' })
+    .string(rule('string'))
     .default('openid profile email')
     .transform((scope) => [...new Set(splitScope(scope))].join(' ')),
   client_name: displayText.optional(),
@@ -146,35 +130,31 @@ export const clientMetadataShape = z.object({
   logo_uri: webUri.optional(),
   policy_uri: webUri.optional(),
   tos_uri: webUri.optional(),
-  initiate_login_uri: webUri
-    .refine((uri) => uri.startsWith('https:'), 'must be an https URL without user information or a fragment')
-    .optional(),
-  contacts: z.array(displayText).max(10, 'must have at most 10 entries').optional(),
+  initiate_login_uri: webUri.refine((uri) => uri.startsWith('https:'), rule('https.login')).optional(),
+  contacts: z.array(displayText).max(10, rule('entries')).optional(),
   jwks_uri: webUri.optional(),
   jwks: z
     .strictObject(
-      { keys: z.array(jsonWebKey).min(1).max(maxKeys, `must be a JSON Web Key Set of at most ${maxKeys} keys`) },
-      { error: 'must be a JSON Web Key Set' },
+      { keys: z.array(jsonWebKey).min(1, rule('missing.entry')).max(maxKeys, rule('key.most')) },
+      rule('key.set'),
     )
     .optional(),
-  request_object_signing_alg: z
-    .enum(requestObjectSigningAlgorithms, { error: 'is not a supported algorithm' })
-    .optional(),
+  request_object_signing_alg: z.enum(requestObjectSigningAlgorithms, rule('choice.algorithm')).optional(),
   request_uris: uriList.optional(),
-  require_signed_request_object: z.boolean({ error: 'must be true or false' }).optional(),
-  require_pushed_authorization_requests: z.boolean({ error: 'must be true or false' }).optional(),
+  require_signed_request_object: z.boolean(rule('boolean')).optional(),
+  require_pushed_authorization_requests: z.boolean(rule('boolean')).optional(),
   default_acr_values: z
-    .array(z.string().regex(/^[!-~]{1,255}$/), { error: 'must be an array of strings' })
-    .max(20, 'must have at most 20 entries')
+    .array(z.string().regex(/^[!-~]{1,255}$/), rule('strings'))
+    .max(20, rule('entries'))
     .optional(),
-  default_max_age: z.int({ error: 'must be a whole number of seconds' }).min(0).optional(),
-  require_auth_time: z.boolean({ error: 'must be true or false' }).optional(),
+  default_max_age: z.int(rule('whole-seconds')).min(0).optional(),
+  require_auth_time: z.boolean(rule('boolean')).optional(),
   software_id: displayText.optional(),
   software_version: displayText.optional(),
   resource_uris: uriList.optional(),
-  require_pkce: z.boolean({ error: 'must be true or false' }).default(false),
-  uma_profile: z.boolean({ error: 'must be true or false' }).default(false),
-  id_token_claims: z.boolean({ error: 'must be true or false' }).default(false),
+  require_pkce: z.boolean(rule('boolean')).default(false),
+  uma_profile: z.boolean(rule('boolean')).default(false),
+  id_token_claims: z.boolean(rule('boolean')).default(false),
 });
 
 /** The registered fields by name: what a registrant may send. */
@@ -192,7 +172,12 @@ export function parseClientMetadata(
   settings: MetadataSettings = {},
 ): ClientMetadata {
   const parsed = clientMetadataShape.safeParse(input);
-  if (!parsed.success) throw refusal(parsed.error.issues[0]!);
+  if (!parsed.success) {
+    const refused = firstRefusal(parsed.error, 'the request');
+    throw parsed.error.issues[0]!.path[0] === 'redirect_uris'
+      ? invalidRedirectUri({ ...refused, member: 'redirect_uris' })
+      : invalidClientMetadata(refused);
+  }
   const grantTypes = parsed.data.grant_types;
   const usesCode = grantTypes === undefined || grantTypes.includes('authorization_code');
   const responseTypes = (parsed.data.response_types as ResponseType[] | undefined) ?? (usesCode ? ['code'] : []);
@@ -204,55 +189,55 @@ export function parseClientMetadata(
   };
   const missing = needed.find((grantType) => !metadata.grant_types.includes(grantType));
   if (missing !== undefined) {
-    throw invalidClientMetadata(`grant_types must hold ${missing} for these response_types`);
+    throw invalidClientMetadata(refusal('grant', 'grant_types', { grant: missing }));
   }
   const needsRedirect =
     metadata.grant_types.includes('authorization_code') || metadata.grant_types.includes('implicit');
   if (needsRedirect && metadata.redirect_uris.length === 0) {
-    throw invalidRedirectUri('redirect_uris is missing: register at least one address');
+    throw invalidRedirectUri(refusal('missing.redirect-uri', 'redirect_uris'));
   }
   if (needsRedirect && metadata.response_types.length === 0) {
-    throw invalidClientMetadata(
-      'response_types is missing: name those that you will use, with the grant type implicit for example id_token',
-    );
+    throw invalidClientMetadata(refusal('missing.response-type', 'response_types'));
   }
   checkAddresses(metadata, settings);
   const frontchannel = metadata.frontchannel_logout_uri;
   if (frontchannel !== undefined && !metadata.redirect_uris.some((uri) => isSameOrigin(uri, frontchannel))) {
-    throw invalidClientMetadata('frontchannel_logout_uri must have scheme, host and port of one of redirect_uris');
+    throw invalidClientMetadata(refusal('same-origin', 'frontchannel_logout_uri'));
   }
-  const sector = sectorProblem(metadata);
+  const sector = sectorRefusal(metadata);
   if (sector !== undefined) throw invalidClientMetadata(sector);
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
   const allowed: readonly string[] = [...registrableScopes, ...(options.admin ? administratorScopes : [])];
   const foreign = scopes.find((scope) => !allowed.includes(scope));
-  if (foreign !== undefined) throw invalidClientMetadata(`scope may hold ${allowed.join(', ')} only`);
-  if (metadata.jwks && metadata.jwks_uri) throw invalidClientMetadata('jwks and jwks_uri must not both be there');
+  if (foreign !== undefined)
+    throw invalidClientMetadata(refusal('choice.scope', 'scope', { scopes: allowed.join(', ') }));
+  if (metadata.jwks && metadata.jwks_uri) throw invalidClientMetadata(refusal('keys-once', 'jwks'));
   verifyKeys(metadata);
   if (method === 'private_key_jwt' && !metadata.jwks && !metadata.jwks_uri) {
-    throw invalidClientMetadata('private_key_jwt needs jwks or jwks_uri');
+    throw invalidClientMetadata(refusal('keys.authentication', 'jwks'));
   }
   for (const response of encryptedResponses) verifyEncryption(metadata, response);
   const signing = metadata.token_endpoint_auth_signing_alg;
   if (signing && method === 'private_key_jwt' && signing === 'HS256') {
-    throw invalidClientMetadata('token_endpoint_auth_signing_alg must be asymmetric for private_key_jwt');
+    throw invalidClientMetadata(refusal('algorithm.asymmetric', 'token_endpoint_auth_signing_alg'));
   }
   if (signing && method === 'client_secret_jwt' && signing !== 'HS256') {
-    throw invalidClientMetadata('token_endpoint_auth_signing_alg must be HS256 for client_secret_jwt');
+    throw invalidClientMetadata(refusal('algorithm.symmetric', 'token_endpoint_auth_signing_alg'));
   }
   if (method === 'none') {
     if (metadata.grant_types.includes('client_credentials'))
-      throw invalidClientMetadata('a public client cannot have the grant client_credentials');
-    if (signsWithSecret(metadata)) throw invalidClientMetadata('a public client cannot have HS256 signatures');
-    if (metadata.uma_profile) throw invalidClientMetadata('uma_profile is for confidential clients only');
+      throw invalidClientMetadata(refusal('public.grant', 'grant_types'));
+    if (signsWithSecret(metadata))
+      throw invalidClientMetadata(refusal('public.signature', 'token_endpoint_auth_method'));
+    if (metadata.uma_profile) throw invalidClientMetadata(refusal('public.uma', 'token_endpoint_auth_method'));
   }
   if (signsWithSecret(metadata) && method === 'private_key_jwt') {
-    throw invalidClientMetadata('HS256 signatures need a client secret');
+    throw invalidClientMetadata(refusal('secret', 'token_endpoint_auth_method'));
   }
   checkRequestObjects(metadata, options.admin === true || options.unsigned === true);
   if (metadata.grant_types.includes('refresh_token') && !needsRedirect) {
-    throw invalidClientMetadata('grant_types: refresh_token needs authorization_code');
+    throw invalidClientMetadata(refusal('refresh', 'grant_types'));
   }
   return metadata;
 }
@@ -261,46 +246,37 @@ export function parseClientMetadata(
 function verifyKeys({ jwks, token_endpoint_auth_method, token_endpoint_auth_signing_alg }: ClientMetadata): void {
   if (!jwks) return;
   const keys = jwks.keys.filter(isKnownKey);
-  if (keys.length === 0) throw invalidClientMetadata('jwks has no key of a supported type and curve');
-  if (!keys.every(isSoundKey))
-    throw invalidClientMetadata(
-      'jwks holds a key that is not a valid one, or an RSA key that has not 2048 to 4096 bits and an exponent below 2^32',
-    );
+  if (keys.length === 0) throw invalidClientMetadata(refusal('key.type', 'jwks'));
+  if (!keys.every(isSoundKey)) throw invalidClientMetadata(refusal('key.sound', 'jwks'));
   if (
     token_endpoint_auth_method === 'private_key_jwt' &&
     !keys.some((key) => canVerify(key, token_endpoint_auth_signing_alg))
   ) {
-    throw invalidClientMetadata(
-      'private_key_jwt needs a key for signatures in jwks: RSA, EC with P-256 or OKP with Ed25519, and that of token_endpoint_auth_signing_alg if you name one',
-    );
+    throw invalidClientMetadata(refusal('key.authentication', 'jwks'));
   }
 }
 
 /** Encryption needs a key to encrypt to; `enc` has a default where `alg` is there, and no sense without it (Registration 2). */
 function verifyEncryption(metadata: ClientMetadata, response: (typeof encryptedResponses)[number]): void {
-  const alg = metadata[`${response}_encrypted_response_alg`];
+  const alg = `${response}_encrypted_response_alg` as const;
   const enc = `${response}_encrypted_response_enc` as const;
-  if (alg === undefined) {
-    if (metadata[enc] !== undefined) throw invalidClientMetadata(`${enc} needs ${response}_encrypted_response_alg`);
+  if (metadata[alg] === undefined) {
+    if (metadata[enc] !== undefined) throw invalidClientMetadata(refusal('algorithm.encryption', enc, { enc, alg }));
     return;
   }
   metadata[enc] ??= contentEncryptionAlgorithms[0];
-  if (!metadata.jwks && !metadata.jwks_uri)
-    throw invalidClientMetadata(`${response}_encrypted_response_alg needs jwks or jwks_uri`);
-  if (metadata.jwks && encryptionKeys(metadata.jwks.keys, alg).length === 0)
-    throw invalidClientMetadata(`jwks has no key that ${response}_encrypted_response_alg can encrypt to`);
+  if (!metadata.jwks && !metadata.jwks_uri) throw invalidClientMetadata(refusal('keys.encryption', alg, { alg }));
+  if (metadata.jwks && encryptionKeys(metadata.jwks.keys, metadata[alg]).length === 0)
+    throw invalidClientMetadata(refusal('encryption-key', 'jwks', { alg }));
 }
 
 /** Whether the client can send the request objects that it registers for. */
 function checkRequestObjects(metadata: ClientMetadata, unsigned: boolean): void {
   const alg = metadata.request_object_signing_alg;
-  const method = metadata.token_endpoint_auth_method;
   if (alg === 'none' && (!unsigned || metadata.require_signed_request_object))
-    throw invalidClientMetadata('request_object_signing_alg must not be none: request objects have to be signed');
-  if (alg === 'HS256' && (method === 'none' || method === 'private_key_jwt'))
-    throw invalidClientMetadata('HS256 request objects need a client secret');
+    throw invalidClientMetadata(refusal('request', 'request_object_signing_alg'));
   if (alg !== undefined && alg !== 'none' && alg !== 'HS256' && !metadata.jwks && !metadata.jwks_uri)
-    throw invalidClientMetadata(`request_object_signing_alg ${alg} needs jwks or jwks_uri`);
+    throw invalidClientMetadata(refusal('keys.request-object', 'request_object_signing_alg', { alg }));
 }
 
 /** True when the client's secret serves as an HMAC key, and must be stored encrypted beside its hash. */
@@ -334,15 +310,4 @@ export function displayName(clientId: string, metadata: ClientMetadata): string 
 /** Host of a redirect URI, or the scheme of a native application's. */
 export function redirectHost(uri: string): string {
   return isPrivateUseUri(uri) ? new URL(uri).protocol : new URL(uri).host;
-}
-
-function refusal(issue: z.core.$ZodIssue): OAuthError {
-  const name = issue.path.map(String).join('.') || 'the request';
-  return issue.path[0] === 'redirect_uris'
-    ? invalidRedirectUri(`redirect_uris ${plain(issue.message)}`)
-    : invalidClientMetadata(`${/^[a-z0-9_.]+$/.test(name) ? name : 'a member'} ${plain(issue.message)}`);
-}
-
-function plain(message: string): string {
-  return /^(must|is|holds) /.test(message) ? message : 'is not valid';
 }

@@ -1,5 +1,6 @@
 // The named refusals of OAuth and OpenID Connect: a public description apart from the cause, which is only logged.
 
+import { type Refusal, sentenceOf } from './refusals.ts';
 import type { ResponseMode } from './response-type.ts';
 
 /** Every error code the service answers with, and where it is registered. */
@@ -42,24 +43,28 @@ export type ErrorCode = (typeof errorCodes)[number];
 export class OAuthError extends Error {
   readonly code: ErrorCode;
   readonly description: string;
+  /** What a page or another part of the service recognises. */
+  readonly refusal: Refusal | undefined;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** What beside the code and the description stands in the body, and in the challenge of a bearer token. */
   readonly parameters: Readonly<Record<string, string | number>>;
   constructor(
     code: ErrorCode,
-    description: string,
+    reason: string | Refusal,
     status = 400,
     options: { cause?: unknown; headers?: Record<string, string>; parameters?: Record<string, string | number> } = {},
   ) {
     // a refusal is an answer: nobody reads where it was made, and finding that out costs more than many an answer
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
+    const description = typeof reason === 'string' ? reason : sentenceOf(reason);
     super(`${code}: ${description}`, 'cause' in options ? { cause: options.cause } : undefined);
     Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.description = description.replace(/[^\x20-\x7e]|["\\]/g, "'");
     this.status = status;
+    this.refusal = typeof reason === 'string' ? undefined : reason;
     this.headers = options.headers ?? {};
     this.parameters = options.parameters ?? {};
   }
@@ -85,15 +90,15 @@ export class AuthorizationError extends Error {
   }
 }
 
-export const invalidRequest = (description: string) => new OAuthError('invalid_request', description);
+export const invalidRequest = (reason: string | Refusal) => new OAuthError('invalid_request', reason);
 export const invalidGrant = (description: string) => new OAuthError('invalid_grant', description);
 export const invalidTarget = (description: string) => new OAuthError('invalid_target', description);
 export const invalidScope = (description: string) => new OAuthError('invalid_scope', description);
 export const unsupportedGrantType = (description: string) => new OAuthError('unsupported_grant_type', description);
 export const unauthorizedClient = (description: string, status = 400) =>
   new OAuthError('unauthorized_client', description, status);
-export const invalidClientMetadata = (description: string) => new OAuthError('invalid_client_metadata', description);
-export const invalidRedirectUri = (description: string) => new OAuthError('invalid_redirect_uri', description);
+export const invalidClientMetadata = (reason: string | Refusal) => new OAuthError('invalid_client_metadata', reason);
+export const invalidRedirectUri = (reason: string | Refusal) => new OAuthError('invalid_redirect_uri', reason);
 export const invalidToken = (description: string) => new OAuthError('invalid_token', description, 401);
 export const insufficientScope = (description: string) => new OAuthError('insufficient_scope', description, 403);
 /** @param maxAge seconds since the sign-in that this needs @param acr the level that it has to reach (RFC 9470 3) */

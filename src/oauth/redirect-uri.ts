@@ -1,4 +1,5 @@
 // Redirect URIs: which may be registered (security R24), and when a requested one is the registered one (security R23).
+import { refusal, type Refusal } from './refusals.ts';
 
 type ApplicationType = 'web' | 'native';
 
@@ -24,22 +25,27 @@ export function isRedirectUri(uri: string, applicationType: ApplicationType, loc
   return isWebUri(uri) || (applicationType === 'native' && isPrivateUseUri(uri));
 }
 
-/** What to use instead of an address that may not be registered. */
-export function redirectAdvice(uri: string, applicationType: ApplicationType, localhost = true): string {
+/** Says why an address may not be registered, by what to use instead. */
+export function redirectRefusal(
+  member: string,
+  uri: string,
+  applicationType: ApplicationType,
+  localhost = true,
+): Refusal {
   const hosts = localhost ? '127.0.0.1, [::1] and localhost' : '127.0.0.1 and [::1]';
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(uri)?.[1]?.toLowerCase();
-  if (!localhost && isLocalhostUri(uri)) return 'use http://127.0.0.1 or http://[::1] instead of http://localhost';
-  if (scheme === undefined) return 'use an absolute address that begins with https://';
-  if (uri.includes('#')) return 'leave out the fragment (the part from # on)';
-  if (uri.length > 2000) return 'use an address of at most 2000 characters';
+  if (!localhost && isLocalhostUri(uri)) return refusal('localhost.redirect-uri', member);
+  if (scheme === undefined) return refusal('address.relative', member);
+  if (uri.includes('#')) return refusal('address.fragment', member);
+  if (uri.length > 2000) return refusal('address.length', member);
   if (scheme === 'http' && URL.canParse(uri) && !isLoopback(new URL(uri).hostname))
-    return `use https, since http is for ${hosts} only`;
+    return refusal('address.http', member, { hosts });
   if (scheme !== 'http' && scheme !== 'https') {
     return applicationType === 'native'
-      ? 'use a scheme in reverse-domain form, such as com.example.app:/callback'
-      : `use https, or http on ${hosts}; a scheme such as com.example.app:/callback needs application_type native`;
+      ? refusal('address.native-scheme', member)
+      : refusal('address.web-scheme', member, { hosts });
   }
-  return 'write it as browsers do, without user information, wildcards, backslashes, default port or dot segments';
+  return refusal('address.form', member);
 }
 
 /** Where a request object may be fetched from; a fragment only tells its versions apart (OpenID Connect Core 6.2). */

@@ -1,5 +1,6 @@
 // Subject types (OpenID Connect Core 8): whether a client knows users by their public subject or by its sector's own.
 import { isDeepStrictEqual } from 'node:util';
+import { refusal, type Refusal } from './refusals.ts';
 
 export const subjectTypes = ['public', 'pairwise'] as const;
 
@@ -16,17 +17,15 @@ export function sectorIdentifier(metadata: Metadata): string | undefined {
 }
 
 /** What is wrong with a client's sector, as far as its metadata alone tells. */
-export function sectorProblem(metadata: Metadata): string | undefined {
+export function sectorRefusal(metadata: Metadata): Refusal | undefined {
   if (metadata.subject_type !== 'pairwise') return undefined;
-  if (metadata.redirect_uris.length === 0) return 'subject_type pairwise needs an https address in redirect_uris';
-  if (sectorIdentifier(metadata)!.length > 253) return 'the host of the sector is longer than a host name can be';
+  if (metadata.redirect_uris.length === 0) return refusal('pairwise.none', 'subject_type');
+  if (sectorIdentifier(metadata)!.length > 253) return refusal('sector-document.host', 'sector_identifier_uri');
   if (metadata.sector_identifier_uri !== undefined) return undefined;
   const urls = metadata.redirect_uris.map((uri) => new URL(uri));
-  if (new Set(urls.map((url) => url.hostname)).size > 1)
-    return 'redirect_uris has several hosts: subject_type pairwise then needs sector_identifier_uri';
+  if (new Set(urls.map((url) => url.hostname)).size > 1) return refusal('sector-hosts', 'redirect_uris');
   // a loopback address and a scheme are nobody's own: all their clients would be one sector
-  if (urls[0]?.protocol !== 'https:')
-    return 'subject_type pairwise needs an https address in redirect_uris, or sector_identifier_uri';
+  if (urls[0]?.protocol !== 'https:') return refusal('pairwise.loopback', 'subject_type');
   return undefined;
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { claimRules, email, groupName, name } from './administration.ts';
 import { storableClaims } from './claims.ts';
 import { type ImportReason, isImportReason } from './import-reasons.ts';
+import { faultOf, rule } from './refusals.ts';
 import { unmarkedCell } from './table-cell.ts';
 
 const addressMembers = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'];
@@ -28,16 +29,13 @@ const rules: Record<string, z.ZodType> = {
   sub: z
     .string()
     // what addresses of the admin routes call something else is nobody's name there
-    .regex(
-      /^(?!(?:\.{1,2}|me|import|export|new)$)[!-~]{1,255}$/,
-      'must be 1 to 255 printable ASCII characters, and no reserved word',
-    ),
+    .regex(/^(?!(?:\.{1,2}|me|import|export|new)$)[!-~]{1,255}$/, rule('sub')),
   username: name,
   email: email.nullable(),
   email_verified: z.boolean(),
-  status: z.enum(['enabled', 'disabled'], 'must be enabled or disabled'),
+  status: z.enum(['enabled', 'disabled'], rule('status')),
   admin: z.boolean(),
-  groups: z.array(groupName).max(1000, 'must be at most 1000'),
+  groups: z.array(groupName).max(1000, rule('most-groups')),
   password_hash: z.string(),
   ...Object.fromEntries(Object.entries(claimRules).map(([claim, rule]) => [claim, rule.nullable()])),
 };
@@ -62,27 +60,27 @@ export interface RecordProblem {
 
 /** Reads a JSON value as a user; claims may stand beside the rest or in `claims`. */
 export function readUserRecord(value: unknown): UserRecord | RecordProblem {
-  if (!isObject(value)) return { column: '', reason: 'is not a JSON object' };
+  if (!isObject(value)) return { column: '', reason: 'object' };
   const { claims = {}, ...rest } = value;
-  if (!isObject(claims)) return { column: 'claims', reason: 'must be a JSON object' };
+  if (!isObject(claims)) return { column: 'claims', reason: 'object-member' };
   const record: Record<string, unknown> = {};
   const read: Record<string, unknown> = {};
   for (const [member, given] of [...Object.entries(rest), ...Object.entries(claims)]) {
     if (skipped.has(member) || given === undefined) continue;
     const isClaim = storableClaims.some((claim) => claim === member);
     if (!Object.hasOwn(rules, member) || (Object.hasOwn(claims, member) && !isClaim))
-      return { column: /^[\w.-]{1,64}$/.test(member) ? member : '', reason: 'is not known here' };
+      return { column: /^[\w.-]{1,64}$/.test(member) ? member : '', reason: 'unknown' };
     const parsed = rules[member]!.safeParse(given);
     if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      const column = [member, ...issue!.path.map(String)].join('.');
-      return { column: column.slice(0, 100), reason: isImportReason(issue!.message) ? issue!.message : 'is not valid' };
+      const issue = parsed.error.issues[0]!;
+      const column = [member, ...issue.path.map(String)].join('.');
+      const { code } = faultOf(issue);
+      return { column: column.slice(0, 100), reason: isImportReason(code) ? code : 'invalid' };
     }
-    if (JSON.stringify(parsed.data).includes('\ufffd'))
-      return { column: member, reason: 'holds characters that are no UTF-8' };
+    if (JSON.stringify(parsed.data).includes('\ufffd')) return { column: member, reason: 'encoding' };
     (isClaim ? read : record)[member] = parsed.data;
   }
-  if (record['username'] === undefined) return { column: 'username', reason: 'is missing' };
+  if (record['username'] === undefined) return { column: 'username', reason: 'missing' };
   if (Array.isArray(record['groups'])) record['groups'] = [...new Set(record['groups'] as string[])];
   // each member was parsed by its own rule, which the compiler cannot tell of a record filled in a loop
   return { ...record, ...(Object.keys(read).length > 0 && { claims: read }) } as unknown as UserRecord;
@@ -107,8 +105,7 @@ export function readUserRow(cells: Record<string, string>): UserRecord | RecordP
     else value[column] = text;
   }
   if (Object.keys(address).length > 0) value['address'] = address;
-  for (const column of booleanColumns)
-    if (typeof value[column] === 'string') return { column, reason: 'must be true or false' };
+  for (const column of booleanColumns) if (typeof value[column] === 'string') return { column, reason: 'boolean' };
   return readUserRecord(value);
 }
 

@@ -1,10 +1,11 @@
 // Lists, newest first, paged by limit and cursor.
 import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
+import { rule } from '../oauth/refusals.ts';
 import type { UserOrder, UserPlace } from '../repositories/users/user-search.ts';
 
 const mostItems = 200;
-const outOfRange = `must be a number from 1 to ${mostItems}`;
+const outOfRange = rule('number-range');
 
 export const pageShape = z.object({
   limit: z

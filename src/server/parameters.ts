@@ -1,28 +1,23 @@
 // Request parameters: each at most once, empty ones as if absent, their shape by a zod schema (RFC 6749 3.1, 3.2; security R5, R106).
 import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
+import { firstRefusal, rule, sentenceOf } from '../oauth/refusals.ts';
 
 /** Text that PostgreSQL can store and a header can carry after encoding: no NUL, no lone surrogates (security R107). */
 export const text = (max: number) =>
   z
-    .string({ error: 'must be a string' })
-    .max(max, `must have at most ${max} characters`)
-    .refine((value) => !value.includes('\0') && value.isWellFormed(), 'must be well-formed text');
+    .string(rule('string'))
+    .max(max, rule('too-long'))
+    .refine((value) => !value.includes('\0') && value.isWellFormed(), rule('text'));
 
 /**
  * Validates parameters of a query or a form against a schema; unknown ones are ignored, none is coerced.
  * @throws OAuthError invalid_request
  */
 export function readParameters<S extends z.ZodType>(schema: S, input: unknown): z.infer<S> {
-  const given = singleValued(input);
-  const parsed = schema.safeParse(given);
+  const parsed = schema.safeParse(singleValued(input), { reportInput: true });
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0]!;
-  const name = issue.path.map(String).join('.');
-  if (issue.code === 'invalid_type' && issue.path.length === 1 && given[name] === undefined) {
-    throw invalidRequest(`the parameter ${name} is missing`);
-  }
-  throw invalidRequest(`the parameter ${name} ${/^(must|is) /.test(issue.message) ? issue.message : 'is not valid'}`);
+  throw invalidRequest(`the parameter ${sentenceOf(firstRefusal(parsed.error, 'given'))}`);
 }
 
 /** True when every escape of a query or a form is a whole one, and all of them together are UTF-8 (RFC 3986 2.1). */

@@ -12,6 +12,7 @@ import {
   registrableFields,
 } from '../../oauth/client-metadata.ts';
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { rule } from '../../oauth/refusals.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import type { ClientDecision } from '../../repositories/administration/administration.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
@@ -25,16 +26,16 @@ import {
 import { adminRoute, byId } from './route.ts';
 
 const filter = pageShape.extend({
-  status: z.enum(['enabled', 'disabled'], { error: 'must be enabled or disabled' }).optional(),
-  waiting: z.enum(['true', 'false'], { error: 'must be true or false' }).optional(),
-  self_registered: z.enum(['true', 'false'], { error: 'must be true or false' }).optional(),
+  status: z.enum(['enabled', 'disabled'], rule('status')).optional(),
+  waiting: z.enum(['true', 'false'], rule('boolean')).optional(),
+  self_registered: z.enum(['true', 'false'], rule('boolean')).optional(),
   q: text(200)
     .optional()
     .describe('Beginnings of words of the name, of the client_id, or of redirect hosts and the domains above them.'),
 });
 const renewal = z.strictObject({
   secrets: z
-    .array(z.enum(clientSecrets, { error: `must hold ${clientSecrets.join(', ')} only` }))
+    .array(z.enum(clientSecrets, rule('only')))
     .min(1)
     .max(clientSecrets.length)
     .optional()
@@ -49,7 +50,7 @@ const approval = z.strictObject({
 const refusal = approval.extend({ reason: text(1000).min(1) });
 const decisions = z
   .strictObject({
-    decision: z.enum(['approve', 'refuse'], { error: 'must be approve or refuse' }),
+    decision: z.enum(['approve', 'refuse'], rule('decision')),
     reason: text(1000).min(1).optional().describe('Needed to refuse; the registrants can read it.'),
     clients: z
       .array(approval.extend({ client_id: text(255) }))
@@ -59,7 +60,7 @@ const decisions = z
   })
   .refine(({ decision, reason }) => decision === 'approve' || reason !== undefined, {
     path: ['reason'],
-    error: 'is needed to refuse',
+    ...rule('refusal-reason'),
   });
 
 // every member of the metadata may be left out, or be null, which takes it away

@@ -6,6 +6,7 @@ import { exportEvents } from '../../domain/audit-export.ts';
 import { pageOf, pageShape, readCursor } from '../../server/paging.ts';
 import { text } from '../../server/parameters.ts';
 import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
+import { rule } from '../../oauth/refusals.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
 import { isEventId, viewedTypes } from '../../repositories/audit/audit-view.ts';
 import { newOpaqueToken } from '../../tokens/opaque-token.ts';
@@ -13,13 +14,12 @@ import { keyAlgorithms } from '../../tokens/key-ring.ts';
 import { adminRoute } from './route.ts';
 
 const moment = z.iso.datetime({ offset: true });
-const oneOf = <const T extends readonly string[]>(types: T) =>
-  z.enum(types, { error: `must be one of ${types.join(', ')}` }).optional();
+const oneOf = <const T extends readonly string[]>(types: T) => z.enum(types, rule('one-of')).optional();
 const auditFilter = z.object({
   outcome: z.enum(['success', 'failure']).optional(),
   actor: text(255).optional().describe('The sub, the client_id, or a word such as service, of who acted.'),
   address: text(45)
-    .refine((address) => isIP(address) !== 0, 'must be an IP address')
+    .refine((address) => isIP(address) !== 0, rule('ip-address'))
     .optional(),
   client_id: text(255).optional(),
   sub: text(255).optional(),

@@ -9,8 +9,8 @@ import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { KeyRing } from '../../tokens/key-ring.ts';
 import type { Config } from '../../config.ts';
-import { firstProblem } from '../../oauth/administration.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
+import { firstRefusal } from '../../oauth/refusals.ts';
 import type { Administration } from '../../repositories/administration/administration.ts';
 import type { AnswerName } from './answers.ts';
 import type { Actor } from '../../repositories/administration/actor.ts';
@@ -104,7 +104,9 @@ export function adminRoute<
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.infer<S> {
   const parsed = schema.safeParse(body === undefined ? {} : body, { reportInput: true });
   if (!parsed.success)
-    throw invalidRequest(body === undefined ? 'the body is missing: send a JSON object' : firstProblem(parsed.error));
+    throw invalidRequest(
+      body === undefined ? 'the body is missing: send a JSON object' : firstRefusal(parsed.error, 'the body'),
+    );
   return parsed.data;
 }
 

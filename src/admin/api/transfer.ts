@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { mediaTypes, type TransferFormat, transferFormats } from '../../domain/user-records.ts';
 import { exportUsers, importFile, type ImportReport } from '../../domain/user-transfer.ts';
 import { text } from '../../server/parameters.ts';
+import { importReasons } from '../../oauth/import-reasons.ts';
 import { DatabaseUnavailable } from '../../database/database.ts';
 import { adminRoute } from './route.ts';
 
@@ -74,7 +75,11 @@ async function* reportLines(
     for (; !next.done; next = await reports.next()) {
       const report = next.value;
       if (report.kind === 'progress') line = report.line;
-      yield `${JSON.stringify(report.kind === 'progress' ? { line, ...report.counts } : { ...report, kind: undefined })}\n`;
+      yield `${JSON.stringify(
+        report.kind === 'progress'
+          ? { line, ...report.counts }
+          : { line: report.line, column: report.column, reason: importReasons[report.reason] },
+      )}\n`;
     }
     yield `${JSON.stringify({ done: true, ...next.value })}\n`;
   } catch (error) {

@@ -12,6 +12,7 @@ import { readParameters, singleValued, text } from '../../server/parameters.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
 import { OAuthError, ResourceHeld } from '../../oauth/errors.ts';
+import { rule } from '../../oauth/refusals.ts';
 import { createAdministration } from '../../repositories/administration/administration.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
@@ -29,7 +30,7 @@ const decisionForm = z.object({
   csrf: text(100).optional(),
   verification_code: text(100),
   client_id: text(255),
-  version: z.string().regex(/^[1-9]\d{0,8}$/, 'must be a whole number'),
+  version: z.string().regex(/^[1-9]\d{0,8}$/, rule('whole-number')),
   decision: z.enum(['approve', 'refuse']),
   reason: text(300).optional(),
 });

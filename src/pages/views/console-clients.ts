@@ -40,10 +40,10 @@ export interface Judgement {
   disabled: boolean;
 }
 
-/** A key of the catalogue under `console.fault.`, and what stands in its sentence. */
+/** What is wrong with a field: a key of the catalogue under `console.fault.`, and what its sentence names. */
 export interface FieldFault {
   code: FaultCode;
-  values?: Record<string, string>;
+  values?: Readonly<Record<string, string>>;
 }
 
 export const faultCodes = [
@@ -160,7 +160,7 @@ export interface ConsoleClientPages {
     client?: Named;
     form: FormView;
     groups: { name: string; fields: ClientField[] }[];
-    /** What is wrong that belongs to no single field, in the words of the service's own answer. */
+    /** Why the database refused the client, in English: another client holds a resource. */
     problem?: string;
     changed?: boolean;
     /** A change of this client waits: approving it replaces what is saved here. */
@@ -376,7 +376,8 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
       ...frame,
       client: named,
       form: form('/admin/clients/harbour/edit'),
-      problem: 'grant_types must hold authorization_code for these response_types',
+      problem:
+        'resource_uris: the client quay holds https://api.example: disable that client first, or refuse this claim',
       changed: true,
       waits: true,
       groups: [

@@ -1,5 +1,4 @@
 // The console's pages of users: what each shows, and examples.
-import { importReasons, type ImportReasonName } from '../../oauth/import-reasons.ts';
 import { consoleFrame, type ConsoleFrame } from './console.ts';
 import { type ClaimText, type Examples, form, type FormView } from './parts.ts';
 
@@ -17,8 +16,8 @@ export interface UserLine {
 
 export interface ImportResult {
   counts: { created: number; updated: number; unchanged: number; refused: number };
-  /** The first of them; the reasons in English, and by name, where this version knows them. */
-  refusals: { line: number; column: string; reason: string; name?: ImportReasonName | undefined }[];
+  /** The first of them; a reason is a code, or the sentence that an older version stored. */
+  refusals: { line: number; column: string; reason: string }[];
 }
 
 export type FactorKind = 'authenticator' | 'passkey' | 'other';
@@ -191,9 +190,9 @@ const urisOf = (sub: string) => ({
 const refusedRows: ImportResult = {
   counts: { created: 1200, updated: 12, unchanged: 20, refused: 2001 },
   refusals: [
-    { line: 3, column: 'email', reason: importReasons.email, name: 'email' },
-    { line: 17, column: 'address.country', reason: importReasons.text, name: 'text' },
-    { line: 1204, column: '', reason: importReasons.cells, name: 'cells' },
+    { line: 3, column: 'email', reason: 'email' },
+    { line: 17, column: 'address.country', reason: 'text' },
+    { line: 1204, column: '', reason: 'cells' },
   ],
 };
 const users = { ...consoleFrame, section: 'users' as const };

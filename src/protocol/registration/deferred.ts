@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { invalidClientMetadata, invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { firstRefusal, rule } from '../../oauth/refusals.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
@@ -23,8 +24,8 @@ export type Recorder = (event: Omit<AuditEvent, 'address'>, repositories: Reposi
 export type Outcome = 'pending' | { client: Client; shown: ShownCredentials };
 
 const asked = z.object({
-  registration_code: z.string({ error: 'registration_code must be a string' }),
-  cancel_registration: z.boolean({ error: 'cancel_registration must be true or false' }).default(false),
+  registration_code: z.string(rule('string')),
+  cancel_registration: z.boolean(rule('boolean')).default(false),
 });
 
 /**
@@ -41,7 +42,7 @@ export function acceptsApproval(body: Record<string, unknown>): boolean {
 export function readPoll(body: Record<string, unknown>): { code: string; cancel: boolean } | undefined {
   if (!('registration_code' in body)) return undefined;
   const parsed = asked.safeParse(body);
-  if (!parsed.success) throw invalidRequest(parsed.error.issues[0]!.message);
+  if (!parsed.success) throw invalidRequest(firstRefusal(parsed.error, 'the request'));
   return { code: parsed.data.registration_code, cancel: parsed.data.cancel_registration };
 }
 

@@ -54,8 +54,7 @@ export function importUsers(store: Store) {
       if (error instanceof Tried) return error.outcomes;
       if (error instanceof DatabaseUnavailable || !isOfAValue(error)) throw error;
       // what one of them spoiled is tried by halves, down to that one
-      if (users.length === 1)
-        return [isUniqueViolation(error) ? refused('email', 'belongs to another user') : notStored];
+      if (users.length === 1) return [isUniqueViolation(error) ? refused('email', 'taken') : notStored];
       const half = users.length >> 1;
       const first = await attempt(by, users.slice(0, half), options);
       return [...first, ...(await attempt(by, users.slice(half), options))];
@@ -63,7 +62,7 @@ export function importUsers(store: Store) {
   }
 }
 
-const notStored = refused('', 'holds a value that cannot be stored');
+const notStored = refused('', 'value');
 
 const isOfAValue = (error: unknown) =>
   isUniqueViolation(error) ||
@@ -114,7 +113,7 @@ async function explain(
   for (const place of left)
     outcomes[place] = present.has(keys[place]!)
       ? { outcome: 'unchanged' }
-      : refused(users[place]!.sub === undefined ? 'email' : 'email, sub', 'belongs to another user');
+      : refused(users[place]!.sub === undefined ? 'email' : 'email, sub', 'taken');
 }
 
 /** Changes one that there is. Its password stays: it may be newer than what is imported. */
@@ -126,12 +125,11 @@ async function change(
   admins: boolean,
   events: AuditEvent[],
 ): Promise<ImportOutcome> {
-  if (user.sub !== undefined && user.sub !== before.sub) return refused('sub', 'is not that of the user of this name');
-  if (before.admin && !admins) return refused('username', 'is an administrator, whom this import may not change');
+  if (user.sub !== undefined && user.sub !== before.sub) return refused('sub', 'other-sub');
+  if (before.admin && !admins) return refused('username', 'is-administrator');
   const losesPower =
     before.admin && before.status === 'enabled' && (user.admin === false || user.status === 'disabled');
-  if (losesPower && !(await repositories.users.hasAdmin(before.sub)))
-    return refused('admin', 'is the last enabled administrator');
+  if (losesPower && !(await repositories.users.hasAdmin(before.sub))) return refused('admin', 'last-administrator');
   if (user.passwordHash !== undefined && before.passwordHash === undefined)
     await repositories.users.setPassword(before.sub, user.passwordHash);
   const claims = user.claims && { ...before.claims, ...user.claims };

@@ -1,5 +1,5 @@
 // States that the console's pages of users and groups can be in, beside the examples.
-import { importReasons, type ImportReasonName } from '../../../src/oauth/import-reasons.ts';
+import { importReasons } from '../../../src/oauth/import-reasons.ts';
 import { examples } from '../../../src/pages/views/index.ts';
 import type { View } from './state.ts';
 
@@ -68,10 +68,7 @@ export const consoleUsersStates: View[] = [
       result: {
         counts: { created: 0, updated: 0, unchanged: 0, refused: 50 },
         refusals: [
-          // Object.keys forgets that the keys are those of the type
-          ...(Object.keys(importReasons) as ImportReasonName[]).map((name, line) => ({
-            ...{ line, column: 'sub', name, reason: importReasons[name] },
-          })),
+          ...Object.keys(importReasons).map((reason, line) => ({ line, column: 'sub', reason })),
           { line: 50, column: '', reason: 'is a reason of another version' },
         ],
       },

@@ -12,7 +12,7 @@ import { needsSectorCheck } from '../../../oauth/subject-type.ts';
 import type { Administration } from '../../../repositories/administration/administration.ts';
 import type { Client, ClientChange } from '../../../repositories/clients/clients.ts';
 import { newCredentials, secretFor, type ShownCredentials } from '../../../tokens/client-credentials.ts';
-import { faultOf, faultsOf } from './faults.ts';
+import { faultsOf, fieldFault, fieldOf } from './faults.ts';
 import { clientOfForm, fieldsOf, formOfClient, newClientForm, readForm } from './fields.ts';
 import { clientPath, listPath, named } from './view.ts';
 import type { Config } from '../../../config.ts';
@@ -32,8 +32,8 @@ const bound = z.object({
 });
 const newPath = `${listPath}/new`;
 
-/** What is wrong with a form: by member, or as a whole. */
-interface Refusal {
+/** Why a form was not taken: what is wrong with its fields, or with all of it. */
+interface FormProblem {
   faults: Record<string, FieldFault>;
   problem?: string;
   changed?: boolean;
@@ -93,7 +93,7 @@ export function editRoutes(
     try {
       await checkSector(metadata);
     } catch (error) {
-      return show(request, reply, visit, undefined, typed, refusalOf(error), clientId);
+      return show(request, reply, visit, undefined, typed, problemOf(error), clientId);
     }
     let client: Client;
     try {
@@ -104,7 +104,7 @@ export function editRoutes(
       );
     } catch (error) {
       if (error instanceof ResourceHeld)
-        return show(request, reply, visit, undefined, typed, refusalOf(error), clientId);
+        return show(request, reply, visit, undefined, typed, problemOf(error), clientId);
       if (!isUniqueViolation(error)) throw error;
       // its secrets were shown then, and are not known any more
       return console.done(reply, clientPath(clientId), 'client-made-before');
@@ -147,7 +147,7 @@ export function editRoutes(
       });
     } catch (error) {
       // shown with what the client has become; what was typed stays
-      return show(request, reply, visit, await changeable(id), typed, refusalOf(error));
+      return show(request, reply, visit, await changeable(id), typed, problemOf(error));
     }
     clients.forget(id);
     if (newSecret === undefined) return console.done(reply, clientPath(id), 'client-saved');
@@ -176,7 +176,7 @@ export function editRoutes(
     visit: ConsoleVisit,
     client: Client | undefined,
     typed: Record<string, string>,
-    refusal?: Refusal,
+    refusal?: FormProblem,
     shown = client && String(client.version),
   ): FastifyReply {
     const action = client ? `${clientPath(client.clientId)}/edit` : newPath;
@@ -203,28 +203,26 @@ export function editRoutes(
 function validated(
   typed: Record<string, string>,
   config: Config,
-): { metadata: ClientMetadata; settings: ClientChange } | { refusal: Refusal } {
+): { metadata: ClientMetadata; settings: ClientChange } | { refusal: FormProblem } {
   const { metadata, settings, faults } = clientOfForm(typed);
-  const all: Refusal['faults'] = { ...faultsOf(metadata), ...faults };
+  const all: FormProblem['faults'] = { ...faultsOf(metadata), ...faults };
   // only what registers itself may leave it out (RFC 7591 2): its id is shown in the place of a name
-  const unnamed: Refusal['faults'] = metadata['client_name'] === undefined ? { client_name: { code: 'name' } } : {};
-  const refused = (of: Refusal) => ({ refusal: { ...of, faults: { ...unnamed, ...of.faults } } });
+  const unnamed: FormProblem['faults'] = metadata['client_name'] === undefined ? { client_name: { code: 'name' } } : {};
+  const refused = (of: FormProblem) => ({ refusal: { ...of, faults: { ...unnamed, ...of.faults } } });
   if (Object.keys(all).length > 0) return refused({ faults: all, status: 400 });
   try {
     const parsed = parseClientMetadata(metadata, { admin: true }, config);
     return 'client_name' in unnamed ? refused({ faults: {}, status: 400 }) : { metadata: parsed, settings };
   } catch (error) {
-    return refused(refusalOf(error));
+    return refused(problemOf(error));
   }
 }
 
-/** A refusal of the service's as the form shows it; anything else is no answer to the form. */
-function refusalOf(error: unknown): Refusal {
+/** A refusal as the form shows it; throws any other error. */
+function problemOf(error: unknown): FormProblem {
   if (!(error instanceof OAuthError) || error.status >= 500) throw error;
   if (error instanceof ResourceHeld) return { faults: {}, problem: error.description, status: 409 };
   if (error.code === 'conflict') return { faults: {}, changed: true, status: 409 };
-  const found = faultOf(error.description);
-  return found
-    ? { faults: { [found.member]: found.fault }, status: 400 }
-    : { faults: {}, problem: error.description, status: 400 };
+  if (!error.refusal) throw error;
+  return { faults: { [fieldOf(error.refusal)]: fieldFault(error.refusal) }, status: 400 };
 }

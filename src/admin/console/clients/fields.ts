@@ -229,12 +229,6 @@ export function clientOfForm(form: Form): {
   return { metadata, settings, faults };
 }
 
-/** The field that a refusal is about, if it begins with the name of one. */
-export function memberOf(description: string): string | undefined {
-  const word = description.split(' ')[0]!.replace(/:$/, '');
-  return fields.some(({ name }) => name === word) ? word : undefined;
-}
-
 function parsed(value: string, onFault: () => void): unknown {
   try {
     return JSON.parse(value) as unknown;

@@ -6,12 +6,11 @@ import type { ConsoleVisit } from '../admin-session.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import { HeadProblem } from '../../../domain/user-records.ts';
 import type { ConsoleFrame } from '../../../pages/views/console.ts';
-import type { ConsoleUsersPages, ImportResult } from '../../../pages/views/console-users.ts';
+import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { notFound } from '../../../oauth/errors.ts';
-import { reasonName } from '../../../oauth/import-reasons.ts';
 import { userColumns } from '../../../oauth/user-record.ts';
 import type { Administration } from '../../../repositories/administration/administration.ts';
-import { type CheckResult, createImports, type ImportOrder, linesOf } from './import-runner.ts';
+import { createImports, type ImportOrder, linesOf } from './import-runner.ts';
 import { listPath } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { BrowserSessions } from '../../../browser/session.ts';
@@ -103,7 +102,7 @@ export function importRoutes(
         return console.sendSteps(request, reply, visit, 'console-users-import', first, steps, { section, status });
       }
       while (!next.done) next = await check.next();
-      const result = resultOf(next.value);
+      const result = next.value;
       return console.send(request, reply, visit, 'console-users-import', { ...page, result }, { section, status });
     } catch (error) {
       if (!(error instanceof HeadProblem)) throw error;
@@ -127,7 +126,7 @@ export function importRoutes(
       'console-users-import-status',
       {
         ...{ state, lines, line, startedAt },
-        result: resultOf({ counts: { created, updated, unchanged, refused }, refusals }),
+        result: { counts: { created, updated, unchanged, refused }, refusals },
         uri: `${path}/${found.id}`,
       },
       { section },
@@ -167,7 +166,7 @@ async function* stepsOf(
   try {
     for (let said = 0; ;) {
       const next = await check.next();
-      if (next.done) return { ...page, result: resultOf(next.value) };
+      if (next.done) return { ...page, result: next.value };
       if (next.value - said < lines / mostSteps) continue;
       said = next.value;
       yield stepOf(page, said, lines);
@@ -177,11 +176,6 @@ async function* stepsOf(
     return { ...page, problem: 'interrupted' };
   }
 }
-
-const resultOf = ({ counts, refusals }: CheckResult): ImportResult => ({
-  counts,
-  refusals: refusals.map((row) => ({ ...row, name: reasonName(row.reason) })),
-});
 
 /** As a form sends it, lines end with CR LF. */
 function orderOf(body: Record<string, string>): ImportOrder {

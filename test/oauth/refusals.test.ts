@@ -1,0 +1,149 @@
+// Refusals of client metadata as a table: each has its code, its member, its sentence, and its words on the console's form.
+import { expect, test } from 'vitest';
+import { fieldFault, fieldOf } from '../../src/admin/console/clients/faults.ts';
+import { fieldsOf } from '../../src/admin/console/clients/fields.ts';
+import { parseClientMetadata } from '../../src/oauth/client-metadata.ts';
+import { createSectorCheck } from '../../src/domain/sector-check.ts';
+import { OAuthError } from '../../src/oauth/errors.ts';
+import { clientRules, combinationRules, type Refusal, type RefusalCode } from '../../src/oauth/refusals.ts';
+import { translation } from '../pages/page-states/index.ts';
+
+const redirect_uris = ['https://rp.example/cb'];
+const ec = {
+  ...{ kty: 'EC', crv: 'P-256', x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU' },
+  y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+};
+const keys = { jwks: { keys: [ec] } };
+const byKey = { token_endpoint_auth_method: 'private_key_jwt' };
+const isPublic = { token_endpoint_auth_method: 'none' };
+const pairwise = { subject_type: 'pairwise' };
+const noLocalhost = { issuer: 'https://idp.example', loopbackLocalhost: false };
+const localhost = 'http://localhost/cb';
+
+const refused: [RefusalCode, string, Record<string, unknown>][] = [
+  ['string', 'scope', { scope: 1 }],
+  ['strings', 'request_uris.0', { request_uris: [1] }],
+  ['boolean', 'require_pkce', { require_pkce: 'true' }],
+  ['whole-seconds', 'default_max_age', { default_max_age: -1 }],
+  ['invalid', 'default_acr_values.1', { default_acr_values: ['1', '1 2'] }],
+  ['length', 'contacts.0', { contacts: [''] }],
+  ['length', 'client_name', { client_name: 'x'.repeat(101) }],
+  ['characters', 'client_name', { client_name: 'a\u202eb' }],
+  ['entries', 'redirect_uris', { redirect_uris: Array.from({ length: 21 }, () => 'https://rp.example/cb') }],
+  ['entries', 'contacts', { contacts: Array.from({ length: 11 }, () => 'desk') }],
+  ['missing.entry', 'grant_types', { grant_types: [] }],
+  ['missing.entry', 'jwks.keys', { jwks: { keys: [] } }],
+  ['missing.redirect-uri', 'redirect_uris', { redirect_uris: [] }],
+  ['missing.response-type', 'response_types', { response_types: [] }],
+  ['choice.algorithm', 'id_token_signed_response_alg', { id_token_signed_response_alg: 'none' }],
+  ['choice.method', 'token_endpoint_auth_method', { token_endpoint_auth_method: 'tls_client_auth' }],
+  ['choice.response-type', 'response_types.0', { response_types: ['teapot'] }],
+  ['choice.grant-type', 'grant_types.0', { grant_types: ['password'] }],
+  ['choice.application-type', 'application_type', { application_type: 'desktop' }],
+  ['choice.subject-type', 'subject_type', { subject_type: 'both' }],
+  ['choice.scope', 'scope', { scope: 'everything' }],
+  ['web-address', 'logo_uri', { logo_uri: 'http://rp.example/logo' }],
+  ['https.login', 'initiate_login_uri', { initiate_login_uri: 'http://127.0.0.1/login' }],
+  ['https.requests', 'request_uris', { request_uris: ['http://rp.example/object'] }],
+  ['localhost.member', 'client_uri', { client_uri: localhost }],
+  ['localhost.member', 'request_uris', { request_uris: [localhost] }],
+  ['localhost.redirect-uri', 'redirect_uris', { redirect_uris: [localhost] }],
+  ['address.relative', 'redirect_uris', { redirect_uris: ['/cb'] }],
+  ['address.fragment', 'post_logout_redirect_uris', { post_logout_redirect_uris: ['https://rp.example/#x'] }],
+  ['address.length', 'redirect_uris', { redirect_uris: [`https://rp.example/${'x'.repeat(2000)}`] }],
+  ['address.http', 'redirect_uris', { redirect_uris: ['http://rp.example/cb'] }],
+  ['address.native-scheme', 'redirect_uris', { application_type: 'native', redirect_uris: ['app:/cb'] }],
+  ['address.web-scheme', 'redirect_uris', { redirect_uris: ['com.example.app:/cb'] }],
+  ['address.form', 'redirect_uris', { redirect_uris: ['https://*.rp.example/cb'] }],
+  ['resource', 'resource_uris', { resource_uris: ['api'] }],
+  ['own-resource', 'resource_uris', { resource_uris: ['https://idp.example/userinfo'] }],
+  ['key.set', 'jwks', { jwks: 'keys' }],
+  ['key.most', 'jwks.keys', { jwks: { keys: Array.from({ length: 21 }, () => ec) } }],
+  ['key.public', 'jwks.keys.0', { jwks: { keys: [{ ...ec, d: 'secret' }] } }],
+  ['key.type', 'jwks', { jwks: { keys: [{ kty: 'new' }] } }],
+  ['key.sound', 'jwks', { jwks: { keys: [{ kty: 'RSA', n: 'AQ', e: 'AQAB' }] } }],
+  ['key.authentication', 'jwks', { ...byKey, jwks: { keys: [{ ...ec, use: 'enc' }] } }],
+  ['grant', 'grant_types', { grant_types: ['authorization_code'], response_types: ['id_token'] }],
+  ['refresh', 'grant_types', { grant_types: ['refresh_token'], response_types: [] }],
+  ['same-origin', 'frontchannel_logout_uri', { frontchannel_logout_uri: 'https://other.example/' }],
+  ['pairwise.none', 'subject_type', { ...pairwise, grant_types: ['client_credentials'], redirect_uris: [] }],
+  ['pairwise.loopback', 'subject_type', { ...pairwise, redirect_uris: ['http://127.0.0.1/cb'] }],
+  ['sector-hosts', 'redirect_uris', { ...pairwise, redirect_uris: ['https://a.example/', 'https://b.example/'] }],
+  [
+    'sector-document.host',
+    'sector_identifier_uri',
+    { ...pairwise, sector_identifier_uri: `https://${`${'x'.repeat(60)}.`.repeat(5)}example/` },
+  ],
+  ['keys-once', 'jwks', { ...keys, jwks_uri: 'https://rp.example/jwks' }],
+  ['keys.authentication', 'jwks', byKey],
+  ['keys.encryption', 'userinfo_encrypted_response_alg', { userinfo_encrypted_response_alg: 'ECDH-ES' }],
+  ['keys.request-object', 'request_object_signing_alg', { request_object_signing_alg: 'ES256' }],
+  ['encryption-key', 'jwks', { ...keys, id_token_encrypted_response_alg: 'RSA-OAEP' }],
+  ['algorithm.encryption', 'id_token_encrypted_response_enc', { id_token_encrypted_response_enc: 'A128GCM' }],
+  [
+    'algorithm.asymmetric',
+    'token_endpoint_auth_signing_alg',
+    { ...byKey, jwks_uri: 'https://rp.example/jwks', token_endpoint_auth_signing_alg: 'HS256' },
+  ],
+  [
+    'algorithm.symmetric',
+    'token_endpoint_auth_signing_alg',
+    { token_endpoint_auth_method: 'client_secret_jwt', token_endpoint_auth_signing_alg: 'RS256' },
+  ],
+  ['public.grant', 'grant_types', { ...isPublic, grant_types: ['authorization_code', 'client_credentials'] }],
+  ['public.signature', 'token_endpoint_auth_method', { ...isPublic, id_token_signed_response_alg: 'HS256' }],
+  ['public.uma', 'token_endpoint_auth_method', { ...isPublic, uma_profile: true }],
+  ['secret', 'token_endpoint_auth_method', { ...byKey, ...keys, userinfo_signed_response_alg: 'HS256' }],
+  ['request', 'request_object_signing_alg', { request_object_signing_alg: 'none' }],
+];
+const languages = ['en', 'de', 'ar'];
+
+/** What holds of every refusal that a form can cause. */
+function expectWords(error: OAuthError): void {
+  const refusal = error.refusal!;
+  expect(error.description).toMatch(/^[ !#-[\]-z|}~]+$/);
+  expect(fieldsOf({}, {}).flatMap(({ fields }) => fields.map(({ name }) => name))).toContain(fieldOf(refusal));
+  const fault = fieldFault(refusal);
+  const ofControls: RefusalCode[] = ['string', 'strings', 'boolean', 'whole-seconds', 'invalid'];
+  if (!ofControls.includes(refusal.code)) expect(fault.code, refusal.code).not.toBe('invalid');
+  for (const language of languages) {
+    const words = translation(language)[`console.fault.${fault.code}`];
+    expect(words, `${refusal.code} in ${language}`).toBeDefined();
+    for (const [, name] of words!.matchAll(/\{(\w+)\}/g)) expect(fault.values, refusal.code).toHaveProperty(name!);
+  }
+}
+
+function refusalOf(run: () => unknown): OAuthError {
+  try {
+    run();
+  } catch (error) {
+    return error as OAuthError;
+  }
+  throw new Error('nothing was refused');
+}
+
+test.each(refused)('%s is told at %s, in words of every language (issue 6)', (code, member, input) => {
+  const error = refusalOf(() => parseClientMetadata({ redirect_uris, ...input }, {}, noLocalhost));
+  expect(error).toBeInstanceOf(OAuthError);
+  expect(error.refusal).toMatchObject({ code, member } satisfies Partial<Refusal>);
+  expectWords(error);
+});
+
+test.each<[RefusalCode, string]>([
+  ['sector-document.answer', 'no JSON'],
+  ['sector-document.array', '{}'],
+  ['sector-document.entries', '[]'],
+])('%s is told at sector_identifier_uri, in words of every language (issue 6)', async (code, document) => {
+  const check = createSectorCheck(() => Promise.resolve(document));
+  const metadata = parseClientMetadata({ redirect_uris, sector_identifier_uri: 'https://rp.example/sector' });
+  const error = await check(metadata).catch((refused: unknown) => refused);
+  expect(error).toMatchObject({ refusal: { code, member: 'sector_identifier_uri' } });
+  expectWords(error as OAuthError);
+});
+
+test('each refusal of client metadata is in the tables above (issue 20)', () => {
+  const reached = [...refused.map(([code]) => code), 'sector-document.answer', 'sector-document.array'];
+  expect([...new Set([...reached, 'sector-document.entries'])]).toEqual(
+    expect.arrayContaining([...Object.keys(clientRules), ...Object.keys(combinationRules)]),
+  );
+});
