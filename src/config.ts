@@ -224,7 +224,7 @@ export type Config = z.infer<typeof schema>;
 export function loadConfig(variables: Record<string, string | undefined> = process.env): Config {
   const names = Object.keys(environment.shape);
   const given = names.flatMap((name) => (variables[name] ? [[name, variables[name]] as const] : []));
-  const { data, error } = schema.safeParse(Object.fromEntries(given));
+  const { data, error } = schema.safeParse(Object.fromEntries(given), { error: defaultMessage });
   if (data) return data;
   const { path, message } = error.issues[0]!;
   throw new ConfigError(`The setting ${String(path[0])} ${message}.`);
@@ -261,4 +261,9 @@ function refuseConflicts(s: Environment, context: z.RefinementCtx): void {
       'PASSWORD_HASH_CONCURRENCY',
       `must be less than UV_THREADPOOL_SIZE (${threads}): the other threads sign tokens`,
     );
+}
+
+/** What is wrong with a setting whose rule has no message of its own. */
+function defaultMessage(issue: z.core.$ZodRawIssue): string {
+  return issue.code === 'invalid_value' ? `must be one of ${issue.values.join(', ')}` : 'is not valid';
 }
