@@ -111,6 +111,25 @@ function wrongDirection(from: string, to: string): string | undefined {
   return undefined;
 }
 
+const parsing = [
+  // a pattern over the words of an error
+  /\.(test|exec)\(\s*([\w$]+[!?]*\.)*(message|description)\b/,
+  /\b(message|description)[!?]*\.(match|matchAll|search|startsWith|endsWith|includes|indexOf)\(/,
+  /\.(message|description)\s*[!=]==?\s*['"`]/,
+];
+/** A rule of zod that gives a sentence where oauth/refusals.ts expects a code. */
+const wordedRule = /(error:|[,(])\s*['"`](must|is|holds|may) [^'"`]*['"`]/;
+
+/** The files that read an English sentence back, or that give a rule one. Databases have no other way to tell some errors apart. */
+function parsedEnglish(sources: readonly Source[]): string[] {
+  return sources.flatMap(({ file, text }) => {
+    const code = codeOf(text);
+    const parses = !file.startsWith('database/') && parsing.some((pattern) => pattern.test(code));
+    const words = !file.startsWith('config') && /from 'zod'/.test(code) && wordedRule.test(code);
+    return [...(parses ? [`${file} parses a sentence`] : []), ...(words ? [`${file} words a rule`] : [])];
+  });
+}
+
 /** The groups of files that import each other in a circle. */
 function circles(sources: readonly Source[]): string[][] {
   const imports = new Map(
@@ -163,6 +182,23 @@ test('imports go down, never to a sibling, and each outside package has its impo
 
 test('no files import each other in a circle, types included (architecture, directions)', () => {
   expect(circles(sources())).toEqual([]);
+});
+
+test('nothing reads an English sentence back: refusals are data (architecture, extension points)', () => {
+  expect(parsedEnglish(sources())).toEqual([]);
+});
+
+test.each([
+  `const field = / is missing$/.exec(error.description);`,
+  `if (/^(must|is) /.test(issue.message)) return issue.message;`,
+  `if (pattern.test(description)) return code;`,
+  `if (error.message.includes('is taken')) return 'taken';`,
+  `const held = refused.description.match(/^the client (\\S+) holds/);`,
+  `if (issue.message === 'is missing') return;`,
+  `import { z } from 'zod';\nconst name = z.string().max(255, 'must have at most 255 characters');`,
+  `import { z } from 'zod';\nconst flag = z.boolean({ error: 'must be true or false' });`,
+])('a planted sentence that is read back is found: %s (architecture, extension points)', (line) => {
+  expect(parsedEnglish([{ file: 'oauth/a.ts', text: `// A planted fault.\n${line}\n` }])).toHaveLength(1);
 });
 
 test('app.ts has at most 180 lines, and no other file more than 500 (architecture, modules)', () => {
