@@ -1,18 +1,18 @@
-// Authentication context classes: how well somebody was authenticated, told by the methods that a sign-in has shown.
+// Derives the authentication context class (acr) of a sign-in from its authentication methods (amr).
 
 /** A level of authentication. */
 interface Level {
-  /** The name that clients ask for and get: of the service's own, or one of OpenID Connect Extended Authentication Profile 1.0. */
+  /** The acr value: one of the service's own, or one of OpenID Connect Extended Authentication Profile 1.0. */
   acr: string;
-  /** The methods that a sign-in must have shown for it (RFC 8176): all of one of these lists. */
+  /** The amr values that reach the level (RFC 8176): all values of one of these lists. */
   amr: readonly (readonly string[])[];
 }
 
-/** From the weakest to the strongest; each is reached by what reaches a stronger one. */
+/** From the weakest to the strongest. A sign-in that reaches a level also reaches the weaker ones. */
 const levels: readonly Level[] = [
   { acr: 'urn:gatehouse:acr:password', amr: [['pwd'], ['mfa']] },
   { acr: 'urn:gatehouse:acr:mfa', amr: [['mfa']] },
-  // a passkey beside the password, or one that verified its person by itself: no other site can ask for what it answers
+  // a passkey that verified the user, or a passkey beside a password: a phishing site cannot use the response
   {
     acr: 'phr',
     amr: [
@@ -20,31 +20,31 @@ const levels: readonly Level[] = [
       ['mfa', 'hwk'],
     ],
   },
-  // its key cannot leave the device
+  // the private key cannot leave the device
   { acr: 'phrh', amr: [['mfa', 'hwk']] },
 ];
 
-/** Two factors, whatever they are: what a demand for a second one means. */
+/** Any two factors: what the service asks for when it requires a second factor. */
 export const multiFactor = 'urn:gatehouse:acr:mfa';
 
-/** What can be asked for: discovery's acr_values_supported. */
+/** Discovery's acr_values_supported. */
 export const acrValues: readonly string[] = levels.map(({ acr }) => acr);
 
 const reached = (amr: readonly string[]): Level[] =>
   levels.filter((level) => level.amr.some((methods) => methods.every((method) => amr.includes(method))));
 
-/** Whether each of these levels takes a passkey, whatever else was shown. */
+/** Whether a sign-in can reach none of these levels without a passkey. */
 export function needsPasskey(wanted: readonly string[]): boolean {
   const ofKeys = ({ amr }: Level) => amr.every((methods) => methods.includes('swk') || methods.includes('hwk'));
   return wanted.every((acr) => levels.some((level) => level.acr === acr && ofKeys(level)));
 }
 
-/** The strongest level that these methods reach; undefined for none. */
+/** Returns the strongest level that these methods reach, or undefined. */
 export function acrOf(amr: readonly string[]): string | undefined {
   return reached(amr).at(-1)?.acr;
 }
 
-/** The first of the wanted levels, which stand in order of preference, that these methods reach. */
+/** Returns the first level of `wanted`, which is in order of preference, that these methods reach. */
 export function preferredAcr(wanted: readonly string[], amr: readonly string[]): string | undefined {
   return wanted.find((acr) => reached(amr).some((level) => level.acr === acr));
 }

@@ -1,4 +1,4 @@
-// What an administrator may send about users and clients, and how both are shown: the same for routes and command line.
+// Holds the rules for users, groups and administrators' settings of clients, for the admin API, the console and the command line.
 import { z } from 'zod';
 import { acrValues } from './acr.ts';
 import type { storableClaims } from './claims.ts';
@@ -12,26 +12,26 @@ export const name = z
   .max(255, rule('most-characters'))
   .refine((value) => wellFormed(value) && !/[\p{Cc}]/u.test(value), rule('control-characters'));
 
-/** A group has an address by its name; whoever reads an address takes these two for the folder itself and the one above (RFC 3986 5.2.4). */
+/** A group's name is a path segment of its address, where . and .. are dot segments (RFC 3986 5.2.4). */
 export const groupName = name.refine((value) => value !== '.' && value !== '..', rule('dots'));
 
-/** In characters, of a name that somebody chooses for themselves. */
-export const longestOwnName = 64;
+/** Characters of a user name that a user chooses at sign-up. */
+export const maxOwnNameLength = 64;
 
 /**
- * A user name that somebody chooses for themselves. It stands in mails that this person can have sent to others, so it holds nothing that
- * reads as an address: a dot within a word only where that word is all of the name.
+ * A user name that a user chooses at sign-up. It appears in mails that the user can have sent to others, so it must not read
+ * as an address: a word with a dot in it must be the whole name.
  */
 export const ownName = name
-  .refine((value) => [...value].length <= longestOwnName)
+  .refine((value) => [...value].length <= maxOwnNameLength)
   .regex(/^[\p{L}\p{M}\p{N} ._'’-]+$/u)
   .refine((value) => !/^www\./iu.test(value) && !/ .*\.[^ .]|\.[^ .].* /u.test(value));
 
-/** One address of mail. */
+/** An email address. */
 export const email = z
   .string()
   .max(320)
-  // the control characters by their numbers: the OpenAPI document's readers do not all know \p{Cc}
+  // control characters by number: not every reader of the OpenAPI document knows \p{Cc}
   .regex(/^[^\s@\u0000-\u001f\u007f-\u009f]+@[^\s@\u0000-\u001f\u007f-\u009f]+$/u, rule('email'));
 
 const text = z.string().min(1).max(1000).refine(wellFormed, rule('text'));
@@ -63,28 +63,28 @@ export const claimRules: Record<(typeof storableClaims)[number], z.ZodType> = {
   phone_number_verified: z.boolean(),
 };
 
-/** Standard claims by name; an unknown one is refused. */
+/** Standard claims by name; an unknown claim is refused. */
 export const claimsShape = z.strictObject(
   Object.fromEntries(Object.entries(claimRules).map(([claim, rule]) => [claim, rule.nullable().optional()])),
   // an unknown member is refused by its own name
   { error: (issue) => (issue.code === 'invalid_type' ? rule('standard-claims').error : undefined) },
 );
 
-/** True for a claim whose value is text: one that looks like a number is text, too. */
+/** Whether a claim's value is text, also where it looks like a number. */
 export function isTextClaim(claim: string): boolean {
   return Object.hasOwn(claimRules, claim) && claimRules[claim as keyof typeof claimRules].def.type === 'string';
 }
 
-/** In characters. */
-export const longestPassword = 128;
+/** Characters of a password. */
+export const maxPasswordLength = 128;
 
 export const password = (minLength: number) =>
   z
     .string()
     .refine((value) => [...value].length >= minLength, rule('too-short', { least: String(minLength) }))
-    .refine((value) => [...value].length <= longestPassword, rule('too-long', { most: String(longestPassword) }))
+    .refine((value) => [...value].length <= maxPasswordLength, rule('too-long', { most: String(maxPasswordLength) }))
     .refine(wellFormed, rule('text'))
-    .meta({ minLength, maxLength: longestPassword });
+    .meta({ minLength, maxLength: maxPasswordLength });
 
 export const newUserShape = (minPasswordLength: number) =>
   z.strictObject({
@@ -123,15 +123,15 @@ const lifetime = z
   .nullable()
   .optional();
 
-/** What an administrator sets beside the registered metadata. */
+/** The settings of a client beside its registered metadata. */
 export const clientChangeShape = z.looseObject({
   status: z.enum(['enabled', 'disabled']).optional(),
-  /** The version that was looked at: needed where the status becomes enabled, and nothing happens if the client changed since. */
+  /** The version that the administrator saw. Required to enable a client; a client that changed since is a conflict. */
   version: z.int().optional(),
   first_party: z.boolean().optional(),
   self_managed: z.boolean().optional(),
   introspect: z.enum(['own', 'any']).optional(),
-  /** The level of authentication that its people have to reach; null for any. */
+  /** The acr value that a sign-in for this client must reach; null for any. */
   required_acr: z
     .string()
     .refine((acr) => acrValues.includes(acr), rule('one-of', { values: acrValues.join(', ') }))

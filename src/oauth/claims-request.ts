@@ -1,32 +1,32 @@
-// The parameter `claims`: single claims that a client asks for, beside those of its scopes (OpenID Connect Core 5.5).
+// Parses the `claims` parameter, by which a client requests single claims beside those of its scopes (OpenID Connect Core 5.5).
 import { supportedClaims } from './claims.ts';
 import { invalidRequest } from './errors.ts';
 import { hasUniqueNames } from './json-text.ts';
 import { claimsOfScopes } from './scope.ts';
 
 export interface ClaimsRequest {
-  /** Names of claims that the service knows. */
+  /** Names of supported claims. */
   userinfo: string[];
   idToken: string[];
-  /** Whom the End-User has to be one of (Core 5.5.1). */
+  /** The `sub` values of which the End-User must have one (Core 5.5.1). */
   subjects: string[] | undefined;
-  /** The authentication context that the ID Token must show, in order of preference (Core 5.5.1.1). */
+  /** The requested acr values, in order of preference (Core 5.5.1.1). */
   acr: { values: string[]; essential: boolean } | undefined;
 }
 
-/** What of a request is to be released, each as far as the client is registered for it. */
+/** The requested claims that the client's registered scopes allow. */
 export interface SingleClaims {
-  /** At UserInfo, beside what the scopes release there. */
+  /** Claims for UserInfo that the request's scopes do not release. */
   userinfo: string[];
-  /** In the ID Token. */
+  /** Claims for the ID Token. */
   idToken: string[];
-  /** All of these that no scope of the request covers: what the End-User has to grant. */
+  /** Claims of both lists that no scope of the request covers: the End-User has to consent to them. */
   beside: string[];
 }
 
-/** What a client session keeps of a request, for its tokens. */
+/** The part of a request that a client session keeps for its tokens. */
 export interface RequestedClaims {
-  /** The level that was asked for and reached. */
+  /** The requested acr value that the sign-in reached. */
   acr?: string;
   userinfo?: string[];
   id_token?: string[];
@@ -37,7 +37,7 @@ const maxDepth = 16;
 const maxMembers = 256;
 
 /**
- * Reads the parameter. What the service does not know in it is ignored, as the standard says.
+ * Parses the parameter. Unsupported members are ignored (Core 5.5).
  * @throws OAuthError invalid_request
  */
 export function parseClaimsRequest(text: string | undefined): ClaimsRequest {
@@ -55,14 +55,14 @@ export function parseClaimsRequest(text: string | undefined): ClaimsRequest {
   };
 }
 
-/** A claim is released only if a scope that the client registered could release it: nobody approved more than that. */
+/** Keeps the claims that a registered scope of the client releases: an administrator approved only these. */
 export function singleClaims(
   asked: ClaimsRequest,
   scope: readonly string[],
   registered: readonly string[],
   carried: { userinfo: boolean; idToken: boolean },
 ): SingleClaims {
-  // as nearly always
+  // the common case
   if (asked.userinfo.length + asked.idToken.length === 0) return { userinfo: [], idToken: [], beside: [] };
   const known = claimsOfScopes(registered);
   const covered = claimsOfScopes(scope);
@@ -73,7 +73,7 @@ export function singleClaims(
   return { userinfo, idToken, beside: [...new Set([...userinfo, ...uncovered(idToken)])] };
 }
 
-/** @param acr the level that was asked for and reached @returns undefined where nothing was asked for */
+/** @param acr the requested acr value that the sign-in reached @returns undefined when the client requested nothing */
 export function requestedClaims(claims: SingleClaims, acr: string | undefined): RequestedClaims | undefined {
   const requested: RequestedClaims = {
     ...(acr !== undefined && { acr }),
@@ -106,7 +106,7 @@ function section(request: Record<string, unknown>, name: string): Section {
   return value as Section;
 }
 
-/** The value or values that a claim shall have one of; undefined for any. @throws OAuthError invalid_request */
+/** The requested values of a claim; undefined when any value will do. @throws OAuthError invalid_request */
 function wanted(claim: Record<string, unknown> | null | undefined): string[] | undefined {
   if (claim?.['value'] === undefined && claim?.['values'] === undefined) return undefined;
   const values = [claim['value'] ?? claim['values']].flat();
@@ -115,7 +115,7 @@ function wanted(claim: Record<string, unknown> | null | undefined): string[] | u
   return values;
 }
 
-/** `email` comes with `email_verified`, as everywhere (decisions section 5). */
+/** The names of supported claims; `email` brings `email_verified` (decisions section 5). */
 function names(claims: Section): string[] {
   const known = Object.keys(claims).filter((name) => name !== 'sub' && supportedClaims.includes(name));
   return known.includes('email') ? [...new Set([...known, 'email_verified'])] : known;

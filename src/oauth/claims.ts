@@ -1,19 +1,19 @@
-// The End-User's claims: which a set of scopes releases, in their standard types, without empty ones (OpenID Connect Core 5.1).
+// Builds the End-User's claims that a set of scopes or names releases, without empty values (OpenID Connect Core 5.1).
 import { claimsOfScopes, scopeClaims } from './scope.ts';
 
-/** What is known of a user, as claims are made from it. */
+/** The data of a user from which claims are built. */
 export interface Subject {
   sub: string;
   username: string;
   email: string | undefined;
   emailVerified: boolean;
   groups: string[];
-  /** Standard claims under their names, as stored. */
+  /** Stored standard claims by name. */
   claims: Record<string, unknown>;
   updatedAt: Date;
 }
 
-/** Names of claims that an administrator may store with a user. */
+/** The claims that an administrator may store for a user. */
 export const storableClaims = [
   'name',
   'family_name',
@@ -33,18 +33,15 @@ export const storableClaims = [
   'phone_number_verified',
 ] as const;
 
-/** Every claim that the service can release: discovery's claims_supported. */
+/** Discovery's claims_supported. */
 export const supportedClaims: readonly string[] = ['sub', ...new Set(Object.values(scopeClaims).flat())];
 
-/**
- * The claims that `scopes` release of a user, without `sub`. A claim without a value is left out;
- * `email` comes with `email_verified` always.
- */
+/** Returns the claims that `scopes` release, without `sub`. A claim without a value is left out; `email` brings `email_verified`. */
 export function releasedClaims(user: Subject, scopes: readonly string[]): Record<string, unknown> {
   return namedClaims(user, claimsOfScopes(scopes));
 }
 
-/** The same for single claims. */
+/** Returns the claims of these names, without those that have no value. */
 export function namedClaims(user: Subject, names: readonly string[]): Record<string, unknown> {
   const released: Record<string, unknown> = {};
   for (const claim of names) {
@@ -81,7 +78,7 @@ function present(value: unknown): unknown {
 
 const addressMembers = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'] as const;
 
-/** The address claim: known members only; `formatted` is made of the others when only those are stored (Core 5.1.1). */
+/** Returns the address claim with its standard members; builds `formatted` when it is not stored (Core 5.1.1). */
 export function address(value: unknown): Record<string, string> | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const known: Record<string, string> = {};

@@ -1,18 +1,18 @@
-// The addresses that a client registers: which are allowed, and what the settings say about them (security R24, R25, R115).
+// Checks the addresses in client metadata by the standards and the settings (security R24, R25, R115).
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { isAtIssuer } from './own-resource.ts';
 import { isLocalhostUri, isRedirectUri, isRequestUri, isResourceUri, redirectRefusal } from './redirect-uri.ts';
 import { refusal } from './refusals.ts';
 
-/** The settings that bear on what may be registered. */
+/** The settings that restrict registration. */
 export interface MetadataSettings {
-  /** The service is the server of its own addresses. */
+  /** No client may register an address at or below the issuer as its resource. */
   readonly issuer?: string;
-  /** Whether http is allowed on the name localhost, as it is on the addresses of the loopback. */
+  /** Whether http is allowed on the name localhost, and not only on loopback addresses. */
   readonly loopbackLocalhost?: boolean;
 }
 
-/** The members that are one web address (security R25). */
+/** The members with a single web address (security R25). */
 const webMembers = [
   'client_uri',
   'logo_uri',
@@ -47,7 +47,7 @@ export function checkAddresses(metadata: Addresses, settings: MetadataSettings):
   if (named !== undefined) throw invalidClientMetadata(refusal('localhost.member', named));
   for (const uri of metadata.resource_uris ?? []) {
     if (!isResourceUri(uri)) throw invalidClientMetadata(refusal('resource', 'resource_uris'));
-    // a client would get the tokens that are for the service (security R115)
+    // else the client would receive tokens meant for the service (security R115)
     if (settings.issuer !== undefined && isAtIssuer(settings.issuer, uri))
       throw invalidClientMetadata(refusal('own-resource', 'resource_uris'));
   }

@@ -1,9 +1,9 @@
-// Client metadata: the registered fields, each checked by its standard's rules (OpenID Connect Registration 1.0, RFC 7591).
+// Validates client metadata (OpenID Connect Registration 1.0, RFC 7591).
 import { z } from 'zod';
 import { checkAddresses, type MetadataSettings } from './client-addresses.ts';
 import { isPrivateUseUri, isSameOrigin, isWebUri } from './redirect-uri.ts';
 import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
-import { canVerify, isKnownKey, isSoundKey, maxKeys } from './json-web-key.ts';
+import { canVerify, isKnownKey, isValidKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
@@ -24,19 +24,19 @@ export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
 
 export const assertionSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
 
-/** What can be encrypted for a client. */
+/** The responses that the service can encrypt for a client. */
 const encryptedResponses = ['id_token', 'userinfo'] as const;
 export type EncryptedResponse = (typeof encryptedResponses)[number];
-/** `none` only where the service is set to accept unsigned request objects. */
+/** `none` only where a setting allows unsigned request objects. */
 export const requestObjectSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256', 'none'] as const;
 
-/** The registered metadata after defaulting, under its standard names. */
+/** The registered metadata with its defaults, under its standard names. */
 export type ClientMetadata = Omit<z.infer<typeof clientMetadataShape>, 'grant_types' | 'response_types'> & {
   response_types: ResponseType[];
   grant_types: NonNullable<z.infer<typeof clientMetadataShape>['grant_types']>;
 };
 
-/** Members that only an administrator sets (decisions section 2). */
+/** Members that only an administrator may set (decisions section 2). */
 export const administratorMembers = [
   'status',
   'first_party',
@@ -48,7 +48,7 @@ export const administratorMembers = [
   'refresh_token_lifetime',
   'id_token_lifetime',
 ] as const;
-/** Members that the service answers with and that nobody may send in an update (RFC 7592 section 2.2). */
+/** Members of a response that an update must not contain (RFC 7592 2.2). */
 export const serverMembers = [
   'registration_access_token',
   'registration_client_uri',
@@ -63,15 +63,15 @@ export const serverMembers = [
   'refusal_reason',
 ] as const;
 
-// controls, direction overrides and what cannot be seen, blank letters included, make a name look like another (security R48)
+// control characters, direction overrides and invisible characters make a name look like another (security R48)
 const deceptive = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|\u034f|\u17b4|\u17b5/u;
 
-/** Text for people: composed, short and plain (security R48). */
+/** Text that pages show to users: in Unicode's composed form, short and visible (security R48). */
 const displayText = z
   .string(rule('string'))
   .transform((text) => text.normalize('NFC').trim())
   .refine((text) => text.length >= 1 && [...text].length <= 100, rule('length', { most: '100' }))
-  // one letter can stand for a sentence, which is what names are compared by
+  // one character can decompose into many, and names are compared in their decomposed form
   .refine((text) => [...text.normalize('NFKD')].length <= 200, rule('length', { most: '100' }))
   .refine((text) => !deceptive.test(text), rule('characters'));
 
@@ -89,7 +89,7 @@ const jsonWebKey = z
 const keyManagement = z.enum(keyManagementAlgorithms, rule('choice.algorithm'));
 const contentEncryption = z.enum(contentEncryptionAlgorithms, rule('choice.algorithm'));
 
-/** The registered fields, each with its rule and default; what they mean together is `parseClientMetadata`'s. */
+/** The registered fields, each with its rule and default; `parseClientMetadata` checks combinations. */
 export const clientMetadataShape = z.object({
   redirect_uris: uriList.default([]),
   post_logout_redirect_uris: uriList.optional(),
@@ -157,13 +157,13 @@ export const clientMetadataShape = z.object({
   id_token_claims: z.boolean(rule('boolean')).default(false),
 });
 
-/** The registered fields by name: what a registrant may send. */
+/** The names of the fields that a registration may contain. */
 export const registrableFields = Object.keys(clientMetadataShape.shape);
 
 /**
- * Validates metadata that somebody sends, whoever and how (security R25); unknown members are dropped (RFC 7591 section 2, security R48).
- * @param options.admin the sender is an administrator, who may give the scopes `admin` and `metrics`
- * @param options.unsigned the service accepts unsigned request objects, so a client may register for them
+ * Validates metadata from a registrant, an administrator or the console alike (security R25). Unknown members are dropped (RFC 7591 2, security R48).
+ * @param options.admin the sender is an administrator, who may grant the scopes `admin` and `metrics`
+ * @param options.unsigned the service accepts unsigned request objects
  * @throws OAuthError invalid_redirect_uri or invalid_client_metadata
  */
 export function parseClientMetadata(
@@ -242,12 +242,12 @@ export function parseClientMetadata(
   return metadata;
 }
 
-/** What is known must be sound; what is not is left to other readers of the set, if there is something else for us. */
+/** Checks the keys of known types; unknown ones are ignored (RFC 7517 5), as long as one known key is there. */
 function verifyKeys({ jwks, token_endpoint_auth_method, token_endpoint_auth_signing_alg }: ClientMetadata): void {
   if (!jwks) return;
   const keys = jwks.keys.filter(isKnownKey);
   if (keys.length === 0) throw invalidClientMetadata(refusal('key.type', 'jwks'));
-  if (!keys.every(isSoundKey)) throw invalidClientMetadata(refusal('key.sound', 'jwks'));
+  if (!keys.every(isValidKey)) throw invalidClientMetadata(refusal('key.valid', 'jwks'));
   if (
     token_endpoint_auth_method === 'private_key_jwt' &&
     !keys.some((key) => canVerify(key, token_endpoint_auth_signing_alg))
@@ -256,7 +256,7 @@ function verifyKeys({ jwks, token_endpoint_auth_method, token_endpoint_auth_sign
   }
 }
 
-/** Encryption needs a key to encrypt to; `enc` has a default where `alg` is there, and no sense without it (Registration 2). */
+/** Checks that `enc` comes with `alg`, and that there is a key to encrypt to; sets the default of `enc` (Registration 2). */
 function verifyEncryption(metadata: ClientMetadata, response: (typeof encryptedResponses)[number]): void {
   const alg = `${response}_encrypted_response_alg` as const;
   const enc = `${response}_encrypted_response_enc` as const;
@@ -270,7 +270,7 @@ function verifyEncryption(metadata: ClientMetadata, response: (typeof encryptedR
     throw invalidClientMetadata(refusal('encryption-key', 'jwks', { alg }));
 }
 
-/** Whether the client can send the request objects that it registers for. */
+/** Checks that the client can send the request objects that it registers for. */
 function checkRequestObjects(metadata: ClientMetadata, unsigned: boolean): void {
   const alg = metadata.request_object_signing_alg;
   if (alg === 'none' && (!unsigned || metadata.require_signed_request_object))
@@ -279,12 +279,12 @@ function checkRequestObjects(metadata: ClientMetadata, unsigned: boolean): void 
     throw invalidClientMetadata(refusal('keys.request-object', 'request_object_signing_alg', { alg }));
 }
 
-/** True when the client's secret serves as an HMAC key, and must be stored encrypted beside its hash. */
+/** Whether the client's secret is an HMAC key, and must be stored encrypted beside its hash. */
 export function needsSecretAsKey(metadata: ClientMetadata): boolean {
   return metadata.token_endpoint_auth_method === 'client_secret_jwt' || signsWithSecret(metadata);
 }
 
-/** True when the client's secret signs something of the service for the client, or of the client for the service. */
+/** Whether the client's secret signs ID Tokens, UserInfo responses or request objects. */
 function signsWithSecret(metadata: ClientMetadata): boolean {
   return [
     metadata.id_token_signed_response_alg,
@@ -293,7 +293,7 @@ function signsWithSecret(metadata: ClientMetadata): boolean {
   ].includes('HS256');
 }
 
-/** True when the client has a client_secret at all. */
+/** Whether the client has a client_secret. */
 export function needsSecret(metadata: ClientMetadata): boolean {
   return metadata.token_endpoint_auth_method.startsWith('client_secret') || needsSecretAsKey(metadata);
 }
@@ -302,12 +302,12 @@ export function isPublicClient(metadata: ClientMetadata): boolean {
   return metadata.token_endpoint_auth_method === 'none';
 }
 
-/** The name that people see. */
+/** Returns the name that users see. */
 export function displayName(clientId: string, metadata: ClientMetadata): string {
   return metadata.client_name ?? clientId;
 }
 
-/** Host of a redirect URI, or the scheme of a native application's. */
+/** Returns the host of a redirect URI, or the private-use scheme of a native application. */
 export function redirectHost(uri: string): string {
   return isPrivateUseUri(uri) ? new URL(uri).protocol : new URL(uri).host;
 }

@@ -1,9 +1,9 @@
-// The named refusals of OAuth and OpenID Connect: a public description apart from the cause, which is only logged.
+// Defines the errors of OAuth and OpenID Connect: each has a public description, and a cause that is only logged.
 
 import { type Refusal, sentenceOf } from './refusals.ts';
 import type { ResponseMode } from './response-type.ts';
 
-/** Every error code the service answers with, and where it is registered. */
+/** Every error code in a response of the service, and where it is registered. */
 export const errorCodes = [
   'invalid_request', // RFC 6749 4.1.2.1, 5.2; RFC 6750 3.1
   'invalid_client',
@@ -39,15 +39,15 @@ export const errorCodes = [
 ] as const;
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** A refusal with its HTTP status. `description` is public: plain ASCII without quotes or backslashes; `cause` is only logged. */
+/** A refused request. `description` is public: ASCII without quotes and backslashes (RFC 6749 5.2). `cause` is only logged. */
 export class OAuthError extends Error {
   readonly code: ErrorCode;
   readonly description: string;
-  /** What a page or another part of the service recognises. */
+  /** The reason as data, for callers that recognise it. */
   readonly refusal: Refusal | undefined;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** What beside the code and the description stands in the body, and in the challenge of a bearer token. */
+  /** Further members of the body and of the bearer challenge. */
   readonly parameters: Readonly<Record<string, string | number>>;
   constructor(
     code: ErrorCode,
@@ -55,7 +55,7 @@ export class OAuthError extends Error {
     status = 400,
     options: { cause?: unknown; headers?: Record<string, string>; parameters?: Record<string, string | number> } = {},
   ) {
-    // a refusal is an answer: nobody reads where it was made, and finding that out costs more than many an answer
+    // no stack trace: a refusal is an ordinary response, and a trace would cost more than most responses
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     const description = typeof reason === 'string' ? reason : sentenceOf(reason);
@@ -70,14 +70,14 @@ export class OAuthError extends Error {
   }
 }
 
-/** Where and how an authorization response goes. Only verified requests have one. */
+/** Where and how an authorization response is sent. Only a verified request has a target. */
 export interface ResponseTarget {
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
   readonly state: string | undefined;
 }
 
-/** An error that goes to the client by the browser (RFC 6749 4.1.2.1); it cannot be made without a verified redirect URI. */
+/** An error that the browser takes to the client (RFC 6749 4.1.2.1). It cannot be constructed without a verified redirect URI. */
 export class AuthorizationError extends Error {
   readonly code: ErrorCode;
   readonly description: string;
@@ -101,7 +101,7 @@ export const invalidClientMetadata = (reason: string | Refusal) => new OAuthErro
 export const invalidRedirectUri = (reason: string | Refusal) => new OAuthError('invalid_redirect_uri', reason);
 export const invalidToken = (description: string) => new OAuthError('invalid_token', description, 401);
 export const insufficientScope = (description: string) => new OAuthError('insufficient_scope', description, 403);
-/** @param maxAge seconds since the sign-in that this needs @param acr the level that it has to reach (RFC 9470 3) */
+/** @param maxAge the greatest age of the sign-in, in seconds @param acr the required authentication context (RFC 9470 3) */
 export const insufficientAuthentication = (maxAge: number, acr?: string) =>
   new OAuthError(
     'insufficient_user_authentication',
@@ -115,14 +115,14 @@ export const accessDenied = (description: string) => new OAuthError('access_deni
 export const notFound = (description: string) => new OAuthError('not_found', description, 404);
 export const conflict = (description: string) => new OAuthError('conflict', description, 409);
 
-/** Another client holds a resource that this one claims (decisions section 2). */
+/** Another client holds a resource that this client claims (decisions section 2). */
 export class ResourceHeld extends OAuthError {
   constructor(description: string) {
     super('conflict', description, 409);
   }
 }
 
-/** The client did not authenticate (RFC 6749 5.2): one answer whatever the reason (security R39). */
+/** Client authentication failed (RFC 6749 5.2). The response is the same for every reason (security R39). */
 export const invalidClient = (cause?: string) =>
   new OAuthError(
     'invalid_client',
@@ -134,6 +134,6 @@ export const invalidClient = (cause?: string) =>
     },
   );
 
-/** A disabled client with its right credentials (decisions section 2). */
+/** A disabled client authenticated with valid credentials (decisions section 2). */
 export const clientDisabled = (status = 400) =>
   unauthorizedClient('this client is registered but not enabled: an administrator has to approve it first', status);

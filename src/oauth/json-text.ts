@@ -1,9 +1,6 @@
-// What JSON.parse does not tell of a JSON text: whether an object names a member twice, of which it keeps the last.
+// Finds duplicate member names in a JSON text, of which JSON.parse silently keeps the last.
 
-/**
- * How many members the objects of a value have in all, arrays' items not counted. It is a loop, so that no depth is too
- * deep for it.
- */
+/** Counts the members of all objects in a value, without the items of arrays. A loop, so that a deep value cannot exhaust the stack. */
 export function countMembers(value: unknown): number {
   let count = 0;
   const rest: unknown[] = [value];
@@ -19,16 +16,16 @@ export function countMembers(value: unknown): number {
 
 /**
  * Whether every name in a JSON text is unique in its object (RFC 8259 4: else "the behavior of software that receives such
- * an object is unpredictable"). Each member of the text has one colon outside strings, so a value with fewer members than
- * that has lost one.
- * @param value what JSON.parse made of the text
+ * an object is unpredictable"). Each member of the text has one colon outside strings: a value with fewer members than
+ * colons has lost one.
+ * @param value the result of JSON.parse
  */
 export function hasUniqueNames(text: string, value: unknown): boolean {
   let colons = 0;
   let quoted = false;
   for (let index = 0; index < text.length; index++) {
     const character = text[index];
-    // in a valid text a backslash stands in strings only
+    // a valid text has backslashes only in strings
     if (character === '\\') index++;
     else if (character === '"') quoted = !quoted;
     else if (character === ':' && !quoted) colons++;

@@ -1,8 +1,8 @@
-// What an update of a registration would change, member by member, for whoever decides about it.
+// Compares two versions of client metadata member by member, for the administrator who approves the change.
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientMetadata } from './client-metadata.ts';
 
-/** One member that differs. Lists, and scope, are compared by what they hold; others as a whole. */
+/** One member that differs. Lists and scope are compared by their entries, other members as a whole. */
 export interface MemberChange {
   member: string;
   added: string[];
@@ -10,13 +10,13 @@ export interface MemberChange {
   kept: string[];
 }
 
-/** The members that differ, by name. Values are untrusted text. */
+/** Returns the members that differ, sorted by name. Their values are untrusted text. */
 export function metadataDifference(current: ClientMetadata, next: ClientMetadata): MemberChange[] {
   const before: Record<string, unknown> = { ...current };
   const after: Record<string, unknown> = { ...next };
   return (
     [...new Set([...Object.keys(before), ...Object.keys(after)])]
-      // a switch that is not there is off
+      // an absent boolean is false
       .filter((member) => !isDeepStrictEqual(before[member] ?? false, after[member] ?? false))
       .sort()
       .map((member) => {
@@ -32,7 +32,7 @@ export function metadataDifference(current: ClientMetadata, next: ClientMetadata
   );
 }
 
-/** What a member holds, as text. */
+/** Returns the entries of a member as text. */
 export function entries(member: string, value: unknown): string[] {
   if (value === undefined) return [];
   if (member === 'scope' && typeof value === 'string') return value.split(' ').filter((scope) => scope !== '');

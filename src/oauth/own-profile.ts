@@ -1,44 +1,45 @@
-// What people may change of their own claims: the fields of the form, and what may stand in each (OpenID Connect Core 5.1).
+// Reads the form by which a user changes their own claims (OpenID Connect Core 5.1).
 import { isDeepStrictEqual } from 'node:util';
 import { claimsShape } from './administration.ts';
 import type { storableClaims } from './claims.ts';
 
-/** Those that the setting PROFILE_EDITABLE may name: none by which others recognize the account, and nothing that says "verified". */
+/** The claims that PROFILE_EDITABLE may name: not the user name, and nothing that states a verification. */
 export type EditableClaim = Exclude<(typeof storableClaims)[number], 'preferred_username' | 'phone_number_verified'>;
 
 const addressFields = ['street_address', 'postal_code', 'locality', 'region', 'country'] as const;
 type AddressField = (typeof addressFields)[number];
 
-/** A field of the form: a claim, or a member of the address. */
+/** A field of the form: a claim or a member of the address. */
 export type ProfileField = Exclude<EditableClaim, 'address'> | AddressField;
 
 /** What is wrong with a field: a key of the catalogue under `account.profile.fault.`. */
 export type ProfileFault = 'text' | 'long' | 'url' | 'date' | 'phone' | 'language' | 'zone';
 
-/** In characters; what an administrator stored may be longer, and stays. */
-export const longestField = 255;
+/** In characters. A longer value that an administrator stored stays. */
+export const maxFieldLength = 255;
 
 export function isAddressField(field: string): field is AddressField {
   return (addressFields as readonly string[]).includes(field);
 }
 
-/** The fields of these claims, in their order. */
+/** Returns the fields of these claims, in their order. */
 export function profileFields(editable: readonly EditableClaim[]): ProfileField[] {
   return editable.flatMap((claim) => (claim === 'address' ? [...addressFields] : [claim]));
 }
 
-/** What stands in a field before anybody types. */
+/** Returns the current value of a field. */
 export function fieldValue(claims: Record<string, unknown>, field: ProfileField): string {
   if (!isAddressField(field)) return textOf(claims[field]);
   const address = addressOf(claims);
   const parts = addressFields.some((part) => textOf(address[part]) !== '');
-  // one that was stored in one piece
+  // an address that is stored as `formatted` only
   return textOf(!parts && field === 'street_address' ? address['formatted'] : address[field]);
 }
 
 /**
- * What a form changes of the claims, null for what it takes away, and what is wrong with it. A field that is as it was is no change.
- * @param typed by field; a missing one is empty
+ * Compares a form with the stored claims. An unchanged field is neither checked nor a change.
+ * @param typed values by field; a missing field is empty
+ * @returns the changed claims, null for one that is removed, and the faults by field
  */
 export function readOwnProfile(
   typed: Record<string, string | undefined>,
@@ -49,30 +50,30 @@ export function readOwnProfile(
   const faults: Partial<Record<ProfileField, ProfileFault>> = {};
   const address: Record<string, string> = {};
   for (const field of profileFields(editable)) {
-    const value = tidy(typed[field] ?? '');
+    const value = normalized(typed[field] ?? '');
     const old = fieldValue(before, field);
-    const fault = value === '' || value === tidy(old) ? undefined : faultOf(field, value);
+    const fault = value === '' || value === normalized(old) ? undefined : faultOf(field, value);
     if (fault) faults[field] = fault;
     if (isAddressField(field)) {
       if (value !== '') address[field] = value;
-    } else if (value !== tidy(old)) change[field] = value === '' ? null : stored(field, value);
+    } else if (value !== normalized(old)) change[field] = value === '' ? null : stored(field, value);
   }
   if (editable.includes('address')) {
     const old = addressFields.flatMap((field) => {
-      const value = tidy(fieldValue(before, field));
+      const value = normalized(fieldValue(before, field));
       return value === '' ? [] : [[field, value]];
     });
-    // one in one piece would contradict what is typed
+    // a stored `formatted` would contradict the new members, so the address is replaced
     if (!isDeepStrictEqual(address, Object.fromEntries(old)))
       change['address'] = Object.keys(address).length === 0 ? null : address;
   }
-  // of another number nobody knows yet whose it is
+  // a new number is not verified
   if ('phone_number' in change) change['phone_number_verified'] = null;
   return { change, faults };
 }
 
 function faultOf(field: ProfileField, value: string): ProfileFault | undefined {
-  if ([...value].length > longestField) return 'long';
+  if ([...value].length > maxFieldLength) return 'long';
   if ((field === 'street_address' ? /[^\P{Cc}\n]/u : /\p{Cc}/u).test(value) || !value.isWellFormed()) return 'text';
   switch (field) {
     case 'website':
@@ -95,14 +96,14 @@ function faultOf(field: ProfileField, value: string): ProfileFault | undefined {
 const stored = (field: ProfileField, value: string): string =>
   field === 'locale' ? (canonicalLocale(value) ?? value) : value;
 
-/** YYYY-MM-DD or YYYY, no day that does not exist or is to come; 0000 for a year that is not told (Core 5.1). */
+/** YYYY-MM-DD or YYYY: an existing day that is not in the future; year 0000 when the year is omitted (Core 5.1). */
 function isBirthdate(value: string): boolean {
   const match = /^(\d{4})(?:-(\d{2})-(\d{2}))?$/.exec(value);
   if (!match) return false;
   const [, year, month = '01', day = '01'] = match;
-  // 2000 has a 29th of February
+  // a leap year, for the 29th of February
   const date = new Date(`${year === '0000' ? '2000' : year}-${month}-${day}T00:00:00Z`);
-  // somewhere it is tomorrow already
+  // a day ahead of UTC somewhere
   return date.getUTCDate() === Number(day) && date.getTime() < Date.now() + 86_400_000;
 }
 
@@ -114,7 +115,7 @@ function canonicalLocale(value: string): string | undefined {
   }
 }
 
-/** A name of the time zone database, and no offset. */
+/** Whether it is a name of the time zone database, and not an offset. */
 function isTimeZone(value: string): boolean {
   if (!/^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/.test(value)) return false;
   try {
@@ -130,5 +131,5 @@ function addressOf(claims: Record<string, unknown>): Record<string, unknown> {
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-/** As a form sends it: browsers end lines with CR LF. */
-const tidy = (value: string): string => value.replace(/\r\n?/g, '\n').trim();
+/** Normalizes the value of a form field: browsers end lines with CR LF. */
+const normalized = (value: string): string => value.replace(/\r\n?/g, '\n').trim();

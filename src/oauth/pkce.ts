@@ -1,17 +1,17 @@
-// Proof Key for Code Exchange (RFC 7636), method S256 only (security R20, R21).
+// Checks the values of Proof Key for Code Exchange (RFC 7636) by the method S256 (security R20, R21).
 import { hash } from 'node:crypto';
 
-/** 43 characters of base64url: a SHA-256 (RFC 7636 4.2). */
+/** Whether it is a SHA-256 digest in base64url (RFC 7636 4.2). */
 export function isCodeChallenge(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text);
 }
 
-/** RFC 7636 4.1. */
+/** Whether it has the form of RFC 7636 4.1. */
 export function isCodeVerifier(text: string): boolean {
   return /^[A-Za-z0-9._~-]{43,128}$/.test(text);
 }
 
-/** The challenge of a verifier; what is compared is this digest, so the comparison reveals nothing of the verifier. */
+/** Returns the challenge of a verifier. Digests are compared, so the time of the comparison reveals nothing of the verifier. */
 export function codeChallenge(verifier: string): string {
   return hash('sha256', verifier, 'base64url');
 }

@@ -1,31 +1,28 @@
-// Redirect URIs: which may be registered (security R24), and when a requested one is the registered one (security R23).
+// Decides which redirect URIs may be registered (security R24), and when a requested one matches (security R23).
 import { refusal, type Refusal } from './refusals.ts';
 
 type ApplicationType = 'web' | 'native';
 
 const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(:\d{1,5})?(?=[/?]|$)/;
 
-/** https anywhere or http on a loopback host, as it stands after parsing, without user information or fragment (RFC 9700 4.1). */
+/** Whether it is a normalized URL with https, or with http on a loopback host, without user information and fragment (RFC 9700 4.1). */
 export function isWebUri(uri: string): boolean {
   const url = parseHosted(uri);
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
 }
 
-/** Whether it is http on the name localhost, which the setting LOOPBACK_LOCALHOST allows or not (security R24). */
+/** Whether it is http on the name localhost, which LOOPBACK_LOCALHOST allows or forbids (security R24). */
 export function isLocalhostUri(uri: string): boolean {
   return /^http:\/\/localhost(?=[:/?#]|$)/.test(uri);
 }
 
-/**
- * May this be registered as a redirect URI? Exact, normalised, https, or http on a loopback host; native clients may also
- * have a reverse-domain private-use scheme (RFC 8252 7.1).
- */
+/** Whether it may be registered as a redirect URI: a web URI, or for native clients a private-use scheme (RFC 8252 7.1). */
 export function isRedirectUri(uri: string, applicationType: ApplicationType, localhost = true): boolean {
   if (isLocalhostUri(uri) && !localhost) return false;
   return isWebUri(uri) || (applicationType === 'native' && isPrivateUseUri(uri));
 }
 
-/** Says why an address may not be registered, by what to use instead. */
+/** Returns why a redirect URI may not be registered; its sentence says what to use instead. */
 export function redirectRefusal(
   member: string,
   uri: string,
@@ -48,32 +45,32 @@ export function redirectRefusal(
   return refusal('address.form', member);
 }
 
-/** Where a request object may be fetched from; a fragment only tells its versions apart (OpenID Connect Core 6.2). */
+/** Whether a request object may be fetched from it. A fragment names the version of the object (OpenID Connect Core 6.2). */
 export function isRequestUri(uri: string): boolean {
   return uri.length <= 2000 && /^[!-~]+$/.test(uri) && isWebUri(uri.split('#')[0]!);
 }
 
-/** Scheme, host and port are the same (RFC 6454); private-use schemes have no origin that could be. */
+/** Whether scheme, host and port are the same (RFC 6454). A private-use scheme has no origin. */
 export function isSameOrigin(a: string, b: string): boolean {
   const { origin } = new URL(a);
   return origin !== 'null' && origin === new URL(b).origin;
 }
 
-/** An absolute URI that names a resource server: no fragment (RFC 8707 section 2). */
+/** Whether it can name a resource: an absolute URI without a fragment (RFC 8707 2). */
 export function isResourceUri(uri: string): boolean {
   return uri.length <= 2000 && /^[a-z][a-z0-9+.-]*:[!-~]+$/i.test(uri) && !uri.includes('#') && URL.canParse(uri);
 }
 
-/** A private-use scheme in reverse-domain form, e.g. com.example.app:/cb. */
+/** Whether it has a private-use scheme in reverse-domain form, such as com.example.app:/cb. */
 export function isPrivateUseUri(uri: string): boolean {
   const url = parse(uri);
   return url !== undefined && !uri.includes('#') && /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(url.protocol);
 }
 
 /**
- * The registered redirect URI that the requested one is: octet by octet, but for the port of a native client's loopback
- * address (RFC 8252 section 7.3, security R23).
- * @param localhost whether the name localhost is a loopback address
+ * Returns the registered redirect URI that equals the requested one. Only the port of a native client's loopback address
+ * may differ (RFC 8252 7.3, security R23).
+ * @param localhost whether the name localhost counts as a loopback address
  */
 export function registeredRedirectUri(
   registered: readonly string[],
@@ -89,7 +86,7 @@ export function registeredRedirectUri(
   return registered.find((uri) => loopback.test(uri) && withoutPort(uri) === bare);
 }
 
-/** Whether the requested redirect URI is a registered one. */
+/** Whether the requested redirect URI matches a registered one. */
 export function matchesRedirectUri(
   registered: readonly string[],
   requested: string,
@@ -99,7 +96,7 @@ export function matchesRedirectUri(
   return registeredRedirectUri(registered, requested, applicationType, localhost) !== undefined;
 }
 
-/** Adds parameters to a redirect URI's query, keeping what it has (RFC 6749 3.1.2). */
+/** Adds parameters to the query of a redirect URI, and keeps the query that it has (RFC 6749 3.1.2). */
 export function withQuery(uri: string, parameters: Iterable<[string, string]>): string {
   const query = new URLSearchParams([...parameters]).toString();
   if (!query) return uri;
@@ -114,7 +111,7 @@ function isLoopback(hostname: string): boolean {
   return ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
 }
 
-/** A normalised URL with a host that needs no second look, and without a fragment. */
+/** Parses a normalized URL that has an unambiguous host and no fragment. */
 function parseHosted(uri: string): URL | undefined {
   const url = parse(uri);
   const plain = url?.hostname && !uri.includes('#') && !url.hostname.endsWith('.') && !/[;,']/.test(url.hostname);
@@ -129,7 +126,7 @@ function parse(uri: string): URL | undefined {
   } catch {
     return undefined;
   }
-  // a URL without a path is the same address with one: "https://rp.example" is accepted as it was sent
+  // the parser adds the path "/" to "https://rp.example": both are the same address
   const exact = url.href === uri || url.href === `${uri}/`;
   return exact && !url.username && !url.password && !uri.includes('@') ? url : undefined;
 }

@@ -1,8 +1,8 @@
-// Lists what can be wrong with a member of a request, each as a code with its English sentence.
+// Lists the refusals that pages and programs recognise, each as a code with its English sentence.
 import type { z } from 'zod';
 import { storableClaims } from './claims.ts';
 
-/** Rules for members of a user, which an import keeps too. A sentence of one member begins with the member's name. */
+/** Rules for members of a user, also in an import. The sentence of a rule for one member begins with the member's name. */
 export const userRules = {
   missing: 'is missing',
   invalid: 'is not valid',
@@ -77,7 +77,7 @@ export const clientRules = {
   'key.most': 'must be a JSON Web Key Set of at most {most} keys',
   'key.public': 'must hold public keys only',
   'key.type': 'has no key of a supported type and curve',
-  'key.sound':
+  'key.valid':
     'holds a key that is not a valid one, or an RSA key that has not 2048 to 4096 bits and an exponent below 2^32',
   'sector-document.answer': 'must answer with 200 and a JSON array, over https and from a public address',
 } as const;
@@ -115,7 +115,7 @@ type MemberCode = keyof typeof memberRules;
 type Sentences = typeof memberRules & typeof combinationRules;
 export type RefusalCode = keyof Sentences;
 
-/** What is wrong, for programs and pages to recognise. */
+/** Why a member of a request is refused, as data. */
 export interface Refusal {
   readonly code: RefusalCode;
   /** The parameter or the metadata field, as its path: `contacts.0`. */
@@ -149,10 +149,10 @@ export function sentenceOf({ code, member, params = {} }: Refusal): string {
 
 const isMemberCode = (code: string): code is MemberCode => Object.hasOwn(memberRules, code);
 
-/** The error of a zod rule. All that zod hands on from a rule that fails is a message: a rule gives its code as one. */
+/** The error of a zod rule. From a built-in rule that fails, zod passes on a message only: the message is the rule's code. */
 export const rule = (code: MemberCode, params?: Params) => ({ error: code, params });
 
-/** The code of the rule that found an issue, and what its sentence names; `invalid` for a rule without a code. */
+/** Returns the code of the rule that found an issue, and what its sentence names; `invalid` for a rule without a code. */
 export function faultOf(issue: z.core.$ZodIssue): Pick<Refusal, 'code' | 'params'> {
   const code = isMemberCode(issue.message) ? issue.message : 'invalid';
   if (issue.code === 'custom') return { code, params: issue.params as Params | undefined };
@@ -162,9 +162,8 @@ export function faultOf(issue: z.core.$ZodIssue): Pick<Refusal, 'code' | 'params
 }
 
 /**
- * The first thing that a schema refuses.
- * @param whole names what was read, where no member of it is at fault
- * @param error of a parse with `reportInput`, where a member can be missing
+ * Returns the first refusal of a failed parse. A parse with `reportInput` distinguishes a missing member from a wrong one.
+ * @param whole the subject of the sentence where no member is at fault
  */
 export function firstRefusal(error: z.core.$ZodError, whole: string): Refusal {
   const issue = error.issues[0]!;

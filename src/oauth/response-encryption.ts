@@ -1,9 +1,9 @@
-// Encrypted responses: the algorithms that a client may register, and which of its keys they can use (OpenID Connect Core 10.2).
+// Lists the encryption algorithms that a client may register, and selects its keys for them (OpenID Connect Core 10.2).
 
 /**
- * How the content key travels (RFC 7518 4): to an RSA key, or to one on a curve. RSA1_5 is not there: its padding can
- * be asked for its plaintext (RFC 8725 3.2). RSA-OAEP is, since many relying parties know no newer one: OAEP needs no
- * collision resistance of its hash, so that SHA-1 does it no harm.
+ * Key management algorithms (RFC 7518 4). RSA1_5 is missing: it allows padding oracle attacks (RFC 8725 3.2). RSA-OAEP is
+ * there because many relying parties support no newer algorithm; OAEP does not rely on collision resistance, so SHA-1 is
+ * no weakness in it.
  */
 export const keyManagementAlgorithms = [
   'RSA-OAEP-256',
@@ -14,14 +14,14 @@ export const keyManagementAlgorithms = [
 ] as const;
 export type KeyManagementAlgorithm = (typeof keyManagementAlgorithms)[number];
 
-/** How the content is encrypted (RFC 7518 5); the first is what a client gets that names none. */
+/** Content encryption algorithms (RFC 7518 5); the first is the default. */
 export const contentEncryptionAlgorithms = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'] as const;
 export type ContentEncryptionAlgorithm = (typeof contentEncryptionAlgorithms)[number];
 
 type JsonWebKey = Record<string, unknown>;
 const curves: readonly unknown[] = ['P-256', 'P-384', 'P-521'];
 
-/** The keys of a set that an algorithm can encrypt to, those that are for nothing else first. */
+/** Returns the keys that an algorithm can encrypt to; keys with `use` "enc" come first. */
 export function encryptionKeys<K extends object>(keys: readonly K[], alg: KeyManagementAlgorithm): K[] {
   const usable = keys.filter((key) => isUsable(key as JsonWebKey, alg));
   const forThis = (key: K) => Number((key as JsonWebKey)['use'] === 'enc');

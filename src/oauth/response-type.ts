@@ -1,6 +1,6 @@
-// Response types and modes (OAuth 2.0 Multiple Response Types 1.0, OpenID Connect Core 3).
+// Lists response types and modes, and what follows from them (OAuth 2.0 Multiple Response Types 1.0, OpenID Connect Core 3).
 
-/** Every response type, its values in their canonical order. */
+/** Every supported response type, with its values in sorted order. */
 export const responseTypes = [
   'code',
   'id_token',
@@ -15,26 +15,26 @@ export type ResponseType = (typeof responseTypes)[number];
 export const responseModes = ['query', 'fragment', 'form_post'] as const;
 export type ResponseMode = (typeof responseModes)[number];
 
-/** The response type that a space-separated list means, in whatever order; undefined for none of ours. */
+/** Parses a space-separated list in any order; returns undefined for an unsupported type. */
 export function parseResponseType(text: string): ResponseType | undefined {
   if (text === 'code') return text;
   const sorted = text.split(' ').filter(Boolean).sort().join(' ');
   return responseTypes.find((type) => type === sorted);
 }
 
-/** What a response type brings to the client by the browser. */
+/** Returns which values the authorization response holds. */
 export function parts(type: ResponseType): { code: boolean; idToken: boolean; token: boolean } {
   const values = type.split(' ');
   return { code: values.includes('code'), idToken: values.includes('id_token'), token: values.includes('token') };
 }
 
-/** query where nothing secret stands in the response, else fragment. */
+/** `fragment` for a response with tokens, else `query` (OAuth 2.0 Multiple Response Types 1.0, 5). */
 export function defaultResponseMode(type: ResponseType): ResponseMode {
   const { idToken, token } = parts(type);
   return idToken || token ? 'fragment' : 'query';
 }
 
-/** The grant types that a client with these response types needs (OpenID Connect Registration 2). */
+/** Returns the grant types that a client with these response types must register (OpenID Connect Registration 2). */
 export function neededGrantTypes(types: readonly ResponseType[]): ('authorization_code' | 'implicit')[] {
   const needed = types.map(parts);
   return [

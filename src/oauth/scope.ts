@@ -1,4 +1,4 @@
-// Scope values and the claims that each releases (service specification 2.4, OpenID Connect Core 5.4).
+// Lists the scope values and the claims that each releases (service specification 2.4, OpenID Connect Core 5.4).
 
 /** The claims that each scope value releases. */
 export const scopeClaims: Readonly<Record<string, readonly string[]>> = {
@@ -27,31 +27,31 @@ export const scopeClaims: Readonly<Record<string, readonly string[]>> = {
   offline_access: [],
 };
 
-/** The names of the claims that these scopes release. */
+/** Returns the names of the claims that these scopes release. */
 export function claimsOfScopes(scopes: readonly string[]): string[] {
   const claims: string[] = [];
   for (const scope of scopes) if (Object.hasOwn(scopeClaims, scope)) claims.push(...scopeClaims[scope]!);
   return claims;
 }
 
-/** What only an administrator gives: the admin routes, and reading the metrics. */
+/** Scopes that only an administrator can grant: access to the admin routes, and to the metrics. */
 export const administratorScopes = ['admin', 'metrics'] as const;
 export type AdministratorScope = (typeof administratorScopes)[number];
 
-/** What a client may register. */
+/** The scopes that a client may register. */
 export const registrableScopes: readonly string[] = Object.keys(scopeClaims);
 
-/** Those of OpenID Connect (Core 3.1.2.1, 5.4, 11); `scope` and `groups` are the service's own, and a client has to name them. */
+/** The scopes of OpenID Connect (Core 3.1.2.1, 5.4, 11). `scope` and `groups` are extensions of this service. */
 export const standardScopes: readonly string[] = registrableScopes.filter(
   (scope) => scope !== 'scope' && scope !== 'groups',
 );
 
-/** Splits a scope parameter into its values; order is kept, doubles are dropped (RFC 6749 3.3). */
+/** Splits a scope parameter into its values, in order and without duplicates (RFC 6749 3.3). */
 export function splitScope(scope: string): string[] {
   return [...new Set(scope.split(' ').filter(Boolean))];
 }
 
-/** RFC 6749 appendix A.4: the characters that a scope value may have. */
+/** Whether it has only the characters that RFC 6749 A.4 allows in a scope parameter. */
 export function isScope(scope: string): boolean {
   return /^[!#-[\]-~]+( +[!#-[\]-~]+)*$/.test(scope);
 }
@@ -60,7 +60,7 @@ export function isAdministratorScope(scope: string): boolean {
   return administratorScopes.some((given) => given === scope);
 }
 
-/** What a token for a resource of another server may hold (security R115). */
+/** Returns the scopes that a token for the resource of another server may have (security R115). */
 export function withoutAdministration(scopes: readonly string[]): string[] {
   return scopes.filter((scope) => !isAdministratorScope(scope));
 }

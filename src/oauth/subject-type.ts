@@ -1,4 +1,4 @@
-// Subject types (OpenID Connect Core 8): whether a client knows users by their public subject or by its sector's own.
+// Decides about subject types: the sector of a client with pairwise subjects, and its checks (OpenID Connect Core 8).
 import { isDeepStrictEqual } from 'node:util';
 import { refusal, type Refusal } from './refusals.ts';
 
@@ -10,13 +10,13 @@ interface Metadata {
   redirect_uris: string[];
 }
 
-/** Whose name a user has for the client: the host of its sector (Core 8.1); undefined where the subject is public. */
+/** Returns the sector identifier, a host (Core 8.1); undefined for a client with public subjects. */
 export function sectorIdentifier(metadata: Metadata): string | undefined {
   if (metadata.subject_type !== 'pairwise') return undefined;
   return new URL(metadata.sector_identifier_uri ?? metadata.redirect_uris[0]!).hostname;
 }
 
-/** What is wrong with a client's sector, as far as its metadata alone tells. */
+/** Returns what is wrong with a client's sector, as far as its metadata shows. */
 export function sectorRefusal(metadata: Metadata): Refusal | undefined {
   if (metadata.subject_type !== 'pairwise') return undefined;
   if (metadata.redirect_uris.length === 0) return refusal('pairwise.none', 'subject_type');
@@ -24,12 +24,12 @@ export function sectorRefusal(metadata: Metadata): Refusal | undefined {
   if (metadata.sector_identifier_uri !== undefined) return undefined;
   const urls = metadata.redirect_uris.map((uri) => new URL(uri));
   if (new Set(urls.map((url) => url.hostname)).size > 1) return refusal('sector-hosts', 'redirect_uris');
-  // a loopback address and a scheme are nobody's own: all their clients would be one sector
+  // all clients on a loopback address or with a private-use scheme would share one sector
   if (urls[0]?.protocol !== 'https:') return refusal('pairwise.loopback', 'subject_type');
   return undefined;
 }
 
-/** Whether the document of the sector has to be looked at: at first, and where what it vouches for changes. */
+/** Whether the document at sector_identifier_uri has to be fetched: for a new URI, and for changed redirect URIs. */
 export function needsSectorCheck(metadata: Metadata, current: Metadata | undefined): boolean {
   if (metadata.sector_identifier_uri === undefined) return false;
   return (

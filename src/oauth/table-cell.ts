@@ -1,16 +1,16 @@
-// The cells of every table that is written as CSV: a spreadsheet runs none of them as a formula (security R126).
+// Marks the cells of a CSV table so that a spreadsheet runs none of them as a formula (security R126).
 
 /**
- * What a spreadsheet takes for a formula, full-width forms included, also behind white space and invisible characters; behind
- * apostrophes too, so that reading can tell the mark from what was there before.
+ * The start of a formula: also in full-width characters, and after white space or invisible characters. Apostrophes before
+ * it match too, so that unmarkedCell() removes only the one that markedCell() added.
  */
 const formula = /^[\s\p{Cc}\p{Cf}']*[=+\-@\uff0b\uff0d\uff1d\uff20]|^'*[\t\r]/u;
 
-/** The same behind what may separate cells: spreadsheets in many languages split a file at semicolons, quoted or not. */
+/** The same after a possible separator: in many languages spreadsheets split a file at semicolons, even quoted ones. */
 const innerFormula = /([;\t\r\n])([[\s\p{Cc}\p{Cf}']--[\t\r\n]]*)(?=[=+\-@\uff0b\uff0d\uff1d\uff20])/gv;
 const markedInnerFormula = /([;\t\r\n])'([[\s\p{Cc}\p{Cf}']--[\t\r\n]]*)(?=[=+\-@\uff0b\uff0d\uff1d\uff20])/gv;
 
-/** A cell with an apostrophe before each part that a spreadsheet would run; unmarkedCell() takes them away. */
+/** Puts an apostrophe before each part of a cell that a spreadsheet would run; unmarkedCell() removes them. */
 export function markedCell(cell: string): string {
   const marked = cell.replace(innerFormula, "$1'$2");
   return formula.test(marked) ? `'${marked}` : marked;

@@ -1,4 +1,4 @@
-// A user as one record of an import or export: which members there are, and what is wrong with one. No reason repeats a value: some are secrets.
+// Reads and writes a user as one record of an import or export. No refusal repeats a value: some values are secrets.
 import { z } from 'zod';
 import { claimRules, email, groupName, name } from './administration.ts';
 import { storableClaims } from './claims.ts';
@@ -8,7 +8,7 @@ import { unmarkedCell } from './table-cell.ts';
 
 const addressMembers = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'];
 
-/** The columns of a table of users, in the order of an export; `created_at` and `updated_at` are read over in an import. */
+/** The columns of a table of users, in the order of an export. An import ignores `created_at` and `updated_at`. */
 export const userColumns: readonly string[] = [
   'sub',
   'username',
@@ -28,7 +28,7 @@ export const userColumns: readonly string[] = [
 const rules: Record<string, z.ZodType> = {
   sub: z
     .string()
-    // what addresses of the admin routes call something else is nobody's name there
+    // addresses of the admin routes use these words for something else
     .regex(/^(?!(?:\.{1,2}|me|import|export|new)$)[!-~]{1,255}$/, rule('sub')),
   username: name,
   email: email.nullable(),
@@ -58,7 +58,7 @@ export interface RecordProblem {
   reason: ImportReason;
 }
 
-/** Reads a JSON value as a user; claims may stand beside the rest or in `claims`. */
+/** Reads a JSON value as a user. Claims may be members of the object itself or of its `claims`. */
 export function readUserRecord(value: unknown): UserRecord | RecordProblem {
   if (!isObject(value)) return { column: '', reason: 'object' };
   const { claims = {}, ...rest } = value;
@@ -82,14 +82,14 @@ export function readUserRecord(value: unknown): UserRecord | RecordProblem {
   }
   if (record['username'] === undefined) return { column: 'username', reason: 'missing' };
   if (Array.isArray(record['groups'])) record['groups'] = [...new Set(record['groups'] as string[])];
-  // each member was parsed by its own rule, which the compiler cannot tell of a record filled in a loop
+  // each member was parsed by its own rule; the compiler cannot follow that in a loop
   return { ...record, ...(Object.keys(read).length > 0 && { claims: read }) } as unknown as UserRecord;
 }
 
 const booleans: Record<string, boolean> = { true: true, yes: true, '1': true, false: false, no: false, '0': false };
 const booleanColumns = new Set(['email_verified', 'admin', 'phone_number_verified']);
 
-/** Reads the cells of a table's row as a user; an empty cell says nothing. */
+/** Reads the cells of a row as a user. An empty cell is a missing member. */
 export function readUserRow(cells: Record<string, string>): UserRecord | RecordProblem {
   const value: Record<string, unknown> = {};
   const address: Record<string, string> = {};
@@ -111,7 +111,7 @@ export function readUserRow(cells: Record<string, string>): UserRecord | RecordP
 
 export const isProblem = (record: UserRecord | RecordProblem): record is RecordProblem => 'reason' in record;
 
-/** The cells of a user's row, by column. Semicolons stand between groups; one in a name, or a backslash, has a backslash before it. */
+/** Returns the cells of a user's row by column. Semicolons separate groups; a backslash escapes a semicolon or a backslash in a name. */
 export function userRow(record: Record<string, unknown>): Record<string, string> {
   const claims = (record['claims'] ?? {}) as Record<string, unknown>;
   const address = (claims['address'] ?? {}) as Record<string, unknown>;

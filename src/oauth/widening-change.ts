@@ -1,22 +1,22 @@
-// Says which change of a client's registration has to wait for an administrator (decisions section 2, security R45, R117).
+// Decides which change of a registration must wait for an administrator's approval (decisions section 2, security R45, R117).
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientAuthenticationMethod, ClientMetadata } from './client-metadata.ts';
 import { splitScope } from './scope.ts';
 import { sectorIdentifier } from './subject-type.ts';
 
-/** What people are shown of a client (security R117). */
+/** The members that pages show to users (security R117). */
 const shownMembers = ['client_name', 'logo_uri', 'client_uri', 'policy_uri', 'tos_uri', 'contacts'] as const;
 
-/** How well a method proves the client: by a key of its own, by a secret that both sides know, or not at all. */
+/** Ranks methods of client authentication: the client's own key, a shared secret, none. */
 function strength(method: ClientAuthenticationMethod): number {
   return method === 'private_key_jwt' ? 2 : method === 'none' ? 0 : 1;
 }
 
 /**
- * Whether `next` gives the client anything that an administrator did not look at in `current`
- * (decisions section 2): redirect and logout URIs, response and grant types, a weaker auth method, keys, uma_profile,
- * scope, what guards its requests, the names by which it knows users, and what people are shown of it.
- * `id_token_claims` gives nothing that UserInfo does not.
+ * Whether `next` gives the client anything that an administrator did not approve in `current` (decisions section 2):
+ * redirect and logout URIs, response and grant types, a weaker authentication method, keys, uma_profile, scope, less
+ * protection of its requests, other subject identifiers, and members that users see. `id_token_claims` does not count: it
+ * releases nothing that UserInfo does not.
  */
 export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
   const replaced = (a: string | undefined, b: string | undefined) => b !== undefined && b !== a;
@@ -46,7 +46,7 @@ export function widens(current: ClientMetadata, next: ClientMetadata): boolean {
   );
 }
 
-/** Answers that were encrypted, ID Tokens by a key of the service's own, and a level or an age of the sign-in are protections (security R117). */
+/** Whether encryption, the service's own signing key, or a required level or age of the sign-in is given up (security R117). */
 function lowersProtection(current: ClientMetadata, next: ClientMetadata): boolean {
   const [age, nextAge] = [current.default_max_age, next.default_max_age];
   return (
@@ -58,7 +58,7 @@ function lowersProtection(current: ClientMetadata, next: ClientMetadata): boolea
   );
 }
 
-/** A client without a registered algorithm may use any, and one with `none` sends what anybody could have written. */
+/** A client without a registered algorithm may use any; with `none`, anyone can write its request objects. */
 function acceptsMoreRequestObjects(current: ClientMetadata, next: ClientMetadata): boolean {
   const [before, after] = [current.request_object_signing_alg, next.request_object_signing_alg];
   return before !== after && (after === undefined || after === 'none');

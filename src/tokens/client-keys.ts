@@ -1,7 +1,7 @@
 // The key sets of clients: registered by value, or fetched from their jwks_uri and kept for a short while.
 import type { JSONWebKeySet, JWK } from 'jose';
 import type { ClientMetadata } from '../oauth/client-metadata.ts';
-import { hasFitSize, maxKeys } from '../oauth/json-web-key.ts';
+import { hasAcceptableSize, maxKeys } from '../oauth/json-web-key.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 
 export type ClientKeys = (metadata: ClientMetadata, fresh: boolean) => Promise<JSONWebKeySet>;
@@ -53,7 +53,7 @@ function parse(text: string): JSONWebKeySet {
 /** Those keys of a set that may be used; a set of too many is refused (security R114). @throws FetchRefused */
 function fitKeys(keys: readonly unknown[]): JSONWebKeySet {
   if (keys.length > maxKeys) throw new FetchRefused(`the key set has more than ${maxKeys} keys`);
-  return { keys: keys.filter((key) => isObject(key) && hasFitSize(key)) as JWK[] };
+  return { keys: keys.filter((key) => isObject(key) && hasAcceptableSize(key)) as JWK[] };
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

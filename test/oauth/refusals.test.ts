@@ -61,7 +61,7 @@ const refused: [RefusalCode, string, Record<string, unknown>][] = [
   ['key.most', 'jwks.keys', { jwks: { keys: Array.from({ length: 21 }, () => ec) } }],
   ['key.public', 'jwks.keys.0', { jwks: { keys: [{ ...ec, d: 'secret' }] } }],
   ['key.type', 'jwks', { jwks: { keys: [{ kty: 'new' }] } }],
-  ['key.sound', 'jwks', { jwks: { keys: [{ kty: 'RSA', n: 'AQ', e: 'AQAB' }] } }],
+  ['key.valid', 'jwks', { jwks: { keys: [{ kty: 'RSA', n: 'AQ', e: 'AQAB' }] } }],
   ['key.authentication', 'jwks', { ...byKey, jwks: { keys: [{ ...ec, use: 'enc' }] } }],
   ['grant', 'grant_types', { grant_types: ['authorization_code'], response_types: ['id_token'] }],
   ['refresh', 'grant_types', { grant_types: ['refresh_token'], response_types: [] }],

@@ -10,7 +10,7 @@ import { freshSignInPath, lacksSecondFactor } from '../../browser/recent-sign-in
 import { accountView } from '../../pages/page-response.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import { longestPassword, password as passwordShape } from '../../oauth/administration.ts';
+import { maxPasswordLength, password as passwordShape } from '../../oauth/administration.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
@@ -147,7 +147,7 @@ export async function accountPasswordEndpoint(
       username: session.user.username,
       form: { action: path, hidden: { csrf: sessions.formToken(request, reply, { action: path, session }) } },
       least: config.passwordMinLength,
-      most: longestPassword,
+      most: maxPasswordLength,
       securityUri: '/account/security',
       ...trouble,
     };

@@ -9,7 +9,7 @@ import { notFound } from '../../oauth/errors.ts';
 import {
   fieldValue,
   isAddressField,
-  longestField,
+  maxFieldLength,
   profileFields,
   readOwnProfile,
   type ProfileFault,
@@ -101,7 +101,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
     const data: Omit<Pages['account-profile-edit'], 'account' | 'accountUri'> = {
       form,
       profileUri: path,
-      longest: longestField,
+      longest: maxFieldLength,
       fields: fields.map((field) => {
         const value = trouble ? (trouble.typed[field] ?? '') : fieldValue(user.claims, field);
         const fault = trouble?.faults?.[field];

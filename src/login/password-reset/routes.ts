@@ -8,7 +8,7 @@ import { createPasswordChoice } from '../../domain/password-choice.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import { longestPassword } from '../../oauth/administration.ts';
+import { maxPasswordLength } from '../../oauth/administration.ts';
 import type { LinkPurpose } from '../../repositories/mails/mailed-links.ts';
 import type { User } from '../../repositories/users/users.ts';
 import type { Config } from '../../config.ts';
@@ -117,7 +117,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
   const isOf = ({ email }: OpenLink, user: User) =>
     user.status === 'enabled' && (email === undefined || (user.emailVerified && user.email === email));
 
-  const view = (user: User) => ({ username: user.username, least: config.passwordMinLength, most: longestPassword });
+  const view = (user: User) => ({ username: user.username, least: config.passwordMinLength, most: maxPasswordLength });
 
   function ask(
     request: FastifyRequest,

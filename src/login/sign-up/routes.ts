@@ -11,7 +11,7 @@ import { readParameters, singleValued, text } from '../../server/parameters.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import { createSignUpCourse, type SignUpCourse } from './sign-up-request.ts';
 import type { Pages } from '../../pages/views/index.ts';
-import { email as mailAddress, longestOwnName, longestPassword, ownName } from '../../oauth/administration.ts';
+import { email as mailAddress, maxOwnNameLength, maxPasswordLength, ownName } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
 import type { LinkPurpose } from '../../repositories/mails/mailed-links.ts';
 import type { Config } from '../../config.ts';
@@ -165,9 +165,9 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
 
   const view = (link: OpenLink) => ({
     address: link.email ?? '',
-    longestName: longestOwnName,
+    longestName: maxOwnNameLength,
     least: config.passwordMinLength,
-    most: longestPassword,
+    most: maxPasswordLength,
     loginUri: '/login',
   });
 

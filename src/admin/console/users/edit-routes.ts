@@ -7,7 +7,7 @@ import { createPasswordChoice } from '../../../domain/password-choice.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
-import { longestPassword } from '../../../oauth/administration.ts';
+import { maxPasswordLength } from '../../../oauth/administration.ts';
 import type { Administration } from '../../../repositories/administration/administration.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
@@ -161,7 +161,11 @@ export function editRoutes(
         ...(user
           ? { user: { username: user.username, uri: pathOf(user) } }
           : {
-              password: { least: config.passwordMinLength, most: longestPassword, link: config.lifetimes.recoveryLink },
+              password: {
+                least: config.passwordMinLength,
+                most: maxPasswordLength,
+                link: config.lifetimes.recoveryLink,
+              },
             }),
         form,
         fields: userFields(user, user ? allUserFields : newUserFields, trouble?.typed, trouble?.faults),

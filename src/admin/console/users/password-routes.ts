@@ -7,7 +7,7 @@ import { recoveryUri } from '../../../tokens/recovery-uri.ts';
 import { readParameters, text } from '../../../server/parameters.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
-import { longestPassword } from '../../../oauth/administration.ts';
+import { maxPasswordLength } from '../../../oauth/administration.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import type { Administration } from '../../../repositories/administration/administration.ts';
 import type { User } from '../../../repositories/users/users.ts';
@@ -136,7 +136,7 @@ export function passwordRoutes(
         form: console.form(request, reply, visit, `${pathOf(user)}/password`),
         lifetimes,
         lifetime: config.lifetimes.recoveryLink,
-        ...{ least: config.passwordMinLength, most: longestPassword },
+        ...{ least: config.passwordMinLength, most: maxPasswordLength },
         ...trouble,
       },
       { section: 'users', status },
