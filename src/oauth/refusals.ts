@@ -20,6 +20,9 @@ export const userRules = {
   dots: 'must not be . or .., which no address can hold',
 } as const;
 
+/** The number of items that a page of a list may have. */
+export const maxPageSize = 200;
+
 /** Rules for members of any request. */
 const requestRules = {
   string: 'must be a string',
@@ -28,7 +31,7 @@ const requestRules = {
   'too-long': 'must have at most {most} characters',
   'whole-number': 'must be a whole number',
   'whole-seconds': 'must be a whole number of seconds',
-  'number-range': 'must be a number from 1 to 200',
+  'page-size': `must be a number from 1 to ${maxPageSize}`,
   'one-of': 'must be one of {values}',
   only: 'must hold {values} only',
   'ip-address': 'must be an IP address',

@@ -1,18 +1,17 @@
 // Lists, newest first, paged by limit and cursor.
 import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
-import { rule } from '../oauth/refusals.ts';
+import { maxPageSize, rule } from '../oauth/refusals.ts';
 import type { UserOrder, UserPlace } from '../repositories/users/user-search.ts';
 
-const mostItems = 200;
-const outOfRange = rule('number-range');
+const outOfRange = rule('page-size');
 
 export const pageShape = z.object({
   limit: z
     .string()
     .regex(/^\d{1,4}$/, outOfRange)
     .transform(Number)
-    .pipe(z.int().min(1, outOfRange).max(mostItems, outOfRange))
+    .pipe(z.int().min(1, outOfRange).max(maxPageSize, outOfRange))
     .default(50),
   cursor: z.string().max(500).optional(),
 });
