@@ -73,7 +73,12 @@ const shots: Shot[] = [
   {
     name: 'second-factor-german',
     page: 'login-second-factor',
-    data: { ...secondFactor, client: longClient, account: longAccount, problem: 'recovery' },
+    data: {
+      ...secondFactor,
+      client: longClient,
+      account: longAccount,
+      problem: { id: 'recovery-code', input: 'recovery' },
+    },
     locale: 'de',
   },
   { name: 'second-factor-arabic', page: 'login-second-factor', data: secondFactor, locale: 'ar' },

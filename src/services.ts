@@ -9,14 +9,18 @@ import { createAuditTrail } from './server/audit.ts';
 import { createBrowserSessions } from './browser/session.ts';
 import { createClientAuthentication } from './client-authentication/client-authentication.ts';
 import { createConstantAnswers } from './server/constant-answers.ts';
-import { createKnownBrowsers } from './browser/device-cookie.ts';
+import { createDeviceCookies } from './browser/device-cookie.ts';
 import { createMetrics, type Siblings } from './server/metrics.ts';
 import { createPageResponses } from './pages/page-response.ts';
 import { createPages, type PageRenderer } from './pages/renderer.ts';
 import { createPasskeys } from './authenticators/passkey/passkeys.ts';
 import { createPasswordCheck } from './authenticators/password/check.ts';
 import { createPasswordPolicy } from './domain/password-policy.ts';
-import { createSecondFactors } from './authenticators/second-factors.ts';
+import type { Authenticator } from './authenticators/authenticator.ts';
+import { createCodeAttempts } from './authenticators/code-attempts.ts';
+import { createSecondFactorEnrolment } from './authenticators/enrolment.ts';
+import { createAuthenticators } from './authenticators/list.ts';
+import { createTotpEnrolment } from './authenticators/totp/enrolment.ts';
 import { createSecondStep } from './interaction/second-step.ts';
 import { createSectorCheck } from './domain/sector-check.ts';
 import { createSignIn } from './interaction/sign-in.ts';
@@ -42,6 +46,8 @@ export interface ServiceOptions {
   renderer?: PageRenderer | undefined;
   /** Whence new signing keys come, if not made on the spot. */
   newKeyPair?: typeof makeKeyPair | undefined;
+  /** Kinds of second factors beside those of the service. */
+  authenticators?: readonly Authenticator[] | undefined;
   /** The other processes behind the same port. */
   siblings?: Siblings | undefined;
 }
@@ -55,6 +61,7 @@ export async function buildServices({
   passwordWork,
   renderer = createPages({ basePath: config.basePath, templatesDir: config.templatesDir }),
   newKeyPair,
+  authenticators = [],
   siblings,
 }: ServiceOptions) {
   const passwords = createPasswordHashing({
@@ -95,7 +102,7 @@ export async function buildServices({
   });
   const audit = createAuditTrail(store);
   const pages = createPageResponses(renderer, basePath);
-  const knownBrowsers = createKnownBrowsers({
+  const deviceCookies = createDeviceCookies({
     store,
     basePath,
     secure: config.secureCookies,
@@ -112,6 +119,11 @@ export async function buildServices({
     perUser: config.limits.sessionsPerUser,
   });
   const secondStep = createSecondStep({ store, secretBox, sessions, basePath, secure: config.secureCookies });
+  const freeFailures = config.limits.signInPerAccount;
+  const { now } = tokens;
+  const passkeys = createPasskeys({ store, secretBox, sessions, deviceCookies, limits, issuer, now, freeFailures });
+  const attemptCode = createCodeAttempts({ store, audit, deviceCookies, freeFailures });
+  const secondFactorEnrolment = createSecondFactorEnrolment({ store, audit });
   const services = {
     config,
     store,
@@ -122,37 +134,26 @@ export async function buildServices({
     pages,
     passwords,
     passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, logger),
-    knownBrowsers,
+    deviceCookies,
     checkPassword: createPasswordCheck({
       store,
       passwords,
       secretBox,
       limits,
-      knownBrowsers,
+      deviceCookies,
       audit,
-      freeFailures: config.limits.signInPerAccount,
+      freeFailures,
     }),
     sessions,
-    passkeys: createPasskeys({
-      store,
-      secretBox,
-      sessions,
-      knownBrowsers,
-      limits,
-      issuer,
-      now: tokens.now,
-      freeFailures: config.limits.signInPerAccount,
-    }),
-    secondFactors: createSecondFactors({
-      store,
-      secretBox,
-      audit,
-      knownBrowsers,
-      issuer,
-      freeFailures: config.limits.signInPerAccount,
-    }),
+    passkeys,
+    authenticators: [
+      ...createAuthenticators({ store, secretBox, audit, attemptCode, passkeys }),
+      ...authenticators,
+    ] as readonly Authenticator[],
+    secondFactorEnrolment,
+    totpEnrolment: createTotpEnrolment({ store, secretBox, secondFactorEnrolment, issuer }),
     secondStep,
-    signIn: createSignIn({ store, sessions, knownBrowsers, audit, secondStep, policy: config.secondFactor }),
+    signIn: createSignIn({ store, sessions, deviceCookies, audit, secondStep, policy: config.secondFactor }),
     ...createClientAuthentication({
       clients,
       store,
@@ -176,7 +177,7 @@ export async function buildServices({
       clientKeys,
       fetchDocument,
       unsigned: config.requestObjectUnsigned,
-      now: tokens.now,
+      now,
     }),
   };
   return {

@@ -5,7 +5,7 @@ import { insufficientAuthentication, insufficientScope, invalidToken } from '../
 import { type AdministratorScope, splitScope } from '../oauth/scope.ts';
 import { opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { requireAudience } from '../sender-constraint/audience.ts';
-import { freshness } from '../browser/recent-sign-in.ts';
+import { maxAuthAge } from '../browser/recent-sign-in.ts';
 import { bearerToken } from '../sender-constraint/bearer-token.ts';
 import type { Config } from '../config.ts';
 import type { Store } from '../repositories/store.ts';
@@ -39,9 +39,9 @@ export async function requireAdministrator(
   }
   if (!token.user) return token.clientId;
   const { sub } = token.user;
-  if (fresh && (token.authenticationAge ?? Infinity) > freshness) throw insufficientAuthentication(freshness);
+  if (fresh && (token.authenticationAge ?? Infinity) > maxAuthAge) throw insufficientAuthentication(maxAuthAge);
   // a token from before there was one does not speak for the person any more
-  if (fresh && !token.amr?.includes('mfa') && (await store.secondFactors.standing(sub))?.enrolled)
-    throw insufficientAuthentication(freshness, multiFactor);
+  if (fresh && !token.amr?.includes('mfa') && (await store.secondFactors.mfaStatus(sub))?.enrolled)
+    throw insufficientAuthentication(maxAuthAge, multiFactor);
   return sub;
 }

@@ -1,13 +1,13 @@
-// The cookie of a browser in which somebody has signed in before. It lets nobody in and shows nothing: it only keeps the failures of strangers
-// from counting against the person in this browser (security R63). It outlives sign-out, and ends with the password.
+// Issues and reads the device cookie of a browser in which a user has signed in before (security R63).
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Store } from '../repositories/store.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { single } from './cookies.ts';
 
-export const knownBrowserCookie = 'GATEHOUSE_KNOWN_BROWSER';
+// It grants no access: failures of others do not count against the user in this browser. It outlives sign-out, and ends with the password.
+export const deviceCookieName = 'GATEHOUSE_KNOWN_BROWSER';
 
-export interface KnownBrowserOptions {
+export interface DeviceCookieOptions {
   store: Store;
   basePath: string;
   secure: boolean;
@@ -15,26 +15,26 @@ export interface KnownBrowserOptions {
   lifetime: number;
 }
 
-export type KnownBrowsers = ReturnType<typeof createKnownBrowsers>;
+export type DeviceCookies = ReturnType<typeof createDeviceCookies>;
 
-export function createKnownBrowsers({ store, basePath, secure, lifetime }: KnownBrowserOptions) {
+export function createDeviceCookies({ store, basePath, secure, lifetime }: DeviceCookieOptions) {
   return {
     /** The digest of the browser's token, if it sent one. */
     hash(request: FastifyRequest): Buffer | undefined {
-      const token = single(request, knownBrowserCookie);
+      const token = single(request, deviceCookieName);
       return token === undefined ? undefined : opaqueTokenHash('known_browser', token);
     },
     /**
-     * Somebody signs in: the browser gets a new token, so that one which was planted or copied is worth nothing any more.
-     * @returns what is stored with the sign-in, and what tells the browser once it is
+     * Makes a new token at a sign-in, so that a planted or copied one is worthless.
+     * @returns what is stored with the sign-in, and the function that sets the cookie afterwards
      */
-    rename(request: FastifyRequest) {
+    renew(request: FastifyRequest) {
       const { token, hash } = newOpaqueToken('known_browser');
       return {
         stored: { hash, previousHash: this.hash(request), lifetime },
-        tell(reply: FastifyReply): void {
+        set(reply: FastifyReply): void {
           const path = basePath || '/';
-          reply.setCookie(knownBrowserCookie, token, {
+          reply.setCookie(deviceCookieName, token, {
             httpOnly: true,
             sameSite: 'lax',
             secure,
@@ -44,11 +44,11 @@ export function createKnownBrowsers({ store, basePath, secure, lifetime }: Known
         },
       };
     },
-    /** Somebody has shown the password, and is remembered as with a sign-in. */
+    /** Remembers the browser of a user who has shown the password without signing in. */
     async remember(request: FastifyRequest, reply: FastifyReply, sub: string): Promise<void> {
-      const { stored, tell } = this.rename(request);
+      const { stored, set } = this.renew(request);
       await store.knownBrowsers.remember(sub, stored.hash, stored.previousHash, lifetime);
-      tell(reply);
+      set(reply);
     },
   };
 }

@@ -1,30 +1,30 @@
-// How fresh a sign-in has to be for what must not be done from a browser that was merely left open.
+// Decides whether a session was authenticated recently enough for an operation that an unattended browser must not allow.
 import type { Session } from '../repositories/sessions/sessions.ts';
-import type { Destination } from '../pages/return-to.ts';
+import type { ReturnTo } from '../pages/return-to.ts';
 
-/** How long a password check is good for, in seconds (security requirement R91). */
-export const freshness = 15 * 60;
+/** How old the sign-in may be, in seconds (security R91). */
+export const maxAuthAge = 15 * 60;
 
-/** True where the person showed the first factor in this session lately, by the database's clock. */
-export function signedInLately(session: Session): boolean {
-  return session.now.getTime() - session.authTime.getTime() <= freshness * 1000;
+/** True if the user showed the first factor in this session recently, by the database's clock. */
+export function signedInRecently(session: Pick<Session, 'now' | 'authTime'>): boolean {
+  return session.now.getTime() - session.authTime.getTime() <= maxAuthAge * 1000;
 }
 
 /**
- * True where the person has a second factor that this session has not seen: it was set up since, in another browser. Whoever
- * knows the password alone must not go on as its owner there.
+ * True if the user has a second factor that this session has not seen, since it was set up in another browser. A session by the
+ * password alone must not act as the user then.
  */
-export function lacksSecondFactor(session: Session): boolean {
+export function lacksSecondFactor(session: Pick<Session, 'enrolled' | 'amr'>): boolean {
   return session.enrolled && !session.amr.includes('mfa');
 }
 
-/** True where the person showed lately all that the account asks for. */
-export function isFresh(session: Session): boolean {
-  return signedInLately(session) && !lacksSecondFactor(session);
+/** True if the user recently showed every factor that the account asks for. */
+export function recentlyAuthenticated(session: Pick<Session, 'now' | 'authTime' | 'enrolled' | 'amr'>): boolean {
+  return signedInRecently(session) && !lacksSecondFactor(session);
 }
 
-/** Where a person shows what is missing, to come back to a page: the second factor alone, if the rest was shown lately. */
-export function freshSignInPath(session: Session | undefined, { value }: Destination): string {
-  const second = session && signedInLately(session) && lacksSecondFactor(session);
+/** The page on which a user shows the missing factors and returns: only the second factor, if the first one is recent. */
+export function reauthenticationPath(session: Session | undefined, { value }: ReturnTo): string {
+  const second = session && signedInRecently(session) && lacksSecondFactor(session);
   return `/login${second ? '/second-factor' : ''}?destination=${value}`;
 }

@@ -1,11 +1,11 @@
-// What tells a person by mail of what somebody does at the door of the account: when, from where, and in which browser.
+// Builds the mail that tells a user of a sign-in, or of failures at one: when, from where, and in which browser.
 import type { FastifyRequest } from 'fastify';
 import type { MailOrder } from '../repositories/mails/mails.ts';
 import { browserAndSystem } from '../domain/browser-name.ts';
 import { languagesOf } from '../server/accept-language.ts';
 import { clientAddress } from '../server/network.ts';
 
-export const accessNotice = (
+export const securityNotification = (
   name: 'new-sign-in' | 'second-step-failed',
   request: FastifyRequest,
   sub: string,

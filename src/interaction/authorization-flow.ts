@@ -1,7 +1,7 @@
 // The course of a sign-in, shared by /authorize and its short form /authenticate: begun by a client, interrupted by pages, ended by a response.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest } from '../crypto/secrets.ts';
-import { multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
+import { preferredAcr } from '../oauth/acr.ts';
 import { requestedClaims } from '../oauth/claims-request.ts';
 import type { ClientMetadata } from '../oauth/client-metadata.ts';
 import { AuthorizationError, invalidRequest, OAuthError } from '../oauth/errors.ts';
@@ -14,11 +14,9 @@ import { newOpaqueToken } from '../tokens/opaque-token.ts';
 import { onlyNavigation } from '../browser/session.ts';
 import { isFramed } from '../browser/cookies.ts';
 import { jsonErrors } from '../server/errors.ts';
-import { isFresh } from '../browser/recent-sign-in.ts';
-import { mustShowSecondFactor } from './second-factor-policy.ts';
 import { signInPath } from './sign-in.ts';
 import { effectiveRequest } from './effective-request.ts';
-import { nextStep, type NextStep, type Situation } from './next-step.ts';
+import { type Asked, decide, type Facts, type NextStep, wantsPasskey } from './next-step.ts';
 import { createPendingRequests } from './pending-requests.ts';
 import { pushedTransaction } from './pushed-request.ts';
 import { type TrustedRequest, verifyRequest } from './authorization-request.ts';
@@ -48,10 +46,7 @@ export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
 type AuthorizationFlowDependencies = RequestRulesDependencies &
   PendingRequestsDependencies & {
     config: Config;
-    store: Pick<
-      Store,
-      'authorizationCodes' | 'authorizationRequests' | 'grants' | 'pairwiseSubjects' | 'passkeys' | 'secondFactors'
-    >;
+    store: Pick<Store, 'authorizationCodes' | 'authorizationRequests' | 'grants' | 'pairwiseSubjects' | 'passkeys'>;
     clients: ClientCache;
     tokens: TokenService;
     passkeys: Passkeys;
@@ -234,50 +229,30 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies) 
       const sameNames = hinted && sectorIdentifier(hinted.metadata) === sectorIdentifier(client.metadata);
       demands.push(sameNames ? [hint.sub] : []);
     }
-    const expectedSubs = demands.length > 0 ? await expected(client.metadata, demands, session) : undefined;
-    return nextStep({
+    const request: Asked = {
       prompts: authorization.prompts,
       maxAge: authorization.maxAge,
-      expectedSubs,
+      expectedSubs: demands.length > 0 ? await expected(client.metadata, demands, session) : undefined,
       scope: authorization.scope,
       claims: authorization.claims.beside,
       redirectUri: authorization.registeredUri,
-      session: session && {
-        sub: session.user.sub,
-        authTime: session.authTime,
-        now: session.now,
-        secondFactor: session.amr.includes('mfa'),
-      },
-      ...(session ? await levelOf(authorization, session) : { acr: 'met' }),
+      acr: authorization.acr,
+    };
+    const { firstParty, approvedBy, requiredAcr } = client;
+    const facts = {
+      session,
       grant,
-      firstParty: client.firstParty,
-      selfRegistered: client.approvedBy === 'automatic',
+      client: { firstParty, selfRegistered: approvedBy === 'automatic', requiredAcr },
+      secondFactor: config.secondFactor,
       transaction,
-    });
+    };
+    return decide({ ...facts, passkeys: await passkeysOf(facts, request) }, request);
   }
 
-  /** Whether a session reaches what the request, the client or the service demands, else what the request wishes for (RFC 9470). */
-  async function levelOf(
-    { client, acr }: TrustedRequest,
-    session: Session,
-  ): Promise<Pick<Situation, 'acr' | 'passkey'>> {
-    const { user, amr } = session;
-    const reaches = (wanted: readonly string[]) => preferredAcr(wanted, amr) !== undefined;
-    const demanded = async (wanted: readonly string[]) =>
-      ({ acr: 'demanded', passkey: await passkeyFor(wanted, session) }) as const;
-    if (client.requiredAcr !== undefined && !reaches([client.requiredAcr])) return demanded([client.requiredAcr]);
-    if (mustShowSecondFactor(config.secondFactor, user) && !reaches([multiFactor])) return demanded([multiFactor]);
-    if (acr.values.length === 0 || reaches(acr.values)) return { acr: 'met' };
-    if (acr.essential) return demanded(acr.values);
-    return { acr: (await store.secondFactors.standing(user.sub))?.enrolled ? 'wished' : 'met' };
-  }
-
-  /** How a passkey could reach a level. Whoever makes one has shown lately all that the account asks for (security R91). */
-  async function passkeyFor(wanted: readonly string[], session: Session): Promise<Situation['passkey']> {
-    if (!passkeys.available || !needsPasskey(wanted)) return undefined;
-    if (session.amr.includes('swk') || session.amr.includes('hwk')) return undefined;
-    if ((await store.passkeys.list(session.user.sub)).length > 0) return 'use';
-    return isFresh(session) ? 'make' : 'use';
+  /** The fact about passkeys, which costs a statement only if the decision depends on it. */
+  async function passkeysOf(facts: Omit<Facts, 'passkeys'>, request: Asked): Promise<Facts['passkeys']> {
+    if (!passkeys.available || !facts.session || !wantsPasskey(facts, request)) return 'unavailable';
+    return (await store.passkeys.list(facts.session.user.sub)).length > 0 ? 'some' : 'none';
   }
 
   /** A signed-out browser is sent nowhere but to the sign-in page (RFC 9700 4.11.2, security R3), whatever is wrong with the request. */

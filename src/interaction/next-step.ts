@@ -1,27 +1,42 @@
-// Decides what comes next for an authorization request; pure, so that the order of the rules can be read and tested.
+// Decides what a sign-in and an authorization request still need: pure functions over facts, so that the order of the rules can be read and tested.
+import { recentlyAuthenticated } from '../browser/recent-sign-in.ts';
+import type { Config } from '../config.ts';
+import { multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
 import type { ErrorCode } from '../oauth/errors.ts';
 import { claimsOfScopes } from '../oauth/scope.ts';
+import type { Grant } from '../repositories/clients/grants.ts';
+import type { Session } from '../repositories/sessions/sessions.ts';
 
-export interface Situation {
+/** The settings REQUIRE_SECOND_FACTOR and REQUIRE_SECOND_FACTOR_GROUPS. */
+export type SecondFactorPolicy = Config['secondFactor'];
+
+type Member = Pick<Session['user'], 'admin' | 'groups'>;
+
+/** What the client asks for. */
+export interface Asked {
   prompts: readonly string[];
   /** In seconds. */
   maxAge: number | undefined;
-  /** Whom the client expects, by a valid id_token_hint or by the claims that it asks for; undefined is anybody. */
+  /** The users of whom the End-User has to be one, by id_token_hint or requested claims; undefined if the client names none. */
   expectedSubs: readonly string[] | undefined;
   scope: readonly string[];
   /** Single claims beside those of the scopes. */
   claims: readonly string[];
   redirectUri: string;
-  session: { sub: string; authTime: Date; now: Date; secondFactor: boolean } | undefined;
-  /** How the session's sign-in stands to the level that is demanded, or that is wished for and can be reached. */
-  acr: 'met' | 'wished' | 'demanded';
-  /** What of a passkey could meet the demand: that the person makes the first one, or uses one that this sign-in has not seen. */
-  passkey?: 'make' | 'use' | undefined;
+  /** The levels that the client wants, in order of preference; essential ones are demanded. */
+  acr: { values: readonly string[]; essential: boolean };
+}
+
+/** What is known here. */
+export interface Facts {
+  session: (Pick<Session, 'authTime' | 'now' | 'amr' | 'enrolled'> & { user: Member & { sub: string } }) | undefined;
   /** What the user has granted to the client before. */
-  grant: { scope: readonly string[]; claims: readonly string[]; redirectUris: readonly string[] } | undefined;
-  firstParty: boolean;
-  /** A client that no administrator looked at asks again for each redirect URI (security R11, A25). */
-  selfRegistered: boolean;
+  grant: Pick<Grant, 'scope' | 'claims' | 'redirectUris'> | undefined;
+  /** `selfRegistered` if no administrator has reviewed the client: it asks again for each redirect URI (security R11, A25). */
+  client: { firstParty: boolean; selfRegistered: boolean; requiredAcr: string | undefined };
+  secondFactor: SecondFactorPolicy;
+  /** Whether the user has a passkey. It is read only if wantsPasskey() says so. */
+  passkeys: 'unavailable' | 'none' | 'some';
   /** The stored request, once the browser was sent to a page. */
   transaction: { createdAt: Date; decision: { allowed: boolean; sub: string } | undefined } | undefined;
 }
@@ -30,82 +45,115 @@ export type NextStep =
   | { step: 'login' }
   /** The client wants a new account. */
   | { step: 'sign-up' }
-  /** The password was shown, and a second factor is missing. */
+  /** The first factor was shown, and a second one is missing. */
   | { step: 'second-factor' }
-  /** The person has shown all factors there are, and a passkey would reach what is demanded. */
+  /** The user has shown every factor of the account, and a new passkey would reach the demanded level. */
   | { step: 'passkey' }
   | { step: 'consent' }
   | { step: 'issue'; recordGrant: boolean }
   | { step: 'error'; code: ErrorCode; description: string };
 
-export function nextStep(situation: Situation): NextStep {
-  const { prompts, session, transaction } = situation;
+/** Whether the service itself demands a second factor of a user, whatever the client asks for. */
+export function demandsSecondFactor({ of, groups }: SecondFactorPolicy, user: Member): boolean {
+  if (of === 'everyone' || (of === 'administrators' && user.admin)) return true;
+  return user.groups.some((group) => groups.includes(group));
+}
+
+/** Whether a sign-in goes on to the second step: for every user who has a second factor, of whatever kind (security R127). */
+export function needsSecondFactor(policy: SecondFactorPolicy, user: Member & { enrolled: boolean }): boolean {
+  return user.enrolled || demandsSecondFactor(policy, user);
+}
+
+/** Whether the service may demand a second factor of a user who has none. */
+export function mayNeedSecondFactor({ of, groups }: SecondFactorPolicy): boolean {
+  return of !== 'off' || groups.length > 0;
+}
+
+/** What comes next for an authorization request. */
+export function decide(facts: Facts, request: Asked): NextStep {
+  const { session, transaction } = facts;
+  const { prompts } = request;
   const silent = prompts.includes('none');
-  const login = loginNeeded(situation);
-  if (login) {
-    if (silent) return { step: 'error', code: 'login_required', description: 'the End-User has to sign in' };
-    // somebody signed in for this request, but not whom the client expects: asking again would not end
-    if (login === 'other-user' && session && transaction && session.authTime > transaction.createdAt) {
-      return { step: 'error', code: 'login_required', description: 'another End-User than the expected one signed in' };
-    }
-    if (login === 'unmet')
-      return {
-        step: 'error',
-        code: 'unmet_authentication_requirements',
-        description: 'the sign-in did not reach the acr that is demanded',
-      };
-    if (login === 'new') return { step: 'sign-up' };
-    if (login === 'passkey') return { step: 'passkey' };
-    if (login === 'step-up') return { step: 'second-factor' };
-    return { step: 'login' };
+  const needed = authenticationNeeded(facts, request);
+  if (needed) {
+    if (silent) return error('login_required', 'the End-User has to sign in');
+    // another user signed in for this request: asking again would not end
+    if (needed === 'other-user' && session && transaction && session.authTime > transaction.createdAt)
+      return error('login_required', 'another End-User than the expected one signed in');
+    if (needed === 'unmet')
+      return error('unmet_authentication_requirements', 'the sign-in did not reach the acr that is demanded');
+    return { step: needed === 'other-user' ? 'login' : needed };
   }
   const decision = transaction?.decision;
-  const decided = decision?.sub === session!.sub ? decision : undefined;
-  if (decided && !decided.allowed)
-    return { step: 'error', code: 'access_denied', description: 'the End-User did not allow it' };
-  const covered = grantCovers(situation);
-  const mustAsk = (!situation.firstParty && !covered) || (prompts.includes('consent') && !situation.firstParty);
-  if (mustAsk && !decided) {
-    if (silent) return { step: 'error', code: 'consent_required', description: 'the End-User has to give consent' };
-    return { step: 'consent' };
-  }
+  const decided = decision?.sub === session!.user.sub ? decision : undefined;
+  if (decided && !decided.allowed) return error('access_denied', 'the End-User did not allow it');
+  const { firstParty } = facts.client;
+  const covered = grantCovers(facts, request);
+  if (!firstParty && !decided && (!covered || prompts.includes('consent')))
+    return silent ? error('consent_required', 'the End-User has to give consent') : { step: 'consent' };
   // an allowed request whose grant was withdrawn meanwhile is asked again
-  if (!situation.firstParty && !covered) return { step: 'consent' };
+  if (!firstParty && !covered) return { step: 'consent' };
   return {
     step: 'issue',
-    recordGrant: !covered || !situation.claims.every((claim) => situation.grant!.claims.includes(claim)),
+    recordGrant: !covered || !request.claims.every((claim) => facts.grant!.claims.includes(claim)),
   };
 }
 
-function loginNeeded({
-  prompts,
-  maxAge,
-  expectedSubs,
-  acr,
-  passkey,
-  session,
-  transaction,
-}: Situation): 'new' | 'passkey' | 'signed-out' | 'fresh' | 'other-user' | 'unmet' | 'step-up' | undefined {
-  // only a credential check after the request began can satisfy these (security R9)
-  const fresh = transaction !== undefined && session !== undefined && session.authTime > transaction.createdAt;
-  if (prompts.includes('create') && !fresh) return 'new';
-  if (!session) return 'signed-out';
-  if ((prompts.includes('login') || prompts.includes('select_account')) && !fresh) return 'fresh';
-  if (maxAge !== undefined && !fresh && session.now.getTime() - session.authTime.getTime() > maxAge * 1000)
-    return 'fresh';
-  if (expectedSubs !== undefined && !expectedSubs.includes(session.sub)) return 'other-user';
-  // a wish is no reason to ask where nobody may be asked, nor to ask again
-  if (acr === 'wished') return prompts.includes('none') || session.secondFactor ? undefined : 'step-up';
-  if (acr === 'demanded' && passkey === 'make') return 'passkey';
-  if (acr === 'demanded' && passkey === 'use') return 'step-up';
-  if (acr === 'demanded') return fresh && session.secondFactor ? 'unmet' : 'step-up';
-  return undefined;
+/** Whether the decision depends on whether the user has a passkey. */
+export function wantsPasskey(facts: Omit<Facts, 'passkeys'>, request: Asked): boolean {
+  const missing = facts.session && missingLevel(facts, facts.session, request);
+  return (
+    missing?.demanded === true &&
+    needsPasskey(missing.values) &&
+    !facts.session!.amr.some((method) => method === 'swk' || method === 'hwk')
+  );
 }
 
-function grantCovers({ grant, scope, claims, redirectUri, selfRegistered }: Situation): boolean {
+const error = (code: ErrorCode, description: string): NextStep => ({ step: 'error', code, description });
+
+function authenticationNeeded(
+  facts: Facts,
+  request: Asked,
+): 'login' | 'sign-up' | 'second-factor' | 'passkey' | 'other-user' | 'unmet' | undefined {
+  const { session, transaction } = facts;
+  const { prompts, maxAge, expectedSubs } = request;
+  // only a sign-in after the request began can satisfy these (security R9)
+  const fresh = transaction !== undefined && session !== undefined && session.authTime > transaction.createdAt;
+  if (prompts.includes('create') && !fresh) return 'sign-up';
+  if (!session) return 'login';
+  if ((prompts.includes('login') || prompts.includes('select_account')) && !fresh) return 'login';
+  if (maxAge !== undefined && !fresh && session.now.getTime() - session.authTime.getTime() > maxAge * 1000)
+    return 'login';
+  if (expectedSubs !== undefined && !expectedSubs.includes(session.user.sub)) return 'other-user';
+  const missing = missingLevel(facts, session, request);
+  if (!missing) return undefined;
+  const shown = session.amr.includes('mfa');
+  // a voluntary level is asked for once, and never with prompt=none
+  if (!missing.demanded) return session.enrolled && !shown && !prompts.includes('none') ? 'second-factor' : undefined;
+  if (facts.passkeys !== 'unavailable' && wantsPasskey(facts, request))
+    return facts.passkeys === 'none' && recentlyAuthenticated(session) ? 'passkey' : 'second-factor';
+  return fresh && shown ? 'unmet' : 'second-factor';
+}
+
+/** The level that the session does not reach: of the client, of the service, or of the request (RFC 9470). */
+function missingLevel(
+  { client, secondFactor }: Omit<Facts, 'passkeys'>,
+  session: NonNullable<Facts['session']>,
+  { acr }: Asked,
+): { values: readonly string[]; demanded: boolean } | undefined {
+  const reaches = (wanted: readonly string[]) => preferredAcr(wanted, session.amr) !== undefined;
+  if (client.requiredAcr !== undefined && !reaches([client.requiredAcr]))
+    return { values: [client.requiredAcr], demanded: true };
+  if (demandsSecondFactor(secondFactor, session.user) && !reaches([multiFactor]))
+    return { values: [multiFactor], demanded: true };
+  if (acr.values.length === 0 || reaches(acr.values)) return undefined;
+  return { values: acr.values, demanded: acr.essential };
+}
+
+function grantCovers({ grant, client }: Facts, { scope, claims, redirectUri }: Asked): boolean {
   if (!grant || !scope.every((value) => grant.scope.includes(value))) return false;
-  // who let a client see the whole profile let it see the name
+  // a grant of a scope covers each claim of it
   const granted = [...grant.claims, ...claimsOfScopes(grant.scope)];
   if (!claims.every((claim) => granted.includes(claim))) return false;
-  return !selfRegistered || grant.redirectUris.includes(redirectUri);
+  return !client.selfRegistered || grant.redirectUris.includes(redirectUri);
 }

@@ -1,4 +1,4 @@
-// What a browser holds between the two steps of a sign-in: a sealed cookie that says who has shown the first factor, and opens nothing.
+// Keeps the first step of a sign-in for the second one, in a sealed cookie that names the user and grants no access.
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest } from '../crypto/secrets.ts';
@@ -8,28 +8,28 @@ import type { Session } from '../repositories/sessions/sessions.ts';
 import type { User } from '../repositories/users/users.ts';
 import type { BrowserSessions } from '../browser/session.ts';
 import { carries, single } from '../browser/cookies.ts';
-import { signedInLately } from '../browser/recent-sign-in.ts';
+import { signedInRecently } from '../browser/recent-sign-in.ts';
 
 export const secondStepCookie = 'GATEHOUSE_SECOND_STEP';
 
-/** How long the first factor is good for the second step, in seconds. */
+/** How long after the first step the second one may follow, in seconds. */
 const lifetime = 300;
 
-/** Who is in the middle of a sign-in, and what was shown. */
+/** The user in the middle of a sign-in, and the factor that was shown. */
 export interface FirstStep {
   user: User;
   passwordHash: string | undefined;
   amr: string[];
   /** When the first factor was shown, by the database's clock. */
   shownAt: Date;
-  /** True where that was the sign-in of a session, which goes on with the second one. */
+  /** True if the first step was the sign-in of a session, which the second one strengthens. */
   stepUp: boolean;
 }
 
 interface Content {
   sub: string;
   amr: string[];
-  /** Of the password's hash, or null where no password was shown: another password ends the step. */
+  /** The digest of the password's hash, or null without a password: a new password ends the step. */
   password: string | null;
   /** When the first factor was shown, in milliseconds of the database's clock. */
   at: number;
@@ -52,35 +52,36 @@ export function createSecondStep(options: {
     secure: options.secure,
     path: `${options.basePath}/login`,
   };
-  const placeOf = (browserHash: Buffer) => `second step of ${browserHash.toString('base64url')}`;
+  /** The associated data of the sealed cookie. */
+  const boundTo = (browserHash: Buffer) => `second step of ${browserHash.toString('base64url')}`;
   const digestOf = (passwordHash: string | undefined) =>
     passwordHash === undefined ? null : digest('password hash', passwordHash).toString('base64url');
 
   return {
-    /** The first factor was right: the browser may go on to the second one. */
+    /** Starts the second step, after the first factor was verified. */
     open(
       request: FastifyRequest,
       reply: FastifyReply,
-      person: { sub: string; passwordHash: string | undefined; amr: string[]; shownAt: Date },
+      first: { sub: string; passwordHash: string | undefined; amr: string[]; shownAt: Date },
     ): void {
-      const { sub, amr, passwordHash } = person;
-      const [at, until] = [person.shownAt.getTime(), Date.now() + lifetime * 1000];
+      const { sub, amr, passwordHash } = first;
+      const [at, until] = [first.shownAt.getTime(), Date.now() + lifetime * 1000];
       const content: Content = { sub, amr, password: digestOf(passwordHash), at, until };
-      const sealed = secretBox.seal(JSON.stringify(content), placeOf(sessions.ensureBrowserHash(request, reply)));
+      const sealed = secretBox.seal(JSON.stringify(content), boundTo(sessions.ensureBrowserHash(request, reply)));
       reply.setCookie(secondStepCookie, sealed.toString('base64url'), { ...cookie, maxAge: lifetime });
     },
-    /** The step is over, or another one begins. */
+    /** Ends the step. */
     close(request: FastifyRequest, reply: FastifyReply): void {
       if (carries(request, secondStepCookie)) reply.clearCookie(secondStepCookie, cookie);
     },
     /**
-     * Who may show a second factor now: whoever has shown the first one in this browser a moment ago, or signed in lately and has
-     * shown none yet. Undefined when the first step has to be done again.
+     * The user who may show a second factor now: one who has shown the first factor in this browser within the lifetime, or who signed
+     * in recently with the password alone. Undefined if the first step has to be repeated.
      */
     async find(request: FastifyRequest, session: Session | undefined): Promise<FirstStep | undefined> {
       const begun = await read(request);
       if (begun) return begun;
-      if (!session || !signedInLately(session)) return undefined;
+      if (!session || !signedInRecently(session)) return undefined;
       const { user, amr, authTime } = session;
       if (!amr.includes('pwd') || amr.includes('mfa')) return undefined;
       return { user, passwordHash: user.passwordHash, amr, shownAt: authTime, stepUp: true };
@@ -93,7 +94,7 @@ export function createSecondStep(options: {
     if (value === undefined || !browserHash || !/^[A-Za-z0-9_-]{1,2000}$/.test(value)) return undefined;
     let content: Content;
     try {
-      const opened = await secretBox.open(Buffer.from(value, 'base64url'), placeOf(browserHash));
+      const opened = await secretBox.open(Buffer.from(value, 'base64url'), boundTo(browserHash));
       content = JSON.parse(opened.toString()) as Content;
     } catch {
       return undefined;

@@ -1,44 +1,44 @@
-// The one way that a sign-in ends: every page that verified who somebody is comes here, and learns where the person goes on.
+// Completes a sign-in, or sends the user to the second step: every page that verified a factor calls it.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Repositories } from '../repositories/store.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
-import { accessNotice } from '../browser/security-notification.ts';
+import { securityNotification } from '../browser/security-notification.ts';
 import type { AuditTrail } from '../server/audit.ts';
 import type { BrowserSessions } from '../browser/session.ts';
-import type { Destination } from '../pages/return-to.ts';
-import type { KnownBrowsers } from '../browser/device-cookie.ts';
+import type { ReturnTo } from '../pages/return-to.ts';
+import type { DeviceCookies } from '../browser/device-cookie.ts';
 import { clientAddress } from '../server/network.ts';
-import { mustShowSecondFactor, type SecondFactorPolicy } from './second-factor-policy.ts';
+import { mayNeedSecondFactor, needsSecondFactor, type SecondFactorPolicy } from './next-step.ts';
 import type { SecondStep } from './second-step.ts';
 
-/** Somebody who has shown a factor that is enough to sign in with. */
-export interface VerifiedPerson {
+/** A user who has shown a factor with which one can sign in. */
+export interface VerifiedUser {
   sub: string;
-  /** The hash that the password was checked against; undefined where none was shown. */
+  /** The hash that the password was checked against; undefined if no password was shown. */
   passwordHash: string | undefined;
-  /** The methods by which the person was verified (RFC 8176): `mfa` is among them where no second factor is asked for any more. */
+  /** The methods that the user has shown (RFC 8176); with `mfa` no second factor is asked for. */
   amr: string[];
-  /** When the first factor was shown, if the sign-in is as old as that; else it is as new as it can be. */
+  /** When the first factor was shown, if the sign-in counts from then; the default is now. */
   authTime?: Date | undefined;
-  /** Whether what strangers failed with the password of the account is forgotten now. */
-  forgives?: boolean;
+  /** Whether the sign-in resets the count of wrong passwords of the account. */
+  resetsFailures?: boolean;
 }
 
-/** What a sign-in is for. */
-export interface SignInCourse {
-  /** The session that the browser has by now. */
+/** Where a sign-in continues. */
+export interface Continuation {
+  /** The session that the browser has so far. */
   previous: Session | undefined;
-  /** The pending authorization request, if there is one, and whose it is. */
+  /** The pending authorization request and its client, if there is one. */
   transaction?: string | undefined;
   clientId?: string | undefined;
-  /** Where the person goes on without a request; by default the account page. */
-  destination?: Destination | undefined;
+  /** The page to return to without a request; the account page by default. */
+  returnTo?: ReturnTo | undefined;
 }
 
 export interface SignInOptions {
   store: Pick<Repositories, 'secondFactors' | 'signInFailures'>;
   sessions: BrowserSessions;
-  knownBrowsers: KnownBrowsers;
+  deviceCookies: DeviceCookies;
   audit: AuditTrail;
   secondStep: SecondStep;
   policy: SecondFactorPolicy;
@@ -46,69 +46,60 @@ export interface SignInOptions {
 
 export type SignIn = ReturnType<typeof createSignIn>;
 
-export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep, policy }: SignInOptions) {
-  /** Whether the service itself demands a second factor of somebody. */
-  const mayDemand = policy.of !== 'off' || policy.groups.length > 0;
-
+export function createSignIn({ store, sessions, deviceCookies, audit, secondStep, policy }: SignInOptions) {
   /** Makes the session, remembers the browser and records the sign-in, all or nothing. Parameters and result as for proceed(). */
   async function complete(
     request: FastifyRequest,
     reply: FastifyReply,
-    person: VerifiedPerson,
-    course: SignInCourse,
+    user: VerifiedUser,
+    continuation: Continuation,
   ): Promise<string | undefined> {
-    const { sub, amr, forgives = false } = person;
-    const { clientId } = course;
+    const { sub, amr, resetsFailures = false } = user;
+    const { clientId } = continuation;
     secondStep.close(request, reply);
-    const { stored: browser, tell } = knownBrowsers.rename(request);
+    const device = deviceCookies.renew(request);
     const address = clientAddress(request);
-    const made = await sessions.signIn(request, reply, person, course.previous, {
-      browser,
-      notice: accessNotice('new-sign-in', request, sub),
+    const made = await sessions.signIn(request, reply, user, continuation.previous, {
+      browser: device.stored,
+      notice: securityNotification('new-sign-in', request, sub),
       event: { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, address, detail: { amr } },
-      forgives,
+      forgives: resetsFailures,
     });
     if (!made) return undefined;
-    tell(reply);
-    return wayOn(course);
-  }
-
-  /** Since when somebody has to show a second factor whatever an application demands, which is now; undefined for whoever need not. */
-  async function needsSecondFactor(sub: string): Promise<Date | undefined> {
-    const standing = await store.secondFactors.standing(sub);
-    return standing && (standing.enrolled || mustShowSecondFactor(policy, standing)) ? standing.now : undefined;
+    device.set(reply);
+    return continuationPath(continuation);
   }
 
   return {
     /**
-     * After a first factor was verified: goes on to the second step where the person needs one, else completes the sign-in.
-     * @returns the path to go on to, by a 303; undefined when the account was disabled or its password changed meanwhile
+     * Sends a user who has shown a first factor to the second step if the policy needs it, else completes the sign-in.
+     * @returns the path to redirect to; undefined if the account was disabled or its password changed meanwhile
      */
     async proceed(
       request: FastifyRequest,
       reply: FastifyReply,
-      person: VerifiedPerson,
-      course: SignInCourse,
+      user: VerifiedUser,
+      continuation: Continuation,
     ): Promise<string | undefined> {
-      // mostly nothing more is asked for: of whoever has a second factor the sign-in itself makes nothing
-      if (!mayDemand && !course.previous) {
-        const next = await complete(request, reply, person, course);
+      // sign_in() refuses a user with a second factor (security R127): so the usual sign-in needs no statement to look for one
+      if (!mayNeedSecondFactor(policy) && !continuation.previous) {
+        const next = await complete(request, reply, user, continuation);
         if (next !== undefined) return next;
       }
-      const shownAt = person.amr.includes('mfa') ? undefined : await needsSecondFactor(person.sub);
-      if (!shownAt) return complete(request, reply, person, course);
-      if (person.forgives) await store.signInFailures.forget({ sub: person.sub, name: '' });
-      // whoever stops here knows the password, which administrators see (security R101)
-      const { sub, amr } = person;
-      const event = { type: 'user.first_factor_shown', outcome: 'success', sub, clientId: course.clientId } as const;
-      await audit(request, { ...event, detail: { amr } });
-      secondStep.open(request, reply, { ...person, shownAt });
-      return signInPath('/login/second-factor', course);
+      const { sub, amr } = user;
+      const status = amr.includes('mfa') ? undefined : await store.secondFactors.mfaStatus(sub);
+      if (!status || !needsSecondFactor(policy, status)) return complete(request, reply, user, continuation);
+      if (user.resetsFailures) await store.signInFailures.forget({ sub, name: '' });
+      // administrators see a stop here: the password may be known to others (security R101)
+      const event = { type: 'user.first_factor_shown', outcome: 'success', sub } as const;
+      await audit(request, { ...event, clientId: continuation.clientId, detail: { amr } });
+      secondStep.open(request, reply, { ...user, shownAt: status.now });
+      return signInPath('/login/second-factor', continuation);
     },
     complete,
     /**
-     * A second factor was set up in a session: it goes on under a new cookie, with what was shown for that, and as old as it is.
-     * Sessions in other browsers have not seen it, and no longer speak for the person in what is dangerous.
+     * Adds what was shown at the enrolment of a second factor to a session, which gets a new cookie and keeps its age. Sessions in other
+     * browsers have not seen the factor, and no longer act as the user in sensitive operations.
      * @param methods as in RFC 8176
      */
     async strengthen(request: FastifyRequest, reply: FastifyReply, session: Session, ...methods: string[]) {
@@ -119,21 +110,21 @@ export function createSignIn({ store, sessions, knownBrowsers, audit, secondStep
   };
 }
 
-/** Where somebody goes on who has signed in: with a request to the question, which is answered there at once if nothing is to ask. */
-export function wayOn({ transaction, destination }: Pick<SignInCourse, 'transaction' | 'destination'>): string {
-  return transaction === undefined ? (destination?.path ?? '/account') : `/consent?transaction=${transaction}`;
+/** Where a user continues after a sign-in: a request continues at the consent page, which is skipped if there is nothing to ask. */
+export function continuationPath({ transaction, returnTo }: Pick<Continuation, 'transaction' | 'returnTo'>): string {
+  return transaction === undefined ? (returnTo?.path ?? '/account') : `/consent?transaction=${transaction}`;
 }
 
-/** A page of the sign-in, for the same course. */
+/** A page of the sign-in with the same continuation. */
 export function signInPath(
   path: '/login' | '/login/second-factor' | '/login/authenticator' | '/sign-up',
-  { transaction, destination }: Pick<SignInCourse, 'transaction' | 'destination'>,
+  { transaction, returnTo }: Pick<Continuation, 'transaction' | 'returnTo'>,
 ): string {
   if (transaction !== undefined) return `${path}?transaction=${encodeURIComponent(transaction)}`;
-  return destination === undefined ? path : `${path}?destination=${encodeURIComponent(destination.value)}`;
+  return returnTo === undefined ? path : `${path}?destination=${encodeURIComponent(returnTo.value)}`;
 }
 
-/** What was shown before and now, each method once. */
+/** The methods shown before and now, each once. */
 export function withMethods(amr: readonly string[], ...shown: string[]): string[] {
   return [...new Set([...amr, ...shown])];
 }

@@ -4,7 +4,6 @@ import { accessTokensRepository } from './tokens/access-tokens.ts';
 import { auditEventsRepository, type EventListener } from './audit/audit-events.ts';
 import { auditSearchRepository } from './audit/audit-search.ts';
 import { auditViewRepository } from './audit/audit-view.ts';
-import { authenticatorsRepository } from './second-factors/totp-authenticators.ts';
 import { authorizationCodesRepository } from './tokens/authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests/authorization-requests.ts';
 import { clientJudgementRepository } from './clients/client-review.ts';
@@ -35,6 +34,7 @@ import { signInFailuresRepository } from './sessions/sign-in-failures.ts';
 import { signInsRepository } from './sessions/sign-ins.ts';
 import { signingKeysRepository } from './keys/signing-keys.ts';
 import { storedFunctionsRepository } from './retention/stored-functions.ts';
+import { totpAuthenticatorsRepository } from './second-factors/totp-authenticators.ts';
 import { userBatchesRepository } from './users/user-batches.ts';
 import { userImportsRepository } from './users/user-imports.ts';
 import { userSearchRepository } from './users/user-search.ts';
@@ -49,7 +49,6 @@ function repositories(sql: Sql, onEvent: EventListener) {
     auditEvents: auditEventsRepository(sql, onEvent),
     auditSearch: auditSearchRepository(sql),
     auditView: auditViewRepository(sql),
-    authenticators: authenticatorsRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql, onEvent),
     clientSessionHandles: clientSessionHandlesRepository(sql),
@@ -80,6 +79,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     signIns: signInsRepository(sql, onEvent),
     signingKeys: signingKeysRepository(sql),
     storedFunctions: storedFunctionsRepository(sql),
+    totpAuthenticators: totpAuthenticatorsRepository(sql),
     userBatches: userBatchesRepository(sql),
     userImports: userImportsRepository(sql),
     userSearch: userSearchRepository(sql),

@@ -357,6 +357,6 @@ function walk(value: unknown, visit: (name: string, value: unknown) => void): vo
 /** An authenticator as its person set it up; its key is of no account. */
 async function authenticatorOf(sub: string): Promise<string> {
   const secretEncrypted = (await openDataKeyRing(service.store, service.secretKey)).secretBox.seal('key', 'test');
-  await service.store.authenticators.insert({ id: 'one', sub, name: 'Telephone', secretEncrypted, lastStep: 0 });
+  await service.store.totpAuthenticators.insert({ id: 'one', sub, name: 'Telephone', secretEncrypted, lastStep: 0 });
   return 'one';
 }

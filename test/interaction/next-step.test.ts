@@ -1,32 +1,45 @@
 // What comes next for an authorization request, as a table: every rule of sign-in and consent on its own.
 import { describe, expect, test } from 'vitest';
-import { nextStep, type Situation } from '../../src/interaction/next-step.ts';
+import { type Asked, decide, type Facts } from '../../src/interaction/next-step.ts';
 
 const start = new Date('2026-01-01T12:00:00Z');
 const at = (seconds: number) => new Date(start.getTime() + seconds * 1000);
 const redirectUri = 'https://rp.example.com/cb';
 
+function session(authTime: Date, ...shown: string[]): NonNullable<Facts['session']> {
+  const user = { sub: 'alice', admin: false, groups: ['staff'] };
+  return { user, authTime, now: at(10), amr: ['pwd', ...shown], enrolled: false };
+}
+
 /** Signed in a minute ago, granted before, nothing special asked: a code is issued. */
-const usual: Situation = {
+const usual: Facts & Asked = {
   prompts: [],
   maxAge: undefined,
   expectedSubs: undefined,
   scope: ['openid', 'email'],
   claims: [],
   redirectUri,
-  session: { sub: 'alice', authTime: at(-60), now: at(10), secondFactor: false },
+  session: session(at(-60)),
   grant: { scope: ['openid', 'email', 'profile'], claims: [], redirectUris: [redirectUri] },
-  acr: 'met',
-  firstParty: false,
-  selfRegistered: false,
+  acr: { values: [], essential: false },
+  client: { firstParty: false, selfRegistered: false, requiredAcr: undefined },
+  secondFactor: { of: 'off', groups: [] },
+  passkeys: 'unavailable',
   transaction: undefined,
 };
 
 const waiting = { createdAt: start, decision: undefined };
 const allowed = { createdAt: start, decision: { allowed: true, sub: 'alice' } };
 const denied = { createdAt: start, decision: { allowed: false, sub: 'alice' } };
-const freshSession = { sub: 'alice', authTime: at(5), now: at(10), secondFactor: false };
-const bothFactors = { ...freshSession, secondFactor: true };
+const freshSession = session(at(5));
+const bothFactors = session(at(5), 'otp', 'mfa');
+const enrolled = { ...session(at(-60)), enrolled: true };
+const demanded = { acr: { values: ['urn:gatehouse:acr:mfa'], essential: true } };
+const voluntary = { acr: { values: ['urn:gatehouse:acr:mfa'], essential: false } };
+/** A level that two factors do not reach without a passkey. */
+const passkeyDemanded = { acr: { values: ['phr'], essential: true } };
+const firstParty = { client: { ...usual.client, firstParty: true } };
+const selfRegistered = { client: { ...usual.client, selfRegistered: true } };
 
 const told = (code: string) => ({ step: 'error', code });
 const issue = { step: 'issue', recordGrant: false };
@@ -35,24 +48,25 @@ const signUp = { step: 'sign-up' };
 const stepUp = { step: 'second-factor' };
 const consent = { step: 'consent' };
 
-type Case = [what: string, change: Partial<Situation>, expected: object];
+type Case = [what: string, change: Partial<Facts & Asked>, expected: object];
 const run = (cases: Case[], clause: string) =>
   test.each(cases)(`%s (${clause})`, (_what, change, expected) => {
-    expect(nextStep({ ...usual, ...change })).toMatchObject(expected);
+    const all = { ...usual, ...change };
+    expect(decide(all, all)).toMatchObject(expected);
   });
 
 describe('sign-in', () => {
   run(
     [
-      ['a passkey is demanded, and there is none yet', { acr: 'demanded', passkey: 'make' }, { step: 'passkey' }],
+      ['a passkey is demanded, and there is none yet', { ...passkeyDemanded, passkeys: 'none' }, { step: 'passkey' }],
       [
         'a passkey is demanded, and none was used yet',
-        { acr: 'demanded', passkey: 'use', transaction: waiting, session: bothFactors },
+        { ...passkeyDemanded, passkeys: 'some', transaction: waiting, session: bothFactors },
         stepUp,
       ],
       [
         'a passkey is demanded, silent',
-        { acr: 'demanded', passkey: 'make', prompts: ['none'] },
+        { ...passkeyDemanded, passkeys: 'none', prompts: ['none'] },
         told('login_required'),
       ],
     ],
@@ -137,23 +151,57 @@ describe('sign-in', () => {
   );
   run(
     [
-      ['a password alone is asked for a second factor', { acr: 'demanded' }, stepUp],
-      ['not with prompt=none', { acr: 'demanded', prompts: ['none'] }, told('login_required')],
-      ['by a page of the request too', { acr: 'demanded', transaction: waiting }, stepUp],
-      ['right after the password', { acr: 'demanded', transaction: waiting, session: freshSession }, stepUp],
-      ['two factors from before the request are asked again', { acr: 'demanded', session: bothFactors }, stepUp],
+      ['a password alone is asked for a second factor', { ...demanded }, stepUp],
+      ['not with prompt=none', { ...demanded, prompts: ['none'] }, told('login_required')],
+      ['by a page of the request too', { ...demanded, transaction: waiting }, stepUp],
+      ['right after the password', { ...demanded, transaction: waiting, session: freshSession }, stepUp],
+      ['two factors from before the request are asked again', { ...passkeyDemanded, session: bothFactors }, stepUp],
       [
         'two factors that do not reach it either end it',
-        { acr: 'demanded', transaction: waiting, session: bothFactors },
+        { ...passkeyDemanded, transaction: waiting, session: bothFactors },
         told('unmet_authentication_requirements'),
       ],
-      ['nor does a decision make up for it', { acr: 'demanded', transaction: allowed }, stepUp],
-      ['an older sign-in than max_age begins with the password', { acr: 'demanded', maxAge: 1 }, login],
-      ['a wish is asked for as well', { acr: 'wished' }, stepUp],
-      ['but keeps nobody out with prompt=none', { acr: 'wished', prompts: ['none'] }, issue],
-      ['nor after two factors', { acr: 'wished', transaction: waiting, session: bothFactors }, issue],
+      ['nor does a decision make up for it', { ...demanded, transaction: allowed }, stepUp],
+      ['an older sign-in than max_age begins with the password', { ...demanded, maxAge: 1 }, login],
+      ['a voluntary level is asked for as well', { ...voluntary, session: enrolled }, stepUp],
+      ['but not of a user without a second factor', { ...voluntary }, issue],
+      ['but keeps nobody out with prompt=none', { ...voluntary, session: enrolled, prompts: ['none'] }, issue],
+      [
+        'nor after two factors',
+        {
+          acr: { values: ['phr'], essential: false },
+          transaction: waiting,
+          session: { ...bothFactors, enrolled: true },
+        },
+        issue,
+      ],
     ],
     'OpenID Connect Core 5.5.1.1',
+  );
+  run(
+    [
+      ['the client demands two factors', { client: { ...usual.client, requiredAcr: 'urn:gatehouse:acr:mfa' } }, stepUp],
+      ['the service demands two factors of everybody', { secondFactor: { of: 'everyone', groups: [] } }, stepUp],
+      ['of the members of a group', { secondFactor: { of: 'off', groups: ['staff'] } }, stepUp],
+      ['but not of the members of another one', { secondFactor: { of: 'off', groups: ['guests'] } }, issue],
+      ['nor of a user who is no administrator', { secondFactor: { of: 'administrators', groups: [] } }, issue],
+      [
+        'and is content with two factors',
+        { secondFactor: { of: 'everyone', groups: [] }, session: bothFactors },
+        issue,
+      ],
+      [
+        'a session from long ago makes no passkey',
+        { ...passkeyDemanded, passkeys: 'none', session: session(at(-3600)) },
+        stepUp,
+      ],
+      [
+        'nor does one by the password alone where a second factor was set up',
+        { ...passkeyDemanded, passkeys: 'none', session: enrolled },
+        stepUp,
+      ],
+    ],
+    'security R127, R91',
   );
 });
 
@@ -200,31 +248,31 @@ describe('consent', () => {
     [
       [
         'a first-party client without a grant',
-        { firstParty: true, grant: undefined },
+        { ...firstParty, grant: undefined },
         { step: 'issue', recordGrant: true },
       ],
       [
         'a first-party client, silent',
-        { firstParty: true, grant: undefined, prompts: ['none'] },
+        { ...firstParty, grant: undefined, prompts: ['none'] },
         { step: 'issue', recordGrant: true },
       ],
-      ['a first-party client with a grant', { firstParty: true }, issue],
-      ['a first-party client, nobody signed in', { firstParty: true, session: undefined }, login],
-      ['a first-party client with prompt=login', { firstParty: true, prompts: ['login'] }, login],
+      ['a first-party client with a grant', { ...firstParty }, issue],
+      ['a first-party client, nobody signed in', { ...firstParty, session: undefined }, login],
+      ['a first-party client with prompt=login', { ...firstParty, prompts: ['login'] }, login],
     ],
     'decisions section 3',
   );
   run(
     [
-      ['a self-registered client at its granted address', { selfRegistered: true }, issue],
+      ['a self-registered client at its granted address', { ...selfRegistered }, issue],
       [
         'a self-registered client at another address',
-        { selfRegistered: true, redirectUri: 'https://rp.example.com/2' },
+        { ...selfRegistered, redirectUri: 'https://rp.example.com/2' },
         consent,
       ],
       [
         'the same, silent',
-        { selfRegistered: true, redirectUri: 'https://rp.example.com/2', prompts: ['none'] },
+        { ...selfRegistered, redirectUri: 'https://rp.example.com/2', prompts: ['none'] },
         told('consent_required'),
       ],
       ['a looked-at client at another address', { redirectUri: 'https://rp.example.com/2' }, issue],

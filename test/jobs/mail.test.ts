@@ -54,7 +54,7 @@ describe('a notice', () => {
       await setUpAuthenticator(agent);
       await server.find(user.email, factors);
       const form = hiddenFields((await agent.get('/account/second-factors')).body);
-      const [factor] = await service.store.authenticators.list(user.sub);
+      const [factor] = await service.store.totpAuthenticators.list(user.sub);
       await agent.post('/account/second-factors', { ...form, remove: factor!.id });
       await order('/account/password', { current_password: user.password, new_password: fresh }, agent);
       const notice = await server.find(user.email, password);

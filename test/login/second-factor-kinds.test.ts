@@ -87,7 +87,7 @@ describe.each([
     const user = await personWithCard();
     const path = `${service.issuer}/admin/api/users/${user.sub}/second-factors`;
     const token = await adminToken(service);
-    expect((await call(path, { token })).body).toMatchObject({ second_factors: [{ kind: 'other', name: 'Card' }] });
+    expect((await call(path, { token })).body).toMatchObject({ second_factors: [{ kind: 'key-card', name: 'Card' }] });
     expect((await call(path, { token, method: 'DELETE' })).status).toBeLessThan(300);
     const page = await new UserAgent(service).signIn(user);
     expect(asksSecondFactor(page)).toBe(false);

@@ -6,7 +6,7 @@ import { createAccountDoor } from '../account-pages.ts';
 import { ownData as ownDataPage, ownDeletion } from '../../pages/return-to.ts';
 import { noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { freshSignInPath, isFresh } from '../../browser/recent-sign-in.ts';
+import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import { ownData } from './document.ts';
 import type { Config } from '../../config.ts';
@@ -47,7 +47,7 @@ export async function accountDataEndpoint(app: FastifyInstance, options: Account
     const session = await door.submitted(request, reply, { csrf, action: path });
     if (!session) return reply;
     // a browser that was left open hands out nothing
-    if (!isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownDataPage));
+    if (!recentlyAuthenticated(session)) return pages.redirect(reply, reauthenticationPath(session, ownDataPage));
     const { user } = session;
     await audit(request, { type: 'user.data_downloaded', outcome: 'success', actor: user.sub, sub: user.sub });
     return noStore(reply)

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { createAccountDoor, ownAct } from '../account-pages.ts';
 import { ownDeletion } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { freshSignInPath, isFresh } from '../../browser/recent-sign-in.ts';
+import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import { unlessConflict, unlessGone } from '../../pages/refused-operations.ts';
@@ -49,7 +49,7 @@ export async function accountDeleteEndpoint(app: FastifyInstance, options: Accou
     const session = await door.submitted(request, reply, { csrf, action: path });
     if (!session) return reply;
     onlyWhereAllowed();
-    if (!isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownDeletion));
+    if (!recentlyAuthenticated(session)) return pages.redirect(reply, reauthenticationPath(session, ownDeletion));
     const { user } = session;
     if (username?.trim() !== user.username.trim()) return show(request, reply, session, 'name');
     // what the browser has to tell other applications is forgotten with the sessions

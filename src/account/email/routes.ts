@@ -5,7 +5,7 @@ import { isUniqueViolation } from '../../database/database.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ownAddress } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { freshSignInPath, isFresh } from '../../browser/recent-sign-in.ts';
+import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
@@ -53,14 +53,16 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
     // a browser that was left open gives the account to nobody else
-    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownAddress));
+    if (!session || !recentlyAuthenticated(session))
+      return pages.redirect(reply, reauthenticationPath(session, ownAddress));
     return show(request, reply, session, {}, 200);
   });
 
   app.post(path, async (request, reply) => {
     const { csrf, email } = readParameters(change, request.body);
     const session = await sessions.find(request, reply);
-    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownAddress));
+    if (!session || !recentlyAuthenticated(session))
+      return pages.redirect(reply, reauthenticationPath(session, ownAddress));
     own(request, csrf, path, session);
     const typed = email?.trim() ?? '';
     if (!mailAddress.safeParse(typed).success) return show(request, reply, session, { typed, fault: 'invalid' }, 400);

@@ -1,4 +1,4 @@
-// The ways in which a person signs in, each with the page on which it is set up: what the page /account/security lists.
+// Lists how the user signs in, each method with the page on which it is set up.
 import { ownPasskeys, secondFactors } from '../../pages/return-to.ts';
 import type { SignInMethod } from '../../pages/views/account.ts';
 import type { Repositories } from '../../repositories/store.ts';

@@ -1,4 +1,4 @@
-// The page of one's passkeys: adds one, calls one otherwise, removes one.
+// Shows the user's passkeys, and adds, renames and removes them.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
@@ -7,12 +7,12 @@ import { authenticatorName } from '../../authenticators/passkey/passkey-name.ts'
 import { onlyNavigation } from '../../browser/session.ts';
 import { ownPasskeys } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { freshSignInPath, isFresh } from '../../browser/recent-sign-in.ts';
+import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { readParameters, singleValued, text } from '../../server/parameters.ts';
-import { longestCredential, mostPasskeys } from '../../authenticators/passkey/passkeys.ts';
+import { maxCredentialLength, maxPasskeys } from '../../authenticators/passkey/passkeys.ts';
 import { findPendingRequest } from '../../interaction/pending-request-view.ts';
-import { signInPath, wayOn } from '../../interaction/sign-in.ts';
+import { signInPath, continuationPath } from '../../interaction/sign-in.ts';
 import type { ClientView, FormView, Pages } from '../../pages/views/index.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration/administration.ts';
@@ -21,7 +21,8 @@ import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
-import type { SecondFactors } from '../../authenticators/second-factors.ts';
+import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
+import { passkeyKind } from '../../authenticators/passkey/second-factor.ts';
 import type { SignIn } from '../../interaction/sign-in.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { FindPendingRequestDependencies } from '../../interaction/pending-request-view.ts';
@@ -29,18 +30,18 @@ import type { FindPendingRequestDependencies } from '../../interaction/pending-r
 const path = '/account/passkeys';
 
 const id = text(64);
-const longestName = 60; // characters
+const maxName = 60; // characters
 const csrf = text(100);
 const addition = z.object({
   csrf,
   transaction: text(100).optional(),
-  credential: text(longestCredential).optional(),
+  credential: text(maxCredentialLength).optional(),
 });
 const renaming = z.object({ csrf, passkey: id, name: text(1000).optional() });
 const removal = z.object({ csrf, passkey: id });
 
 type Page = Pages['account-passkeys'];
-/** The request that goes on once there is a passkey, and whose it is. */
+/** The authorization request that waits for a passkey. */
 interface Waiting {
   transaction: string;
   client: ClientView | undefined;
@@ -52,7 +53,7 @@ type AccountPasskeysDependencies = FindPendingRequestDependencies & {
   store: Store;
   passkeys: Passkeys;
   sessions: BrowserSessions;
-  secondFactors: SecondFactors;
+  secondFactorEnrolment: SecondFactorEnrolment;
   signIn: SignIn;
   pages: PageResponses;
 };
@@ -61,7 +62,7 @@ export async function accountPasskeysEndpoint(
   app: FastifyInstance,
   options: AccountPasskeysDependencies,
 ): Promise<void> {
-  const { config, store, passkeys, secondFactors, sessions, signIn, pages } = options;
+  const { config, store, passkeys, secondFactorEnrolment, sessions, signIn, pages } = options;
   const administration = createAdministration(store);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -69,7 +70,7 @@ export async function accountPasskeysEndpoint(
   app.get(path, async (request, reply) => {
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
-    if (!session) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
+    if (!session) return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
     const { done, transaction } = singleValued(request.query);
     const state = notices.includes(done ?? '') ? { done: done as Page['done'] } : {};
     return show(request, reply, session, state, 200, await waitingFor(request, transaction));
@@ -79,8 +80,9 @@ export async function accountPasskeysEndpoint(
     const { csrf, credential, transaction } = readParameters(addition, request.body);
     const waiting = await waitingFor(request, transaction);
     const session = await submitted(request, reply, csrf, path, transaction);
-    // a browser that was left open lets nobody in for good
-    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
+    // an unattended browser must not enrol a passkey of another person
+    if (!session || !recentlyAuthenticated(session))
+      return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
     const answer = await passkeys.checkMade(request, credential ?? '', session);
     if (answer.outcome !== 'made')
       return show(
@@ -95,16 +97,16 @@ export async function accountPasskeysEndpoint(
     const name = authenticatorName(answer.credential.aaguid, request.headers['user-agent']);
     const passkey = { id: randomId(), ...answer.credential, sub, name };
     const codes = await store.transaction(async (repositories) => {
-      if (!(await repositories.users.lock(sub)) || !(await repositories.passkeys.insert(passkey, mostPasskeys)))
+      if (!(await repositories.users.lock(sub)) || !(await repositories.passkeys.insert(passkey, maxPasskeys)))
         return undefined;
-      return secondFactors.added(request, repositories, sub, { id: passkey.id, kind: 'passkey', name });
+      return secondFactorEnrolment.added(request, repositories, sub, { id: passkey.id, kind: passkeyKind, name });
     });
     if (!codes) return show(request, reply, session, { problem: 'known' }, 409, waiting);
-    // that it signs is seen at the next sign-in only: without attestation it said no more than its public key
+    // without attestation a new passkey has shown its public key only: it counts as a factor from the next sign-in on
     await signIn.strengthen(request, reply, session, 'user');
-    const continueUri = waiting ? wayOn(waiting) : `${path}?done=added`;
+    const continueUri = waiting ? continuationPath(waiting) : `${path}?done=added`;
     if (codes.length === 0) return pages.redirect(reply, continueUri);
-    // it is asked for after a password from now on: what stands for it when it is lost is shown once
+    // a sign-in by password asks for it from now on: the codes that replace it are shown once
     const account = accountView(session.user);
     return pages.send(request, reply, 'account-recovery-codes', { account, codes, issuer: config.issuer, continueUri });
   });
@@ -112,7 +114,7 @@ export async function accountPasskeysEndpoint(
   app.post(`${path}/rename`, async (request, reply) => {
     const { csrf, passkey, name = '' } = readParameters(renaming, request.body);
     const session = await submitted(request, reply, csrf, `${path}/rename`);
-    if (!session) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
+    if (!session) return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
     const renamed = await store.passkeys.rename(session.user.sub, passkey, nameOf(name));
     return pages.redirect(reply, renamed ? `${path}?done=renamed` : path);
   });
@@ -120,19 +122,20 @@ export async function accountPasskeysEndpoint(
   app.post(`${path}/remove`, async (request, reply) => {
     const { csrf, passkey } = readParameters(removal, request.body);
     const session = await submitted(request, reply, csrf, `${path}/remove`);
-    if (!session || !isFresh(session)) return pages.redirect(reply, freshSignInPath(session, ownPasskeys));
+    if (!session || !recentlyAuthenticated(session))
+      return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
     try {
       await administration.removeSecondFactor(ownAct(request, session), session.user.sub, passkey, true);
     } catch (error) {
       if (!(error instanceof OAuthError) || !['conflict', 'not_found'].includes(error.code)) throw error;
       if (error.code === 'conflict') return show(request, reply, session, { problem: 'last' }, 409);
-      // somebody else's, or gone already: the page shows those that there are
+      // another user's, or gone already
       return pages.redirect(reply, path);
     }
     return pages.redirect(reply, `${path}?done=removed`);
   });
 
-  /** The session whose page a form came from; undefined for nobody signed in. @throws OAuthError for another form */
+  /** The session of a form; undefined if the user is signed out. @throws OAuthError for another form */
   async function submitted(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -172,7 +175,7 @@ export async function accountPasskeysEndpoint(
         ...(passkey.usedAt && { usedAt: passkey.usedAt }),
         synced: passkey.backedUp,
       })),
-      signInUri: waiting ? signInPath('/login', waiting) : freshSignInPath(session, ownPasskeys),
+      signInUri: waiting ? signInPath('/login', waiting) : reauthenticationPath(session, ownPasskeys),
       renameForm: form(`${path}/rename`),
       removeForm: form(`${path}/remove`),
       securityUri: '/account/security',
@@ -180,8 +183,8 @@ export async function accountPasskeysEndpoint(
     };
     const addable = closed === undefined || closed === 'stale';
     if (addable && session.user.passwordHash !== undefined) {
-      const standing = await store.secondFactors.standing(session.user.sub);
-      if (standing?.enrolled === false) data.first = true;
+      const mfaStatus = await store.secondFactors.mfaStatus(session.user.sub);
+      if (mfaStatus?.enrolled === false) data.first = true;
     }
     if (waiting?.client) data.client = waiting.client;
     if (closed) data.closed = closed;
@@ -193,7 +196,7 @@ export async function accountPasskeysEndpoint(
     return pages.send(request, reply, 'account-passkeys', data, { status });
   }
 
-  /** The request of this browser that takes a passkey to go on. */
+  /** The pending request of this browser. */
   async function waitingFor(request: FastifyRequest, transaction: string | undefined): Promise<Waiting | undefined> {
     if (transaction === undefined || transaction.length > 100) return undefined;
     const pending = await findPendingRequest(options, request, transaction);
@@ -202,10 +205,10 @@ export async function accountPasskeysEndpoint(
 
   function closedBecause(session: Session, count: number): Page['closed'] {
     if (!passkeys.available) return 'address';
-    if (count >= mostPasskeys) return 'full';
-    return isFresh(session) ? undefined : 'stale';
+    if (count >= maxPasskeys) return 'full';
+    return recentlyAuthenticated(session) ? undefined : 'stale';
   }
 }
 
-/** As much as is stored, in whole characters. */
-const nameOf = (typed: string): string => [...typed.normalize('NFC').trim()].slice(0, longestName).join('');
+/** The part of a name that is stored, in whole characters. */
+const nameOf = (typed: string): string => [...typed.normalize('NFC').trim()].slice(0, maxName).join('');

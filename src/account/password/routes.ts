@@ -6,7 +6,7 @@ import { ownAct } from '../account-pages.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ownPassword } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { freshSignInPath, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
+import { reauthenticationPath, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import type { Pages } from '../../pages/views/index.ts';
@@ -19,7 +19,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { PasswordHashing } from '../../crypto/password-hashing.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import type { CheckPassword } from '../../authenticators/password/check.ts';
-import type { KnownBrowsers } from '../../browser/device-cookie.ts';
+import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';
@@ -41,7 +41,7 @@ interface AccountPasswordDependencies {
   passwords: PasswordHashing;
   passwordPolicy: PasswordPolicy;
   checkPassword: CheckPassword;
-  knownBrowsers: KnownBrowsers;
+  deviceCookies: DeviceCookies;
   sessions: BrowserSessions;
   pages: PageResponses;
   audit: AuditTrail;
@@ -51,7 +51,7 @@ export async function accountPasswordEndpoint(
   app: FastifyInstance,
   options: AccountPasswordDependencies,
 ): Promise<void> {
-  const { config, store, checkPassword, passwords, passwordPolicy, knownBrowsers, sessions, pages, audit } = options;
+  const { config, store, checkPassword, passwords, passwordPolicy, deviceCookies, sessions, pages, audit } = options;
   const administration = createAdministration(store);
   const shape = passwordShape(config.passwordMinLength);
 
@@ -62,7 +62,7 @@ export async function accountPasswordEndpoint(
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
     if (!session) return pages.redirect(reply, '/login');
-    if (lacksSecondFactor(session)) return pages.redirect(reply, freshSignInPath(session, ownPassword));
+    if (lacksSecondFactor(session)) return pages.redirect(reply, reauthenticationPath(session, ownPassword));
     return show(request, reply, session, {}, 200);
   });
 
@@ -73,7 +73,7 @@ export async function accountPasswordEndpoint(
     if (!sessions.isOwnForm(request, csrf, { action: path, session }))
       throw invalidRequest('the form is too old or came from elsewhere');
     // the password alone is no longer enough for another one
-    if (lacksSecondFactor(session)) return pages.redirect(reply, freshSignInPath(session, ownPassword));
+    if (lacksSecondFactor(session)) return pages.redirect(reply, reauthenticationPath(session, ownPassword));
     const { user } = session;
     if (current === undefined || chosen === undefined) {
       const faults: Trouble['faults'] = {};
@@ -95,7 +95,7 @@ export async function accountPasswordEndpoint(
       : await passwords.admit((place) => place.hash(chosen), { first: true }).catch(unlessBusy);
     if (passwordHash === undefined) {
       // the present password was right: as after a sign-in, what this browser counted is forgotten
-      await knownBrowsers.remember(request, reply, user.sub);
+      await deviceCookies.remember(request, reply, user.sub);
       if (fault) return show(request, reply, session, { faults: { password: fault } }, 400);
       return pause(request, reply, session, { outcome: 'busy', wait: 5 });
     }
@@ -108,7 +108,7 @@ export async function accountPasswordEndpoint(
     // who loses to another change, or to the end of the account or the session, has nothing to go on with
     if (!renewed || !(await administration.changeUser(by, user.sub, {}, passwordHash, own).catch(unlessOvertaken)))
       return pages.redirect(reply, '/login');
-    await knownBrowsers.remember(request, reply, user.sub);
+    await deviceCookies.remember(request, reply, user.sub);
     return pages.redirect(reply, '/account/security?done=password-changed');
   });
 

@@ -1,16 +1,18 @@
-// The pages on which people see, add and remove their second factors and renew their recovery codes; changes want a recent sign-in.
+// Shows the user's second factors, adds and removes them, and renews the recovery codes; changes need a recent sign-in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ownAct } from '../account-pages.ts';
 import { authenticatorForm, authenticatorView, factorName } from '../../authenticators/totp/enrolment-page.ts';
 import { onlyNavigation } from '../../browser/session.ts';
-import { type Destination, newAuthenticator, secondFactors as factorsPage } from '../../pages/return-to.ts';
+import { newAuthenticator, type ReturnTo, secondFactors as factorsPage } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { freshSignInPath, isFresh } from '../../browser/recent-sign-in.ts';
+import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { readParameters, singleValued, text } from '../../server/parameters.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
-import { mostAuthenticators, type NewAuthenticator } from '../../authenticators/second-factors.ts';
+import type { Authenticator, Enrolment } from '../../authenticators/authenticator.ts';
+import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
+import type { NewAuthenticator, TotpEnrolment } from '../../authenticators/totp/enrolment.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration/administration.ts';
@@ -20,7 +22,6 @@ import { recoveryCodeCount } from '../../tokens/recovery-code.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
-import type { SecondFactors } from '../../authenticators/second-factors.ts';
 import type { SignIn } from '../../interaction/sign-in.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 
@@ -33,7 +34,9 @@ interface AccountSecondFactorsDependencies {
   config: Config;
   store: Store;
   sessions: BrowserSessions;
-  secondFactors: SecondFactors;
+  authenticators: readonly Authenticator[];
+  secondFactorEnrolment: SecondFactorEnrolment;
+  totpEnrolment: TotpEnrolment;
   signIn: SignIn;
   pages: PageResponses;
 }
@@ -42,8 +45,10 @@ export async function accountSecondFactorsEndpoint(
   app: FastifyInstance,
   options: AccountSecondFactorsDependencies,
 ): Promise<void> {
-  const { config, store, secondFactors, sessions, signIn, pages } = options;
+  const { config, store, authenticators, secondFactorEnrolment, totpEnrolment, sessions, signIn, pages } = options;
   const administration = createAdministration(store);
+  const enrolments = authenticators.flatMap(({ id: kind, enrolment }) => (enrolment ? [{ kind, ...enrolment }] : []));
+  const totp = enrolments.filter(({ path }) => path === newAuthenticator.path);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -62,14 +67,18 @@ export async function accountSecondFactorsEndpoint(
     });
     const data: Pages['account-second-factors'] = {
       account: accountView(user),
-      factors: factors.filter(({ kind }) => kind === 'authenticator').map(factorView),
-      passkeys: factors.filter(({ kind }) => kind === 'passkey').length,
+      factors: factors
+        .filter(({ kind }) => enrolments.some((one) => one.kind === kind && !one.separate))
+        .map(({ id, kind, name, createdAt, usedAt }) => ({ id, kind, name, createdAt, ...(usedAt && { usedAt }) })),
+      pages: enrolments
+        .filter(({ separate }) => separate)
+        .map(({ kind, path: uri }) => ({ kind, uri, count: countOf(factors, kind) })),
+      add: addable(enrolments, factors).map(({ kind, path: uri }) => ({ kind, uri })),
       form: form(factorsPage.path),
       securityUri: '/account/security',
     };
     if (factors.length > 0)
       data.recoveryCodes = { left, all: recoveryCodeCount, form: form('/account/recovery-codes') };
-    if (authenticators(factors) < mostAuthenticators) data.addAuthenticatorUri = newAuthenticator.path;
     const { done } = singleValued(request.query);
     if (done !== undefined && notices.includes(done)) data.done = done as 'added' | 'removed';
     return pages.send(request, reply, 'account-second-factors', data);
@@ -81,7 +90,7 @@ export async function accountSecondFactorsEndpoint(
     if (!session) return reply;
     const { sub } = session.user;
     const by = ownAct(request, session);
-    // one that is gone, or somebody else's, is none of this person: the page shows those that are
+    // of a factor that is gone, or another user's, the page shows nothing
     await administration.removeSecondFactor(by, sub, remove, true).catch(unlessGone);
     return pages.redirect(reply, `${factorsPage.path}?done=removed`);
   });
@@ -89,22 +98,22 @@ export async function accountSecondFactorsEndpoint(
   app.get(newAuthenticator.path, async (request, reply) => {
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
-    // a browser that was left open hands out no way in
-    if (!session || !isFresh(session)) return signInFirst(reply, session, newAuthenticator);
-    if (authenticators(await store.secondFactors.list(session.user.sub)) >= mostAuthenticators)
+    // an unattended browser must not enrol a factor of another person
+    if (!session || !recentlyAuthenticated(session)) return signInFirst(reply, session, newAuthenticator);
+    if (addable(totp, await store.secondFactors.list(session.user.sub)).length === 0)
       return pages.redirect(reply, factorsPage.path);
-    return setUp(request, reply, session, secondFactors.begin(session.user), {}, 200);
+    return setUp(request, reply, session, totpEnrolment.begin(session.user), {}, 200);
   });
 
   app.post(newAuthenticator.path, async (request, reply) => {
-    const form = readParameters(authenticatorForm, request.body);
-    const session = await submitted(request, reply, form.csrf, newAuthenticator.path, newAuthenticator);
+    const { csrf, set_up: sealed = '', code: typed = '', ...form } = readParameters(authenticatorForm, request.body);
+    const session = await submitted(request, reply, csrf, newAuthenticator.path, newAuthenticator);
     if (!session) return reply;
     const { user } = session;
     const name = factorName(form.name);
-    const added = await secondFactors.confirm(request, user, form.set_up ?? '', form.code ?? '', name);
+    const added = await totpEnrolment.confirm(request, user, { sealed, typed, name });
     if (added.outcome === 'expired')
-      return setUp(request, reply, session, secondFactors.begin(user), { problem: 'expired', name }, 400);
+      return setUp(request, reply, session, totpEnrolment.begin(user), { problem: 'expired', name }, 400);
     if (added.outcome === 'wrong') return setUp(request, reply, session, added.again, { problem: 'code', name }, 400);
     await signIn.strengthen(request, reply, session, 'otp');
     return added.recoveryCodes.length > 0
@@ -116,25 +125,25 @@ export async function accountSecondFactorsEndpoint(
     const { csrf } = readParameters(plain, request.body);
     const session = await submitted(request, reply, csrf, '/account/recovery-codes', factorsPage);
     if (!session) return reply;
-    const codes = await secondFactors.renewRecoveryCodes(request, session.user.sub);
+    const codes = await secondFactorEnrolment.renewRecoveryCodes(request, session.user.sub);
     return codes.length > 0 ? showCodes(request, reply, session, codes) : pages.redirect(reply, factorsPage.path);
   });
 
-  const signInFirst = (reply: FastifyReply, session: Session | undefined, destination: Destination) =>
-    pages.redirect(reply, freshSignInPath(session, destination));
+  const signInFirst = (reply: FastifyReply, session: Session | undefined, returnTo: ReturnTo) =>
+    pages.redirect(reply, reauthenticationPath(session, returnTo));
 
-  /** The fresh session whose page a form came from; undefined after the browser was sent to sign in. @throws OAuthError for another form */
+  /** The recently authenticated session of a form; undefined after a redirect to the sign-in. @throws OAuthError for another form */
   async function submitted(
     request: FastifyRequest,
     reply: FastifyReply,
     csrf: string | undefined,
     action: string,
-    back: Destination,
+    back: ReturnTo,
   ): Promise<Session | undefined> {
     const session = await sessions.find(request, reply);
     if (session && !sessions.isOwnForm(request, csrf, { action, session }))
       throw invalidRequest('the form is too old or came from elsewhere');
-    if (session && isFresh(session)) return session;
+    if (session && recentlyAuthenticated(session)) return session;
     void signInFirst(reply, session, back);
     return undefined;
   }
@@ -173,9 +182,9 @@ export async function accountSecondFactorsEndpoint(
   }
 }
 
-const authenticators = (factors: SecondFactor[]): number =>
-  factors.filter(({ kind }) => kind === 'authenticator').length;
+const countOf = (factors: readonly SecondFactor[], kind: string): number =>
+  factors.filter((factor) => factor.kind === kind).length;
 
-function factorView({ id, name, createdAt, usedAt }: SecondFactor) {
-  return { id, kind: 'authenticator' as const, name, createdAt, ...(usedAt && { usedAt }) };
-}
+/** The kinds without a page of their own of which the user may have another one. */
+const addable = (enrolments: readonly (Enrolment & { kind: string })[], factors: readonly SecondFactor[]) =>
+  enrolments.filter(({ kind, max, separate }) => !separate && countOf(factors, kind) < max);

@@ -6,7 +6,6 @@ import { errorCodes } from '../../oauth/errors.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
 import { tokenIssued } from '../../repositories/audit/audit-view.ts';
 import { logoutDeliveryStatuses } from '../../repositories/logout-deliveries/logout-deliveries.ts';
-import { secondFactorKinds } from '../../repositories/second-factors/second-factors.ts';
 import { keyStates } from '../../tokens/key-ring.ts';
 
 const time = z.iso.datetime();
@@ -56,7 +55,7 @@ const user = z.object({
 const group = z.object({ name: z.string(), description: z.string(), members: z.int(), created_at: time });
 const secondFactor = z.object({
   id: z.string(),
-  kind: z.enum(secondFactorKinds),
+  kind: z.string().describe('Such as authenticator (an authenticator app) or passkey.'),
   name: z.string().describe('As its person calls it; may be empty.'),
   created_at: time,
   used_at: time.optional(),

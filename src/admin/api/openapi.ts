@@ -1,14 +1,14 @@
 // GET /admin/api/openapi.json: the OpenAPI 3.1 document of the admin routes, made from the schemas that validate.
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
-import { freshness } from '../../browser/recent-sign-in.ts';
+import { maxAuthAge } from '../../browser/recent-sign-in.ts';
 import { answers } from './answers.ts';
 import { adminRoute, type AdminRoute } from './route.ts';
 
 /** The version of the admin routes: the header Api-Version of every answer. */
 export const apiVersion = '1.0';
 
-const freshSignIn = `With a person's token, that person must have signed in within the last ${freshness / 60} minutes: else 401 with insufficient_user_authentication (RFC 9470), and a token of an authorization with max_age=${freshness} is needed.`;
+const freshSignIn = `With a person's token, that person must have signed in within the last ${maxAuthAge / 60} minutes: else 401 with insufficient_user_authentication (RFC 9470), and a token of an authorization with max_age=${maxAuthAge} is needed.`;
 
 type Json = Record<string, unknown>;
 
@@ -70,7 +70,7 @@ function operation(route: AdminRoute, config: Config): Json {
   return {
     operationId: operationId(route),
     summary: route.summary,
-    ...(route.dangerous && { description: freshSignIn, 'x-max-authentication-age': freshness }),
+    ...(route.dangerous && { description: freshSignIn, 'x-max-authentication-age': maxAuthAge }),
     tags: [route.tag],
     ...(parameters.length > 0 && { parameters }),
     ...(body && {

@@ -14,7 +14,7 @@ import { newCredentials } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { single } from '../../browser/cookies.ts';
-import { freshness, isFresh, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
+import { maxAuthAge, recentlyAuthenticated, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
 import { clientAddress } from '../../server/network.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { singleValued } from '../../server/parameters.ts';
@@ -177,9 +177,9 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       await signIn(reply, path);
       return undefined;
     }
-    if (fresh && !isFresh(session)) {
+    if (fresh && !recentlyAuthenticated(session)) {
       const level = lacksSecondFactor(session) && { acr_values: multiFactor };
-      await signIn(reply, path, { max_age: String(freshness), ...level });
+      await signIn(reply, path, { max_age: String(maxAuthAge), ...level });
       return undefined;
     }
     return { session, by: { actor: session.user.sub, address: clientAddress(request) } };

@@ -1,7 +1,7 @@
 // Whether a browser's session is good enough for an administrator's pages.
 import type { Session } from '../../repositories/sessions/sessions.ts';
-import { isFresh } from '../../browser/recent-sign-in.ts';
-import { mustShowSecondFactor, type SecondFactorPolicy } from '../../interaction/second-factor-policy.ts';
+import { recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
+import { demandsSecondFactor, type SecondFactorPolicy } from '../../interaction/next-step.ts';
 
 /** The session, or what is in its way: nobody or nobody lately signed in, or without the second factor that is demanded, or no administrator. */
 export function administratorSession(
@@ -10,6 +10,6 @@ export function administratorSession(
 ): Session | 'sign-in' | 'forbidden' {
   if (!session) return 'sign-in';
   if (!session.user.admin) return 'forbidden';
-  if (mustShowSecondFactor(policy, session.user) && !session.amr.includes('mfa')) return 'sign-in';
-  return isFresh(session) ? session : 'sign-in';
+  if (demandsSecondFactor(policy, session.user) && !session.amr.includes('mfa')) return 'sign-in';
+  return recentlyAuthenticated(session) ? session : 'sign-in';
 }

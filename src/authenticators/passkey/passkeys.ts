@@ -20,7 +20,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { OwnedPasskey, Passkey } from '../../repositories/second-factors/passkeys.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
-import type { KnownBrowsers } from '../../browser/device-cookie.ts';
+import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 
 /** How long a challenge is good for, in seconds. */
@@ -28,9 +28,9 @@ const challengeLifetime = 5 * 60;
 // by the database's clock, while the challenge ages by that of the instance
 const challengeMemory = 4 * challengeLifetime;
 /** Characters of what a browser may send; those without a statement about the authenticator need a tenth. */
-export const longestCredential = 16_384;
+export const maxCredentialLength = 16_384;
 /** How many one person may have. */
-export const mostPasskeys = 20;
+export const maxPasskeys = 20;
 
 /** What a challenge is for: no other answer to it is taken. */
 export interface ChallengeBinding {
@@ -54,7 +54,7 @@ export interface PasskeysOptions {
   store: Store;
   secretBox: SecretBox;
   sessions: BrowserSessions;
-  knownBrowsers: KnownBrowsers;
+  deviceCookies: DeviceCookies;
   limits: Limits;
   issuer: string;
   /** The time that all instances go by. */
@@ -66,7 +66,7 @@ export interface PasskeysOptions {
 export type Passkeys = ReturnType<typeof createPasskeys>;
 
 export function createPasskeys(options: PasskeysOptions) {
-  const { store, secretBox, sessions, knownBrowsers, limits, now, freeFailures } = options;
+  const { store, secretBox, sessions, deviceCookies, limits, now, freeFailures } = options;
   const { origin, hostname } = new URL(options.issuer);
   // an address is no domain, and so no RP ID (Web Authentication 4)
   const relyingParty: RelyingParty | undefined =
@@ -104,7 +104,7 @@ export function createPasskeys(options: PasskeysOptions) {
 
   /** Counts a try as one for passwords is: a known browser is a network of its own. Seconds to wait, else 0. */
   async function pause(request: FastifyRequest, sub: string | undefined): Promise<number> {
-    const hash = knownBrowsers.hash(request);
+    const hash = deviceCookies.hash(request);
     const known = hash && sub !== undefined && (await store.knownBrowsers.knows(hash, sub, freeFailures));
     const network = known ? `browser of ${sub}` : networkOf(clientAddress(request));
     return limits.blocked('signInPerNetwork', network) || limits.consume('signInPerNetwork', network);

@@ -15,13 +15,13 @@ import type { Store } from '../../repositories/store.ts';
 import type { User } from '../../repositories/users/users.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { createDecoys } from './dummy-hash.ts';
-import type { KnownBrowsers } from '../../browser/device-cookie.ts';
+import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 import { createTurns } from '../../domain/keyed-mutex.ts';
 
 export type PasswordAnswer =
-  /** `forgives` where the failures of strangers are left to the sign-in to forget. */
-  | { outcome: 'right'; user: { sub: string; passwordHash: string }; forgives: boolean }
+  /** `resetsFailures` where the failures of strangers are left to the sign-in to forget. */
+  | { outcome: 'right'; user: { sub: string; passwordHash: string }; resetsFailures: boolean }
   /** Unknown, wrong, disabled, or tried too often: whoever asks cannot tell. */
   | { outcome: 'wrong'; sub: string | undefined }
   /** Too many from this network, or too many for the service; `wait` in seconds. */
@@ -34,7 +34,7 @@ export interface PasswordCheckOptions {
   /** Whose key says of which kind the hash of an unknown name seems to be. */
   secretBox: Pick<SecretBox, 'mac'>;
   limits: Limits;
-  knownBrowsers: KnownBrowsers;
+  deviceCookies: DeviceCookies;
   audit: AuditTrail;
   /** Failures in a row before an account's first pause; 0 for no limit. */
   freeFailures: number;
@@ -55,7 +55,7 @@ export type CheckPassword = (
 const busyWait = () => randomInt(2, 6);
 
 export function createPasswordCheck(options: PasswordCheckOptions): CheckPassword {
-  const { store, passwords, limits, knownBrowsers, audit, freeFailures } = options;
+  const { store, passwords, limits, deviceCookies, audit, freeFailures } = options;
   const decoys = createDecoys(options);
   // Strangers' tries at one name: each counts as a failure until its password was looked at, so of many at once that are right those beyond
   // the limit would be told that they are wrong. By the name as it was typed: a wait must not tell that two names are one account's.
@@ -109,22 +109,23 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     const right = await place.verify(stored, password, await decoys.standIn(stored, user, account.name));
     if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
     // at once where another one's sign-in is still under way: those that come in the meantime must not add up
-    const forgives = signingIn && !known && failures === 1;
-    await forgive(account, known, forgives);
+    const resetsFailures = signingIn && !known && failures === 1;
+    await forgive(account, known, resetsFailures);
     const { sub } = user;
-    if (!passwords.needsRehash(stored)) return { outcome: 'right', user: { sub, passwordHash: stored }, forgives };
+    if (!passwords.needsRehash(stored))
+      return { outcome: 'right', user: { sub, passwordHash: stored }, resetsFailures };
     const stronger = await place.hash(password);
     if (await store.users.rehash(sub, stored, stronger))
-      return { outcome: 'right', user: { sub, passwordHash: stronger }, forgives };
+      return { outcome: 'right', user: { sub, passwordHash: stronger }, resetsFailures };
     // another sign-in was faster with that, or the password was changed
     const present = (await store.users.find(sub))?.passwordHash;
     if (present === undefined || !(await place.verify(present, password))) return { outcome: 'wrong', sub };
-    return { outcome: 'right', user: { sub, passwordHash: present }, forgives };
+    return { outcome: 'right', user: { sub, passwordHash: present }, resetsFailures };
   }
 
   /** The account that is meant, if this browser is known for it. */
   async function findKnown(request: FastifyRequest, username: string): Promise<Known | undefined> {
-    const hash = knownBrowsers.hash(request);
+    const hash = deviceCookies.hash(request);
     if (!hash) return undefined;
     const sub = (await store.users.findByLogin(username))?.sub;
     // asked for nobody, too: else the clock of a refusal, before any hash, tells which names there are (security R60)

@@ -1,9 +1,9 @@
-// The page that sets up an authenticator, in the account and within a sign-in: its form and what it shows.
+// Declares the form and the data of the page that sets up an authenticator app, in the account and within a sign-in.
 import { z } from 'zod';
 import type { User } from '../../repositories/users/users.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { text } from '../../server/parameters.ts';
-import type { NewAuthenticator } from '../second-factors.ts';
+import type { NewAuthenticator } from './enrolment.ts';
 import type { Pages } from '../../pages/views/index.ts';
 
 export const authenticatorForm = z.object({
@@ -16,14 +16,14 @@ export const authenticatorForm = z.object({
 });
 
 /** Characters. */
-const longestName = 60;
+const maxName = 60;
 
-/** What somebody typed as the name of a factor. */
+/** The name of a second factor, from what the user typed. */
 export function factorName(typed: string | undefined): string {
-  return [...(typed ?? '').replace(/\s+/g, ' ').trim()].slice(0, longestName).join('').slice(0, longestName);
+  return [...(typed ?? '').replace(/\s+/g, ' ').trim()].slice(0, maxName).join('').slice(0, maxName);
 }
 
-/** @param hidden what the form carries beside the new authenticator */
+/** @param hidden the form's hidden fields beside the new authenticator */
 export function authenticatorView(
   user: User,
   { secret, uri, qr, sealed }: NewAuthenticator,

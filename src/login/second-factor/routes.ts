@@ -1,54 +1,41 @@
-// The second step of a sign-in: GET|POST /login/second-factor asks for a second factor, GET|POST /login/authenticator sets up the first one.
+// GET|POST /login/second-factor takes the second step of a sign-in, GET|POST /login/authenticator enrols the first second factor.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Authenticator } from '../../authenticators/authenticator.ts';
+import type { NewAuthenticator, TotpEnrolment } from '../../authenticators/totp/enrolment.ts';
 import { authenticatorForm, authenticatorView, factorName } from '../../authenticators/totp/enrolment-page.ts';
-import { onlyNavigation } from '../../browser/session.ts';
-import { destinationOf } from '../../pages/return-to.ts';
-import { onlyForms } from '../../server/form-body.ts';
-import { accountView } from '../../pages/page-response.ts';
-import { readParameters, singleValued, text } from '../../server/parameters.ts';
-import { longestCredential, type PasskeyAnswer } from '../../authenticators/passkey/passkeys.ts';
-import { findPendingRequest, type PendingRequest } from '../../interaction/pending-request-view.ts';
-import type { NewAuthenticator } from '../../authenticators/second-factors.ts';
-import type { FirstStep } from '../../interaction/second-step.ts';
-import { type SignInCourse, signInPath, withMethods } from '../../interaction/sign-in.ts';
-import type { Pages } from '../../pages/views/index.ts';
-import { invalidRequest } from '../../oauth/errors.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
+import {
+  findPendingRequest,
+  type FindPendingRequestDependencies,
+  type PendingRequest,
+} from '../../interaction/pending-request-view.ts';
+import type { FirstStep, SecondStep } from '../../interaction/second-step.ts';
+import { type Continuation, type SignIn, signInPath, withMethods } from '../../interaction/sign-in.ts';
+import { invalidRequest } from '../../oauth/errors.ts';
+import { accountView, type PageResponses } from '../../pages/page-response.ts';
+import { returnToOf } from '../../pages/return-to.ts';
+import type { Pages } from '../../pages/views/index.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
-import type { SecondFactors } from '../../authenticators/second-factors.ts';
-import type { SecondStep } from '../../interaction/second-step.ts';
-import type { SignIn } from '../../interaction/sign-in.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-import type { FindPendingRequestDependencies } from '../../interaction/pending-request-view.ts';
-
-const codeForm = z.object({
-  csrf: text(100).optional(),
-  transaction: text(100).optional(),
-  destination: text(100).optional(),
-  code: text(100).optional(),
-  recovery_code: text(100).optional(),
-  credential: text(longestCredential).optional(),
-});
+import { onlyForms } from '../../server/form-body.ts';
+import { readParameters, singleValued, text } from '../../server/parameters.ts';
 
 type Action = '/login/second-factor' | '/login/authenticator';
-type Trouble = Pick<Pages['login-second-factor'], 'problem'>;
+type Method = Pages['login-second-factor']['methods'][number];
 
-/** Who takes the second step, and for what. */
-interface Visit extends FirstStep {
-  course: SignInCourse;
+interface Step extends FirstStep {
+  continuation: Continuation;
   pending: PendingRequest | undefined;
 }
 
 type LoginSecondFactorDependencies = FindPendingRequestDependencies & {
   config: Config;
-  store: Pick<Store, 'passkeys' | 'recoveryCodes' | 'secondFactors'>;
-  passkeys: Passkeys;
+  store: Pick<Store, 'secondFactors'>;
+  authenticators: readonly Authenticator[];
+  totpEnrolment: TotpEnrolment;
   sessions: BrowserSessions;
-  secondFactors: SecondFactors;
   secondStep: SecondStep;
   signIn: SignIn;
   pages: PageResponses;
@@ -59,199 +46,190 @@ export async function loginSecondFactorEndpoint(
   app: FastifyInstance,
   options: LoginSecondFactorDependencies,
 ): Promise<void> {
-  const { config, store, passkeys, secondFactors, secondStep, signIn, sessions, pages, audit } = options;
+  const { config, store, authenticators, totpEnrolment, secondStep, signIn, sessions, pages, audit } = options;
+  const form = z.object({
+    csrf: text(100).optional(),
+    ...Object.fromEntries(authenticators.map(({ field }) => [field.name, text(field.max).optional()])),
+  });
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get('/login/second-factor', async (request, reply) => {
     onlyNavigation(request);
-    const visit = await enter(request, reply, true);
-    return visit && ask(request, reply, visit, {}, 200);
+    const step = await enter(request, reply, true);
+    return step && ask(request, reply, step, undefined, 200);
   });
 
   app.post('/login/second-factor', async (request, reply) => {
-    const { csrf, code, recovery_code: recovery, credential } = readParameters(codeForm, singleValued(request.body));
-    const visit = await enter(request, reply, true);
-    if (!visit) return reply;
-    if (!isOwnForm(request, csrf, '/login/second-factor', visit))
-      return ask(request, reply, visit, { problem: 'tampered' }, 400);
-    const { user } = visit;
-    if (credential !== undefined) {
-      const answer = await passkeys.check(request, credential, passkeyOf(visit), user.sub);
-      if (answer.outcome !== 'right') return refusePasskey(request, reply, visit, answer);
-      const methods = [...answer.amr, 'mfa'];
-      return pages.redirect(
-        reply,
-        (await complete(request, reply, visit, methods)) ?? signInPath('/login', visit.course),
-      );
+    const { csrf, ...fields } = readParameters(form, singleValued(request.body)) as Record<string, string | undefined>;
+    const step = await enter(request, reply, true);
+    if (!step) return reply;
+    if (!isOwnForm(request, csrf, '/login/second-factor', step)) return ask(request, reply, step, 'tampered', 400);
+    const { user, continuation } = step;
+    const shown = authenticators.find(({ field }) => fields[field.name] !== undefined);
+    // the user sent an empty form
+    if (!shown) return ask(request, reply, step, 'missing', 400);
+    const sent = fields[shown.field.name]!;
+    // a code in the field of another kind
+    const authenticator =
+      shown.reads?.(sent) === false ? (authenticators.find(({ reads }) => reads?.(sent)) ?? shown) : shown;
+    const answer = await authenticator.finish({ request, reply, user }, sent);
+    if (answer.outcome === 'verified') return redirect(reply, step, await complete(request, reply, step, answer.amr));
+    if (answer.detail) {
+      const { clientId } = continuation;
+      const detail = { second_factor: true, ...answer.detail };
+      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub, clientId, detail });
     }
-    const typed = code ?? recovery;
-    if (typed === undefined || !(await secondFactors.check(request, user.sub, typed))) {
-      const { clientId } = visit.course;
-      const detail = { second_factor: true };
-      // nothing was tried where nothing was typed
-      if (typed !== undefined)
-        await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub, clientId, detail });
-      const problem = code === undefined && recovery !== undefined ? 'recovery' : 'code';
-      return ask(request, reply, visit, { problem }, 400);
-    }
-    return pages.redirect(reply, (await complete(request, reply, visit)) ?? signInPath('/login', visit.course));
+    if (answer.wait !== undefined) reply.header('retry-after', String(answer.wait));
+    return ask(request, reply, step, shown, answer.wait === undefined ? 400 : 429);
   });
 
   app.get('/login/authenticator', async (request, reply) => {
     onlyNavigation(request);
-    const visit = await enter(request, reply, false);
-    return visit && setUp(request, reply, visit, secondFactors.begin(visit.user), {}, 200);
+    const step = await enter(request, reply, false);
+    return step && enrol(request, reply, step, totpEnrolment.begin(step.user), {}, 200);
   });
 
   app.post('/login/authenticator', async (request, reply) => {
-    const form = readParameters(authenticatorForm, singleValued(request.body));
-    const visit = await enter(request, reply, false);
-    if (!visit) return reply;
-    const { user } = visit;
-    const anew = () => secondFactors.begin(user);
-    if (!isOwnForm(request, form.csrf, '/login/authenticator', visit))
-      return setUp(request, reply, visit, anew(), { problem: 'tampered' }, 400);
-    const name = factorName(form.name);
-    const added = await secondFactors.confirm(request, user, form.set_up ?? '', form.code ?? '', name);
-    if (added.outcome === 'expired') return setUp(request, reply, visit, anew(), { problem: 'expired', name }, 400);
-    if (added.outcome === 'wrong') return setUp(request, reply, visit, added.again, { problem: 'code', name }, 400);
-    const next = (await complete(request, reply, visit)) ?? signInPath('/login', visit.course);
-    if (added.recoveryCodes.length === 0) return pages.redirect(reply, next);
+    const {
+      csrf,
+      set_up: sealed = '',
+      code: typed = '',
+      name: typedName,
+    } = readParameters(authenticatorForm, singleValued(request.body));
+    const step = await enter(request, reply, false);
+    if (!step) return reply;
+    const { user } = step;
+    const again = () => totpEnrolment.begin(user);
+    if (!isOwnForm(request, csrf, '/login/authenticator', step))
+      return enrol(request, reply, step, again(), { problem: 'tampered' }, 400);
+    const name = factorName(typedName);
+    const added = await totpEnrolment.confirm(request, user, { sealed, typed, name });
+    if (added.outcome === 'expired') return enrol(request, reply, step, again(), { problem: 'expired', name }, 400);
+    if (added.outcome === 'wrong') return enrol(request, reply, step, added.again, { problem: 'code', name }, 400);
+    const next = await complete(request, reply, step, ['otp', 'mfa']);
+    if (added.recoveryCodes.length === 0) return redirect(reply, step, next);
     return pages.send(request, reply, 'account-recovery-codes', {
       account: accountView(user),
       codes: added.recoveryCodes,
       issuer: config.issuer,
-      continueUri: next,
+      continueUri: next ?? signInPath('/login', step.continuation),
     });
   });
 
-  async function refusePasskey(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: Visit,
-    answer: Exclude<PasskeyAnswer, { outcome: 'right' }>,
-  ): Promise<FastifyReply> {
-    if (answer.outcome === 'wrong') {
-      const { passkey, reason } = answer;
-      const detail = { second_factor: true, passkey, reason };
-      const { clientId } = visit.course;
-      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: visit.user.sub, clientId, detail });
-    }
-    if (answer.outcome === 'throttled') reply.header('retry-after', String(answer.wait));
-    return ask(request, reply, visit, { problem: 'passkey' }, answer.outcome === 'throttled' ? 429 : 400);
-  }
+  /** Redirects to where the sign-in continues, or to its start if it could not be completed. */
+  const redirect = (reply: FastifyReply, { continuation }: Step, path: string | undefined): FastifyReply =>
+    pages.redirect(reply, path ?? signInPath('/login', continuation));
 
   /**
-   * Both factors were shown. The time of the sign-in is that of the second one only where the first one was shown for the same purpose:
-   * else a code alone would pass for a fresh sign-in (OpenID Connect Core 3.1.2.1: prompt=login, max_age; security R9).
+   * Completes the sign-in. Its time is that of the second factor only if the first one was shown for the same purpose: otherwise a
+   * code alone would pass for a fresh sign-in (OpenID Connect Core 3.1.2.1: prompt=login, max_age; security R9).
    */
   function complete(
     request: FastifyRequest,
     reply: FastifyReply,
-    visit: Visit,
-    methods: readonly string[] = ['otp', 'mfa'],
+    step: Step,
+    methods: readonly string[],
   ): Promise<string | undefined> {
-    const { user, passwordHash, course, pending, shownAt, stepUp } = visit;
-    const amr = withMethods(visit.amr, ...methods);
+    const { user, passwordHash, continuation, pending, shownAt, stepUp } = step;
+    const amr = withMethods(step.amr, ...methods);
     const apart = stepUp || (pending !== undefined && shownAt <= pending.createdAt);
     const authTime = apart ? shownAt : undefined;
-    return signIn.complete(request, reply, { sub: user.sub, passwordHash, amr, authTime }, course);
+    return signIn.complete(request, reply, { sub: user.sub, passwordHash, amr, authTime }, continuation);
   }
 
   /**
-   * Who is in the middle of a sign-in here; undefined after the browser was sent elsewhere.
-   * @param enrolled whether the page is for those who have a second factor, or for those who have none
+   * The user in the middle of a sign-in; undefined after a redirect.
+   * @param enrolled whether the page is for users with a second factor, or for users without one
    */
-  async function enter(request: FastifyRequest, reply: FastifyReply, enrolled: boolean): Promise<Visit | undefined> {
+  async function enter(request: FastifyRequest, reply: FastifyReply, enrolled: boolean): Promise<Step | undefined> {
     const { transaction } = singleValued(request.method === 'POST' ? request.body : request.query);
     if (transaction !== undefined && transaction.length > 100) throw invalidRequest('transaction is too long');
     const previous = await sessions.find(request, reply);
     const pending = await findPendingRequest(options, request, transaction);
-    const course = { previous, transaction, clientId: pending?.clientId, destination: destinationOf(request) };
+    const continuation = { previous, transaction, clientId: pending?.clientId, returnTo: returnToOf(request) };
     const first = await secondStep.find(request, previous);
-    // without a first step, or with a request whose time is over: the sign-in page knows what to say
+    // without a first step, or with an expired request, the sign-in page explains what to do
     if (!first || (transaction !== undefined && !pending)) {
-      void pages.redirect(reply, signInPath('/login', course));
+      void pages.redirect(reply, signInPath('/login', continuation));
       return undefined;
     }
-    const standing = await store.secondFactors.standing(first.user.sub);
-    if ((standing?.enrolled ?? false) !== enrolled) {
-      void pages.redirect(reply, signInPath(enrolled ? '/login/authenticator' : '/login/second-factor', course));
+    const status = await store.secondFactors.mfaStatus(first.user.sub);
+    if ((status?.enrolled ?? false) !== enrolled) {
+      const other = enrolled ? '/login/authenticator' : '/login/second-factor';
+      void pages.redirect(reply, signInPath(other, continuation));
       return undefined;
     }
-    return { ...first, course, pending };
+    return { ...first, continuation, pending };
   }
 
-  const binding = (action: Action, { user, course }: Visit) => ({
+  const binding = (action: Action, { user, continuation }: Step) => ({
     action,
-    transaction: course.transaction,
-    session: course.previous,
-    shown: `${user.sub} ${course.destination?.value ?? ''}`,
+    transaction: continuation.transaction,
+    session: continuation.previous,
+    shown: `${user.sub} ${continuation.returnTo?.value ?? ''}`,
   });
 
-  const isOwnForm = (request: FastifyRequest, csrf: string | undefined, action: Action, visit: Visit) =>
-    sessions.isOwnForm(request, csrf, binding(action, visit));
+  const isOwnForm = (request: FastifyRequest, csrf: string | undefined, action: Action, step: Step) =>
+    sessions.isOwnForm(request, csrf, binding(action, step));
 
-  function hiddenFields(request: FastifyRequest, reply: FastifyReply, action: Action, visit: Visit) {
-    const { transaction, destination } = visit.course;
+  function hiddenFields(request: FastifyRequest, reply: FastifyReply, action: Action, step: Step) {
+    const { transaction, returnTo } = step.continuation;
     return {
-      csrf: sessions.formToken(request, reply, binding(action, visit)),
+      csrf: sessions.formToken(request, reply, binding(action, step)),
       ...(transaction !== undefined && { transaction }),
-      ...(destination && { destination: destination.value }),
+      ...(returnTo && { destination: returnTo.value }),
     };
   }
 
+  /** @param failed the authenticator that refused; `missing` if the form was empty */
   async function ask(
     request: FastifyRequest,
     reply: FastifyReply,
-    visit: Visit,
-    trouble: Trouble,
+    step: Step,
+    failed: Authenticator | 'missing' | 'tampered' | undefined,
     status: number,
   ): Promise<FastifyReply> {
-    const { user, course, pending } = visit;
+    const { user, continuation, pending } = step;
     const action = '/login/second-factor';
-    const [factors, own, left] = await Promise.all([
-      store.secondFactors.list(user.sub),
-      store.passkeys.list(user.sub),
-      store.recoveryCodes.count(user.sub),
-    ]);
-    const form = { action, hidden: hiddenFields(request, reply, action, visit) };
+    const enrolled = await store.secondFactors.list(user.sub);
+    const offered = await Promise.all(authenticators.map((one) => one.begin({ request, reply, user }, enrolled)));
+    const methods = offered.filter((method) => method !== undefined);
     const data: Pages['login-second-factor'] = {
       account: accountView(user),
-      form,
-      methods: { authenticator: factors.some(({ kind }) => kind === 'authenticator'), recovery: left > 0 },
-      restartUri: signInPath('/login', course),
-      ...trouble,
+      form: { action, hidden: hiddenFields(request, reply, action, step) },
+      methods,
+      restartUri: signInPath('/login', continuation),
+      problem: failed === 'tampered' ? failed : failed && problemOf(methods, failed),
     };
-    const options = own.length > 0 ? passkeys.requestOptions(request, reply, passkeyOf(visit), own) : undefined;
-    if (options !== undefined) data.passkey = { form, options };
     if (pending?.client) data.client = pending.client;
     return pages.send(request, reply, 'login-second-factor', data, pageOptions(pending, status));
   }
 
-  function setUp(
+  function enrol(
     request: FastifyRequest,
     reply: FastifyReply,
-    visit: Visit,
+    step: Step,
     fresh: NewAuthenticator,
     trouble: Pick<Pages['account-authenticator'], 'problem' | 'name'>,
     status: number,
   ): FastifyReply {
-    const { user, course, pending } = visit;
+    const { user, continuation, pending } = step;
     const action = '/login/authenticator';
     const data: Pages['account-authenticator'] = {
-      ...authenticatorView(user, fresh, action, hiddenFields(request, reply, action, visit)),
+      ...authenticatorView(user, fresh, action, hiddenFields(request, reply, action, step)),
       signIn: pending?.client ? { client: pending.client } : {},
-      backUri: signInPath('/login', course),
+      backUri: signInPath('/login', continuation),
       ...trouble,
     };
     return pages.send(request, reply, 'account-authenticator', data, pageOptions(pending, status));
   }
 }
 
-/** What the passkey of a second step answers: no other step's challenge, and nobody else's. */
-const passkeyOf = ({ user }: Visit) => ({ purpose: 'second-factor', of: user.sub }) as const;
+/** The method of the page that failed: of an empty form the first one that takes a code. */
+const problemOf = (methods: Method[], failed: Authenticator | 'missing'): Method | undefined =>
+  (failed === 'missing' ? methods.find(({ input }) => input) : methods.find(({ id }) => id === failed.id)) ??
+  methods[0];
 
 const pageOptions = (pending: PendingRequest | undefined, status: number) => ({
   status,

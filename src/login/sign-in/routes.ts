@@ -2,11 +2,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';
-import { destinationOf } from '../../pages/return-to.ts';
+import { returnToOf } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { singleValued, text } from '../../server/parameters.ts';
-import { longestCredential } from '../../authenticators/passkey/passkeys.ts';
+import { maxCredentialLength } from '../../authenticators/passkey/passkeys.ts';
 import { type PendingRequest, shownRequest } from '../../interaction/pending-request-view.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
 import type { FormView, LoginProblem, Pages } from '../../pages/views/index.ts';
@@ -31,7 +31,7 @@ const form = z.object({
 const passkeyForm = z.object({
   csrf: text(100).optional(),
   transaction: text(100).optional(),
-  credential: text(longestCredential).optional(),
+  credential: text(maxCredentialLength).optional(),
 });
 
 /** What is wrong before any form: a key of the page's catalogue. */
@@ -92,10 +92,15 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
       return show(request, reply, transaction, pending, session, { problem, wait, username, status });
     }
     const clientId = pending?.clientId;
-    const course = { previous: session, transaction, clientId, destination: destinationOf(request) };
+    const continuation = { previous: session, transaction, clientId, returnTo: returnToOf(request) };
     const next =
       answer.outcome === 'right'
-        ? await signIn.proceed(request, reply, { ...answer.user, amr: ['pwd'], forgives: answer.forgives }, course)
+        ? await signIn.proceed(
+            request,
+            reply,
+            { ...answer.user, amr: ['pwd'], resetsFailures: answer.resetsFailures },
+            continuation,
+          )
         : undefined;
     if (next === undefined) {
       const sub = answer.outcome === 'wrong' ? answer.sub : answer.user.sub;
@@ -121,10 +126,15 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (answer.outcome === 'expired')
       return show(request, reply, transaction, pending, session, { problem: 'expired', status: 400 });
     const clientId = pending?.clientId;
-    const course = { previous: session, transaction, clientId, destination: destinationOf(request) };
+    const continuation = { previous: session, transaction, clientId, returnTo: returnToOf(request) };
     const next =
       answer.outcome === 'right'
-        ? await signIn.proceed(request, reply, { sub: answer.sub, passwordHash: undefined, amr: answer.amr }, course)
+        ? await signIn.proceed(
+            request,
+            reply,
+            { sub: answer.sub, passwordHash: undefined, amr: answer.amr },
+            continuation,
+          )
         : undefined;
     if (next === undefined) {
       const { sub, passkey } = answer;
@@ -144,7 +154,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   ): Promise<{ session: Session | undefined; pending: PendingRequest | undefined } | undefined> {
     const { session, pending: stored } = await sessions.visit(request, reply, { transaction });
     const pending = stored && (await shownRequest(options.clients, stored));
-    const shown = destinationOf(request)?.value;
+    const shown = returnToOf(request)?.value;
     if (!sessions.isOwnForm(request, csrf, { action, transaction, session, shown })) {
       const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
       show(request, reply, pending && transaction, pending, session, { problem, username, status: 400 });
@@ -172,7 +182,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
       status?: number;
     },
   ): FastifyReply {
-    const destination = destinationOf(request);
+    const destination = returnToOf(request);
     const shown = destination?.value;
     const formOf = (action: string): FormView => ({
       action,

@@ -20,7 +20,8 @@ export interface ImportResult {
   refusals: { line: number; column: string; reason: string }[];
 }
 
-export type FactorKind = 'authenticator' | 'passkey' | 'other';
+/** Its words are `console.user.factor.{kind}`; `other` is a kind without an authenticator in this version. */
+export type FactorKind = string;
 
 export type UserFieldFault = 'missing' | 'long' | 'text' | 'email' | 'url' | 'date' | 'taken' | 'taken-email';
 

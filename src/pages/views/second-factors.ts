@@ -1,35 +1,44 @@
-// The pages of second factors, in the account and within a sign-in: what each shows, and examples.
-import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
+// Declares what the pages of second factors show, in the account and within a sign-in, with examples.
 import { qrCode, type QrCode } from '../qr-code.ts';
 import { type AccountView, type ClientView, type Examples, type FormView, account, client, form } from './parts.ts';
-import { passkeyExample, type PasskeyView } from './passkeys.ts';
+
+/** How the user can take the second step. The template part-second-factor-{id} shows it, and its form posts to the page. */
+export interface SecondFactorMethod {
+  id: string;
+  /** The `id` of the input element for a code. Its sentence in the catalogue is `second-factors.login.field.{input}`. */
+  input?: string;
+  /** True if it is offered for the case that no other method can be used. */
+  fallback?: boolean;
+  /** A script that the part needs. */
+  script?: string;
+  /** What the browser asks a passkey for, as JSON (Web Authentication). */
+  options?: string;
+}
 
 export interface SecondFactorPages {
-  /** After the password: posts `code` or `recovery_code`. */
+  /** After the password: each method posts a field of its own. */
   'login-second-factor': {
     client?: ClientView;
     account: AccountView;
     form: FormView;
-    /** What the person can show beside a passkey. */
-    methods: { authenticator: boolean; recovery: boolean };
-    /** What was wrong; of the two codes it is the field's name. */
-    problem?: 'code' | 'recovery' | 'passkey' | 'tampered' | undefined;
-    /** Absent: the person has none. */
-    passkey?: PasskeyView;
-    /** Begins the sign-in anew, as somebody else. */
+    methods: SecondFactorMethod[];
+    /** The method that failed, or `tampered` if the form came from elsewhere. */
+    problem?: Pick<SecondFactorMethod, 'id' | 'input'> | 'tampered' | undefined;
+    /** Starts the sign-in again, as another user. */
     restartUri: string;
   };
-  /** What is asked for after one's password; posts `remove` with the id of the factor that goes. */
+  /** The second factors of the user; posts `remove` with the id of one. */
   'account-second-factors': {
     account: AccountView;
-    factors: { id: string; kind: SecondFactor['kind']; name: string; createdAt: Date; usedAt?: Date }[];
+    /** The words of a kind are `second-factors.kind.{kind}`. */
+    factors: { id: string; kind: string; name: string; createdAt: Date; usedAt?: Date }[];
     form: FormView;
-    /** How many there are beside: they have a page of their own. */
-    passkeys: number;
-    /** How many are left. Absent: there is no second factor that they could stand for. */
+    /** Kinds that have a page of their own, with its words in `second-factors.page.{kind}`, and how many the user has. */
+    pages: { kind: string; uri: string; count: number }[];
+    /** How many are left. Absent if the user has no second factor. */
     recoveryCodes?: { left: number; all: number; form: FormView };
-    /** Absent: there are too many by now. */
-    addAuthenticatorUri?: string;
+    /** Kinds of which the user may add another one; the words are `second-factors.add.{kind}`. */
+    add: { kind: string; uri: string }[];
     securityUri: string;
     done?: 'added' | 'removed';
   };
@@ -45,16 +54,15 @@ export interface SecondFactorPages {
     /** What was typed. */
     name?: string;
     problem?: 'code' | 'expired' | 'tampered';
-    /** In the course of a sign-in, which goes on after it, perhaps to a client. */
+    /** Present within a sign-in, which continues afterwards. */
     signIn?: { client?: ClientView };
-    /** The way back. */
     backUri: string;
   };
-  /** Shows recovery codes, which are not seen again. */
+  /** Shows recovery codes once. */
   'account-recovery-codes': {
     account: AccountView;
     codes: string[];
-    /** Of the account they are for: for the file that can be kept. */
+    /** Named in the file that the user can download. */
     issuer: string;
     continueUri: string;
   };
@@ -70,16 +78,19 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
     {
       account: { username: '' },
       form: form('/login/second-factor'),
-      methods: { authenticator: false, recovery: false },
+      methods: [],
       restartUri: '/login',
     },
     {
       client,
       account,
       form: form('/login/second-factor'),
-      methods: { authenticator: true, recovery: true },
-      passkey: passkeyExample,
-      problem: 'code',
+      methods: [
+        { id: 'passkey', script: 'passkey.js', options: '{"challenge":"AAAA"}' },
+        { id: 'authenticator', input: 'code' },
+        { id: 'recovery-code', input: 'recovery', fallback: true },
+      ],
+      problem: { id: 'authenticator', input: 'code' },
       restartUri: '/login?transaction=request',
     },
   ],
@@ -88,7 +99,8 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
       account: { username: '' },
       factors: [],
       form: form('/account/second-factors'),
-      passkeys: 0,
+      pages: [{ kind: 'passkey', uri: '/account/passkeys', count: 0 }],
+      add: [],
       securityUri: '/account/security',
     },
     {
@@ -98,9 +110,9 @@ export const secondFactorExamples: Examples<SecondFactorPages> = {
         { id: 'two', kind: 'authenticator', name: '', createdAt: since },
       ],
       form: form('/account/second-factors'),
-      passkeys: 2,
+      pages: [{ kind: 'passkey', uri: '/account/passkeys', count: 2 }],
       recoveryCodes: { left: 9, all: 10, form: form('/account/recovery-codes') },
-      addAuthenticatorUri: '/account/authenticator',
+      add: [{ kind: 'authenticator', uri: '/account/authenticator' }],
       securityUri: '/account/security',
       done: 'added',
     },

@@ -1,5 +1,5 @@
 // The pages on the way into and out of applications: what each shows, and examples.
-import type { Destination } from '../return-to.ts';
+import type { ReturnTo } from '../return-to.ts';
 import {
   type AccountView,
   type ClaimText,
@@ -41,7 +41,7 @@ export interface SignInPages {
     /** Set when a person is signed in already and is asked again (prompt=login, max_age). */
     reauthentication?: AccountView;
     /** Without a client: the page that the person goes on to, if it is not the account page. */
-    destination?: Destination['name'];
+    destination?: ReturnTo['name'];
     /** Signing in by passkey alone. Absent: the address of the service allows none. */
     passkey?: PasskeyView;
     /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */

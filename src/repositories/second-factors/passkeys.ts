@@ -1,4 +1,4 @@
-// The tables passkeys, passkey_users and used_challenges: what people sign in with by an authenticator (Web Authentication).
+// Reads and writes the tables passkeys, passkey_users and used_challenges (Web Authentication).
 import { digest } from '../../crypto/secrets.ts';
 import { type Sql, statement } from '../../database/database.ts';
 
@@ -10,13 +10,13 @@ export interface Passkey {
   publicKey: Buffer;
   signCount: number;
   transports: string[];
-  /** Which kind of authenticator made it; all zeroes where that is not told. */
+  /** The model of its authenticator; all zeroes if that is not disclosed. */
   aaguid: string;
   /** Whether it may be kept on several devices; this never changes. */
   backupEligible: boolean;
-  /** Whether it is, as the authenticator last said. */
+  /** Whether it is, by the authenticator's last answer. */
   backedUp: boolean;
-  /** By the person; empty for none. */
+  /** The user's name for it; may be empty. */
   name: string;
   createdAt: Date;
   usedAt: Date | undefined;
@@ -24,7 +24,7 @@ export interface Passkey {
 
 export type NewPasskey = Omit<Passkey, 'createdAt' | 'usedAt'>;
 
-/** A passkey with what has to be known of whose it is. */
+/** A passkey with facts about its user. */
 export interface OwnedPasskey extends Passkey {
   userHandle: Buffer;
   enabled: boolean;
@@ -57,7 +57,7 @@ const find = statement(
      FROM passkeys p JOIN passkey_users h USING (sub) JOIN users u USING (sub) WHERE p.credential_id = $1`,
 );
 const list = statement('passkeys.list', 'SELECT * FROM passkeys WHERE sub = $1 ORDER BY created_at DESC, id DESC');
-// after the user's row was locked: two that are made at once are counted one after the other
+// the user's row is locked: two insertions at once are counted one after the other
 const insert = statement(
   'passkeys.insert',
   `INSERT INTO passkeys (id, credential_id, sub, public_key, sign_count, transports, aaguid, backup_eligible, backed_up, name)
@@ -65,7 +65,7 @@ const insert = statement(
    ON CONFLICT (credential_id) DO NOTHING RETURNING 1 AS inserted`,
 );
 const rename = statement('passkeys.rename', 'UPDATE passkeys SET name = $3 WHERE sub = $1 AND id = $2 RETURNING id');
-// Web Authentication 7.2 step 22: a count that does not grow is one of a copy, unless the authenticator counts nothing
+// Web Authentication 7.2 step 22: a count that does not grow is a copy's, unless the authenticator does not count
 const use = statement(
   'passkeys.use',
   `UPDATE passkeys SET sign_count = $2, backed_up = $3, used_at = now()
@@ -79,7 +79,7 @@ const claim = statement(
 
 export function passkeysRepository(sql: Sql) {
   return {
-    /** The name by which authenticators know the account. @param fresh becomes it, if there is none */
+    /** The user handle. @param fresh becomes it if the user has none */
     async userHandle(sub: string, fresh: Buffer): Promise<Buffer> {
       const [present] = await sql.query<{ user_handle: Buffer }>(findHandle, [sub]);
       const [row] = present ? [present] : await sql.query<{ user_handle: Buffer }>(makeHandle, [sub, fresh]);
@@ -89,25 +89,25 @@ export function passkeysRepository(sql: Sql) {
       const [row] = await sql.query<Row & { user_handle: Buffer; enabled: boolean }>(find, [credentialId]);
       return row && { ...toPasskey(row), userHandle: row.user_handle, enabled: row.enabled };
     },
-    /** All of a person, the newest first. */
+    /** All of a user, the newest first. */
     async list(sub: string): Promise<Passkey[]> {
       return (await sql.query<Row>(list, [sub])).map(toPasskey);
     },
-    /** In a transaction that holds the user's row; false when the credential is known, or the user has `most`. */
-    async insert(passkey: NewPasskey, most: number): Promise<boolean> {
+    /** In a transaction that holds the user's row; false if the credential is known, or the user has `max` passkeys. */
+    async insert(passkey: NewPasskey, max: number): Promise<boolean> {
       const { id, credentialId, sub, publicKey, signCount, transports, aaguid, backupEligible, backedUp, name } =
         passkey;
       const key = [id, credentialId, sub, publicKey, signCount, transports, aaguid];
-      return (await sql.query(insert, [...key, backupEligible, backedUp, name, most])).length > 0;
+      return (await sql.query(insert, [...key, backupEligible, backedUp, name, max])).length > 0;
     },
     async rename(sub: string, id: string, name: string): Promise<boolean> {
       return (await sql.query(rename, [sub, id, name])).length > 0;
     },
-    /** Records a use; false when its count does not follow the last one, or the passkey is gone. */
+    /** Records a use; false if its count does not follow the last one, or the passkey is gone. */
     async use(id: string, { signCount, backedUp }: { signCount: number; backedUp: boolean }): Promise<boolean> {
       return (await sql.query(use, [id, signCount, backedUp])).length > 0;
     },
-    /** False when the challenge was answered before, on whatever instance. @param memory seconds for which that is known */
+    /** False if the challenge was answered before, on any instance. @param memory seconds for which that is stored */
     async claimChallenge(challenge: string, memory: number): Promise<boolean> {
       return (await sql.query(claim, [digest('passkey_challenge', challenge), memory])).length > 0;
     },

@@ -1,4 +1,4 @@
-// The table recovery_codes: what lets somebody in once who has lost the other second factors.
+// Reads and writes the table recovery_codes: codes that each replace a second factor once.
 import { type Sql, statement } from '../../database/database.ts';
 
 const count = statement('recovery_codes.count', 'SELECT count(*)::int AS n FROM recovery_codes WHERE sub = $1');
@@ -19,12 +19,12 @@ export function recoveryCodesRepository(sql: Sql) {
       const [row] = await sql.query<{ n: number }>(count, [sub]);
       return row!.n;
     },
-    /** In a transaction that holds the user's row: puts these in the place of those before. */
+    /** Replaces all codes, in a transaction that holds the user's row. */
     async replace(sub: string, hashes: Buffer[]): Promise<void> {
       await sql.query(clear, [sub]);
       await sql.query(insert, [sub, hashes]);
     },
-    /** Uses one up; false when the person has no such code, or has used it. */
+    /** Uses one up; false if the user has no such code, or has used it. */
     async use(hash: Buffer, sub: string): Promise<boolean> {
       return (await sql.query(use, [hash, sub])).length > 0;
     },

@@ -1,12 +1,12 @@
-// The table authenticators: what shows a person codes that change with the time (RFC 6238).
+// Reads and writes the table authenticators: apps that show codes which change with the time (RFC 6238).
 import { type Sql, statement } from '../../database/database.ts';
 
-export interface Authenticator {
+export interface TotpAuthenticator {
   id: string;
   secretEncrypted: Buffer;
 }
 
-export interface NewAuthenticator extends Authenticator {
+export interface NewTotpAuthenticator extends TotpAuthenticator {
   sub: string;
   name: string;
   /** The time step of the code that confirmed it. */
@@ -22,20 +22,20 @@ const insert = statement(
   `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES ($1, $2, $3, $4, $5)
    ON CONFLICT (id) DO NOTHING RETURNING id`,
 );
-// of two that bring one code at once the second finds its step taken
+// of two requests with one code at once, the second finds its step taken
 const use = statement(
   'authenticators.use',
   'UPDATE authenticators SET last_step = $2, used_at = now() WHERE id = $1 AND last_step < $2 RETURNING id',
 );
 
-export function authenticatorsRepository(sql: Sql) {
+export function totpAuthenticatorsRepository(sql: Sql) {
   return {
-    async list(sub: string): Promise<Authenticator[]> {
+    async list(sub: string): Promise<TotpAuthenticator[]> {
       const rows = await sql.query<{ id: string; secret_encrypted: Buffer }>(list, [sub]);
       return rows.map((row) => ({ id: row.id, secretEncrypted: row.secret_encrypted }));
     },
     /** False when it is there already. */
-    async insert({ id, sub, name, secretEncrypted, lastStep }: NewAuthenticator): Promise<boolean> {
+    async insert({ id, sub, name, secretEncrypted, lastStep }: NewTotpAuthenticator): Promise<boolean> {
       return (await sql.query(insert, [id, sub, name, secretEncrypted, lastStep])).length > 0;
     },
     /** Takes the code of a time step; false when that one or a later one was taken before (RFC 6238 5.2). */

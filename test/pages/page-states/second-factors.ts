@@ -7,9 +7,9 @@ const [bare, full] = examples['account-authenticator'];
 const [, list] = examples['account-second-factors'];
 
 export const secondFactorStates: View[] = [
-  { name: 'login-second-factor', data: { ...bareStep, methods: step.methods } },
-  { name: 'login-second-factor', data: { ...bareStep, passkey: step.passkey! } },
-  ...(['recovery', 'passkey', 'tampered'] as const).map((problem): View => ({
+  { name: 'login-second-factor', data: { ...bareStep, methods: step.methods.slice(1) } },
+  { name: 'login-second-factor', data: { ...bareStep, methods: step.methods.slice(0, 1) } },
+  ...([...step.methods, 'tampered'] as const).map((problem): View => ({
     name: 'login-second-factor',
     data: { ...step, problem },
   })),

@@ -1,6 +1,7 @@
-// Takes second factors of a user away, one or all: a page that says what happens then, and the act.
+// Removes one or all second factors of a user, after a page that says what that means.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { type Authenticator, kindOf } from '../../../authenticators/authenticator.ts';
 import type { ConsoleVisit } from '../admin-session.ts';
 import { readParameters, text } from '../../../server/parameters.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
@@ -16,14 +17,16 @@ const sent = named.extend({ csrf: text(100).optional() });
 
 export interface FactorRoutesDependencies {
   store: Store;
+  authenticators: readonly Authenticator[];
   console: Console;
 }
 
 export function factorRoutes(
   app: FastifyInstance,
-  { store, console }: FactorRoutesDependencies,
+  { store, authenticators, console }: FactorRoutesDependencies,
   administration: Administration,
 ): void {
+  const signsInAlone = authenticators.filter(({ factors }) => factors === 2).map(({ id }) => id);
   const path = `${listPath}/:sub/second-factors/remove`;
   const addressOf = (sub: string) => `${pathOf({ sub })}/second-factors/remove`;
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
@@ -41,7 +44,7 @@ export function factorRoutes(
     const visit = await console.submitted(request, reply, { csrf, action, shown: id ?? '', back, fresh: true });
     if (!visit) return reply;
     const { admin } = await findUser(store, sub);
-    // an administrator who has nothing else to sign in with gets another way in first
+    // an administrator keeps at least one method of signing in
     const removed = await unlessConflict(administration.removeSecondFactor(visit.by, sub, id, admin));
     return removed === 'conflict'
       ? show(request, reply, visit, sub, id, 'only-way')
@@ -70,10 +73,10 @@ export function factorRoutes(
       'console-user-factors-remove',
       {
         ...{ username: user.username, userUri: pathOf(user), passwordUri: `${pathOf(user)}/password` },
-        factors: gone.map(({ kind, name }) => ({ kind, name })),
+        factors: gone.map((factor) => ({ kind: kindOf(authenticators, factor), name: factor.name })),
         left: left.length,
         recoveryCodes: left.length > 0 ? 0 : await store.recoveryCodes.count(sub),
-        shutOut: user.passwordHash === undefined && !left.some(({ kind }) => kind === 'passkey'),
+        shutOut: user.passwordHash === undefined && !left.some(({ kind }) => signsInAlone.includes(kind)),
         form,
         ...(problem && { problem }),
       },

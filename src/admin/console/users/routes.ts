@@ -1,5 +1,6 @@
 // The console's pages of users: search, one user with what can be done, and deletion.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { kindOf } from '../../../authenticators/authenticator.ts';
 import type { ConsoleVisit } from '../admin-session.ts';
 import { onlyForms } from '../../../server/form-body.ts';
 import { readUserCursor, userCursorOf } from '../../../server/paging.ts';
@@ -52,7 +53,7 @@ type ConsoleUsersDependencies = EditRoutesDependencies &
   };
 
 export async function consoleUsersEndpoint(app: FastifyInstance, options: ConsoleUsersDependencies): Promise<void> {
-  const { store, console, pages } = options;
+  const { store, authenticators, console, pages } = options;
   const administration = createAdministration(store);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
   await onlyForms(app);
@@ -123,9 +124,10 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
         offered: groups.map(({ name }) => name).filter((name) => !user.groups.includes(name)),
         sessions: { count: sessions.length, uri: `/admin/sessions?${new URLSearchParams({ user: sub })}` },
         grants: grants.map(({ clientId, clientName, createdAt }) => ({ clientId, clientName, createdAt })),
-        factors: factors.map(({ id, kind, name, createdAt, usedAt }) => ({
-          ...{ kind, name, createdAt, ...(usedAt && { usedAt }) },
-          removeUri: `${removeUri}?${new URLSearchParams({ id })}`,
+        factors: factors.map((factor) => ({
+          ...{ kind: kindOf(authenticators, factor), name: factor.name, createdAt: factor.createdAt },
+          ...(factor.usedAt && { usedAt: factor.usedAt }),
+          removeUri: `${removeUri}?${new URLSearchParams({ id: factor.id })}`,
         })),
         recoveryCodes,
         form: console.form(request, reply, visit, pathOf(user)),

@@ -1,0 +1,48 @@
+// Verifies the code of an authenticator app (RFC 6238).
+import { readCode, stepOfCode } from '../../crypto/one-time-codes.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import type { Store } from '../../repositories/store.ts';
+import { newAuthenticator } from '../../pages/return-to.ts';
+import type { Authenticator } from '../authenticator.ts';
+import type { CodeAttempts } from '../code-attempts.ts';
+
+/** How the admin API and the audit trail name an authenticator app. */
+export const totpKind = 'authenticator';
+/** Of each user. */
+export const maxTotpAuthenticators = 10;
+
+/** The associated data of an app's sealed secret. @param id of the app */
+export const secretOf = (id: string): string => `authenticators.secret_encrypted.${id}`;
+
+export interface TotpOptions {
+  store: Store;
+  secretBox: SecretBox;
+  attemptCode: CodeAttempts;
+}
+
+export function createTotpAuthenticator({ store, secretBox, attemptCode }: TotpOptions): Authenticator {
+  /** True if the code is good. Each code is good once (RFC 6238 5.2). */
+  async function use(sub: string, code: string): Promise<boolean> {
+    for (const { id, secretEncrypted } of await store.totpAuthenticators.list(sub)) {
+      const step = stepOfCode(await secretBox.open(secretEncrypted, secretOf(id)), code, Date.now());
+      if (step !== undefined && (await store.totpAuthenticators.use(id, step))) return true;
+    }
+    return false;
+  }
+
+  return {
+    id: totpKind,
+    factors: 1,
+    field: { name: 'code', max: 100 },
+    reads: (typed) => readCode(typed) !== undefined,
+    enrolment: { path: newAuthenticator.path, max: maxTotpAuthenticators },
+    async begin(_context, enrolled) {
+      return enrolled.some(({ kind }) => kind === totpKind) ? { id: totpKind, input: 'code' } : undefined;
+    },
+    async finish({ request, user: { sub } }, answer) {
+      const code = readCode(answer);
+      const right = await attemptCode(request, sub, async () => code !== undefined && (await use(sub, code)));
+      return right ? { outcome: 'verified', amr: ['otp', 'mfa'] } : { outcome: 'refused', detail: {} };
+    },
+  };
+}
