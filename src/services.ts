@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 import { createPasswordHashing, type PasswordWork } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
 import { createUsageCounters } from './domain/usage-counters.ts';
-import { createAuthorizationFlow } from './interaction/authorization-flow.ts';
+import { createAuthorizationFlow } from './protocol/authorization/flow.ts';
 import { createAuditTrail } from './server/audit.ts';
 import { createBrowserSessions } from './browser/session.ts';
 import { createClientAuthentication } from './client-authentication/client-authentication.ts';

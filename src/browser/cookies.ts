@@ -1,4 +1,4 @@
-// Reading cookies so that one which somebody planted beside ours is seen (security R51, A70).
+// Reads cookies by name, and ignores one that was sent twice: another site may have planted it (security R51, A70).
 import type { FastifyRequest } from 'fastify';
 
 /** Whether a cookie of the name was sent, once or more often. */
@@ -10,7 +10,7 @@ export function carries(request: FastifyRequest, name: string): boolean {
 export function single(request: FastifyRequest, name: string): string | undefined {
   const { cookie } = request.headers;
   if (cookie === undefined) return undefined;
-  // one request is asked for several, and for some again and again
+  // several cookies are read from one request
   let read = (request as Read)[readAs];
   if (read?.of !== cookie) (request as Read)[readAs] = read = { of: cookie, values: valuesOf(cookie) };
   return read.values.get(name);
@@ -19,7 +19,7 @@ export function single(request: FastifyRequest, name: string): string | undefine
 const readAs = Symbol('read as');
 type Read = FastifyRequest & { [readAs]?: { of: string; values: Map<string, string | undefined> } };
 
-/** By name; undefined for one that was sent more often than once. */
+/** By name; undefined for a cookie that was sent more than once. */
 function valuesOf(cookie: string): Map<string, string | undefined> {
   const values = new Map<string, string | undefined>();
   for (const part of cookie.split(';')) {
@@ -32,7 +32,7 @@ function valuesOf(cookie: string): Map<string, string | undefined> {
   return values;
 }
 
-/** Whether the browser loads the answer into a frame of a page: one of another site comes without our cookies (SameSite=Lax). */
+/** Whether the browser loads the answer into a frame; in a page of another site it sends no cookies of ours (SameSite=Lax). */
 export function isFramed(request: FastifyRequest): boolean {
   return request.headers['sec-fetch-dest'] === 'iframe';
 }

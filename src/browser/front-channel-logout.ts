@@ -1,8 +1,8 @@
-// Front-channel logout: what the browser loads in hidden frames, so that the applications' pages learn that a session ended.
+// Lists the addresses that the browser loads in hidden frames at a sign-out (OpenID Connect Front-Channel Logout 1.0).
 import { withQuery } from '../oauth/redirect-uri.ts';
 import type { Repositories } from '../repositories/store.ts';
 
-/** The addresses for the applications that take part in a session; to be asked before it ends (Front-Channel Logout 1.0 section 3). */
+/** The addresses of the clients of a session; call it before the session ends (section 3). */
 export async function logoutFrames(
   { clientSessions }: Pick<Repositories, 'clientSessions'>,
   issuer: string,

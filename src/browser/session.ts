@@ -1,4 +1,4 @@
-// The browser's side of a session: its cookies, the session behind them, and the anti-forgery token of its forms (security R55, R56).
+// Manages a browser's session and cookies, and the anti-forgery tokens of its forms (security R55, R56).
 import { isIP } from 'node:net';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -7,7 +7,7 @@ import type { SecretBox } from '../crypto/secret-box.ts';
 import type { NewSession, Session } from '../repositories/sessions/sessions.ts';
 import type { NewSignIn } from '../repositories/sessions/sign-ins.ts';
 import type { Store } from '../repositories/store.ts';
-import type { Visit } from '../repositories/sessions/sign-in-context.ts';
+import type { SignInContext } from '../repositories/sessions/sign-in-context.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { createBrowserState } from './op-browser-state.ts';
@@ -15,11 +15,11 @@ import { carries, isFramed, single } from './cookies.ts';
 import { clientAddress } from '../server/network.ts';
 
 export const sessionCookie = 'JSESSIONOPENID';
-/** Names the browser before anybody signs in: pending requests and forms are bound to it. */
+/** Identifies a browser without a session: pending requests and forms are bound to it. */
 export const browserCookie = 'GATEHOUSE_BROWSER';
 
-/** Characters that are stored: enough to name the browser by. */
-const longestUserAgent = 200;
+/** How many characters are stored: enough to name the browser. */
+const maxUserAgent = 200;
 
 export interface BrowserSessionOptions {
   store: Store;
@@ -34,17 +34,17 @@ export interface BrowserSessionOptions {
   perUser: number;
 }
 
-/** What an anti-forgery token is bound to. */
+/** The page that an anti-forgery token is bound to. */
 export interface FormBinding {
   /** The form's address, e.g. "/login". */
   action: string;
   transaction?: string | undefined;
   session?: Session | undefined;
-  /** What the page showed and the answer is about. */
+  /** What the page showed, and the form therefore confirms. */
   shown?: string | undefined;
 }
 
-/** Who was verified, and how. */
+/** A user whose factors were verified. */
 type Verified = Pick<NewSession, 'sub' | 'passwordHash' | 'amr' | 'authTime'>;
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
@@ -52,7 +52,7 @@ export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 export function createBrowserSessions(options: BrowserSessionOptions) {
   const { store, secretBox } = options;
   const { origin, hostname: host } = new URL(options.issuer);
-  // set and taken back with the same attributes (security R50, R69)
+  // set and cleared with the same attributes (security R50, R69)
   const cookie: CookieSerializeOptions = {
     httpOnly: true,
     sameSite: 'lax',
@@ -68,39 +68,39 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   };
 
   return {
-    /** The live session that the cookie names; anything odd about the cookie means signed out (security R53). */
+    /** The live session of the cookie; a malformed cookie means signed out (security R53). */
     async find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
       const session = await find(request, reply);
       browserState.keep(request, reply, session);
       return session;
     },
     /**
-     * The same, with the browser's pending request, and what the session's user has granted to its client.
-     * @param of the request's name, or the client where there is no request
+     * The same, with the browser's pending request and the user's grant to its client.
+     * @param of the id of the request, or the client if there is no request
      */
-    async visit(
+    async findContext(
       request: FastifyRequest,
       reply: FastifyReply,
       of: { transaction?: string | undefined; clientId?: string | undefined },
-    ): Promise<Visit> {
+    ): Promise<SignInContext> {
       const { transaction, clientId } = of;
-      const visit = await store.visits.find({
+      const context = await store.signInContexts.find({
         tokenHash: tokenHashOf(request, reply),
         idleLifetime: options.idleLifetime,
         requestHash: transaction === undefined ? undefined : digest('transaction', transaction),
         browserHash: this.browserHash(request),
         clientId,
       });
-      await keepAlive(visit.session);
-      browserState.keep(request, reply, visit.session);
-      return visit;
+      await keepAlive(context.session);
+      browserState.keep(request, reply, context.session);
+      return context;
     },
     sessionState: browserState.sessionState,
     /**
-     * Signs a user in whose password, if one was shown, was verified against `passwordHash`: a new session under a new cookie;
-     * the one before is gone (security R52). False when the user was disabled or that password changed meanwhile.
-     * @param user.authTime when the first factor was shown, if the sign-in is as old as that
-     * @param stored what is stored with it, or neither is
+     * Signs in a user whose password, if one was shown, was verified against `passwordHash`. The session gets a new cookie and replaces
+     * the previous one (security R52). False if the user was disabled or that password changed meanwhile.
+     * @param user.authTime when the first factor was shown, if the sign-in counts from then
+     * @param stored what is stored in the same transaction
      */
     async signIn(
       request: FastifyRequest,
@@ -112,7 +112,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       const { token, session } = newSession(request, user);
       const signIn: NewSignIn = { ...stored, session, renews: undefined, perUser: options.perUser };
       if (!previous) return kept(reply, token, await store.signIns.insert(signIn, request.log));
-      // the same person again: a new cookie, but what other clients hold of the session lives on
+      // the same user: the session keeps the tokens of its clients under a new cookie
       if (previous.user.sub === user.sub)
         return kept(reply, token, await store.signIns.insert({ ...signIn, renews: previous.id }, request.log));
       const made = await store.transaction(async (repositories) => {
@@ -128,18 +128,18 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       });
       return kept(reply, token, made);
     },
-    /** The session of somebody who has shown more goes on under a new cookie; false as for signIn(). */
+    /** Gives a session that a user has strengthened a new cookie; false as for signIn(). */
     async renew(request: FastifyRequest, reply: FastifyReply, user: Verified, present: Session): Promise<boolean> {
       const { token, session } = newSession(request, user);
       return kept(reply, token, await store.sessions.renew(present.id, session));
     },
-    /** Expires both cookies of the browser, and lets relying parties' pages see it. */
+    /** Expires both cookies of the browser, and changes the state that relying parties' pages poll. */
     forget(reply: FastifyReply): void {
       reply.clearCookie(sessionCookie, cookie);
       reply.clearCookie(browserCookie, cookie);
       browserState.end(reply);
     },
-    /** The digest of the browser's id, if it has one: what pending requests are bound to. */
+    /** The digest of the browser's id, if it has one. */
     browserHash(request: FastifyRequest): Buffer | undefined {
       const id = browserIdOf(request);
       return id === undefined ? undefined : digest('browser', id);
@@ -148,18 +148,18 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     ensureBrowserHash(request: FastifyRequest, reply: FastifyReply): Buffer {
       return digest('browser', ensureBrowserId(request, reply));
     },
-    /** The token that a form carries (security requirement R55): bound to browser, session, transaction and action. */
+    /** The token of a form, bound to browser, session, transaction and action (security R55). */
     formToken(request: FastifyRequest, reply: FastifyReply, binding: FormBinding): string {
       return macs(ensureBrowserId(request, reply), binding)[0]!;
     },
     /**
-     * True when a form came from our own page in this browser, for this session, transaction and action.
-     * @throws OAuthError when another site sent it: nothing of this browser is touched then, its cookies included
+     * True if a form came from our own page in this browser, for this session, transaction and action.
+     * @throws OAuthError if another site sent it: then nothing of this browser changes, its cookies included
      */
     isOwnForm(request: FastifyRequest, token: string | undefined, binding: FormBinding): boolean {
       const site = request.headers['sec-fetch-site'];
       if (site !== undefined && site !== 'same-origin') throw foreignForm();
-      // under no-referrer a browser names no origin but says that it is ours (Fetch, "append a request Origin header")
+      // under no-referrer a browser hides the origin, but says that it is the same (Fetch, "append a request Origin header")
       const sent = request.headers.origin === 'null' && site === 'same-origin' ? undefined : request.headers.origin;
       if (sent !== undefined && sent !== origin) throw foreignForm();
       const id = browserIdOf(request);
@@ -175,13 +175,13 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       sid: randomSecret(),
       idleLifetime: options.idleLifetime,
       lifetime: options.lifetime,
-      userAgent: request.headers['user-agent']?.slice(0, longestUserAgent),
+      userAgent: request.headers['user-agent']?.slice(0, maxUserAgent),
       address: clientAddress(request),
     };
     return { token, session };
   }
 
-  /** Gives the browser the cookie of a session that was made. */
+  /** Sets the cookie of a session that was stored. */
   function kept(reply: FastifyReply, token: string, made: boolean): boolean {
     if (made) reply.setCookie(sessionCookie, token, cookie);
     return made;
@@ -189,18 +189,17 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
 
   async function find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
     const hash = tokenHashOf(request, reply);
-    // one that is over stays where it is: a browser cannot be told to forget this value only, and another tab may have got a new one
-    // since this request left; the next sign-in puts another in its place
+    // the cookie of an ended session stays: clearing it could clear the one that another tab has got meanwhile
     const session = hash && (await store.sessions.find(hash, options.idleLifetime));
     await keepAlive(session);
     return session;
   }
 
-  /** The digest of the cookie's token, if it is one. */
+  /** The digest of the cookie's token, if it is well-formed. */
   function tokenHashOf(request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
     const value = single(request, sessionCookie);
     if (value !== undefined) return opaqueTokenHash('session', value);
-    // two cookies of the name: somebody planted one, and neither is believed
+    // of two cookies with this name one is planted: both are ignored
     if (carriesSession(request)) forgetPlanted(reply);
     return undefined;
   }
@@ -210,8 +209,8 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
   }
 
   /**
-   * Expires ours and what a neighbour can have planted beside it: above our path, and for the domains above our host
-   * (security R51). Else the person could not sign in until that is gone.
+   * Expires our cookie and those that a neighbour can plant: above our path, and for the domains above our host (security R51).
+   * Otherwise the user could not sign in until they expire.
    */
   function forgetPlanted(reply: FastifyReply): void {
     const labels = host.split('.');
@@ -227,7 +226,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     if (present !== undefined) return present;
     const id = randomSecret();
     reply.setCookie(browserCookie, id, cookie);
-    // a second call in the same request must find the same id, whatever stood in its place
+    // a second call in the same request must find the same id
     const others = (request.headers.cookie ?? '')
       .split(';')
       .filter((part) => !part.trim().startsWith(`${browserCookie}=`));
@@ -235,7 +234,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     return id;
   }
 
-  /** That of a new form first; a form may have been made before the key changed. */
+  /** With the current key first, then with older ones: a form may be older than the key. */
   function macs(browserId: string, binding: FormBinding): string[] {
     return secretBox.macs(
       'form',
@@ -253,21 +252,21 @@ function foreignForm(): OAuthError {
   return new OAuthError('access_denied', 'the form was sent from another site', 403);
 }
 
-/** Whether the browser sent a session's cookie, good or bad: it does not with another site's form (SameSite=Lax). */
+/** Whether the browser sent a session's cookie, valid or not: it sends none with a form of another site (SameSite=Lax). */
 export function carriesSession(request: FastifyRequest): boolean {
   return carries(request, sessionCookie);
 }
 
 /**
- * Refuses what is no visit of a person: a prefetch, or a load as a sub-resource (security R8).
- * @param frames whether a page's frame may load it, too
+ * Refuses a prefetch, and a load as a subresource (security R8).
+ * @param frames whether a frame may load it, too
  * @throws OAuthError
  */
 export function onlyNavigation(request: FastifyRequest, frames = false): void {
   const purpose = `${request.headers['sec-purpose'] ?? ''} ${request.headers['purpose'] ?? ''} ${request.headers['x-moz'] ?? ''}`;
   const destination = request.headers['sec-fetch-dest'];
-  const isVisit = destination === undefined || destination === 'document' || (frames && isFramed(request));
-  if (/prefetch|prerender/i.test(purpose) || !isVisit) {
+  const isNavigation = destination === undefined || destination === 'document' || (frames && isFramed(request));
+  if (/prefetch|prerender/i.test(purpose) || !isNavigation) {
     throw new OAuthError('invalid_request', 'this address answers a visit in a browser window only', 403);
   }
 }

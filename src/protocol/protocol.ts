@@ -16,7 +16,7 @@ import { subjectTypes } from '../oauth/subject-type.ts';
 import { crossOrigin } from '../server/cross-origin.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import { authenticationEndpoint } from './authentication/routes.ts';
-import { pushedAuthorizationRequestEndpoint } from './authorization/pushed-authorization-request-routes.ts';
+import { pushedAuthorizationRequestEndpoint } from './authorization/pushed-request-routes.ts';
 import { authorizationEndpoint } from './authorization/routes.ts';
 import { checkSessionEndpoint } from './check-session/routes.ts';
 import {

@@ -30,6 +30,7 @@ import { revocationRepository } from './tokens/revocation.ts';
 import { sealedValuesRepository } from './keys/sealed-values.ts';
 import { secondFactorsRepository } from './second-factors/second-factors.ts';
 import { sessionsRepository } from './sessions/sessions.ts';
+import { signInContextsRepository } from './sessions/sign-in-context.ts';
 import { signInFailuresRepository } from './sessions/sign-in-failures.ts';
 import { signInsRepository } from './sessions/sign-ins.ts';
 import { signingKeysRepository } from './keys/signing-keys.ts';
@@ -40,7 +41,6 @@ import { userImportsRepository } from './users/user-imports.ts';
 import { userSearchRepository } from './users/user-search.ts';
 import { userSettingsRepository } from './users/user-settings.ts';
 import { usersRepository } from './users/users.ts';
-import { visitsRepository } from './sessions/sign-in-context.ts';
 import { vitalSignsRepository } from './database-status/database-status.ts';
 
 function repositories(sql: Sql, onEvent: EventListener) {
@@ -75,6 +75,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     sealedValues: sealedValuesRepository(sql),
     secondFactors: secondFactorsRepository(sql),
     sessions: sessionsRepository(sql),
+    signInContexts: signInContextsRepository(sql),
     signInFailures: signInFailuresRepository(sql),
     signIns: signInsRepository(sql, onEvent),
     signingKeys: signingKeysRepository(sql),
@@ -85,7 +86,6 @@ function repositories(sql: Sql, onEvent: EventListener) {
     userSearch: userSearchRepository(sql),
     userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),
-    visits: visitsRepository(sql),
     vitalSigns: vitalSignsRepository(sql),
   };
 }

@@ -59,7 +59,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (problem !== undefined && standing.includes(problem)) {
       return pages.send(request, reply, 'login', { problem: problem as LoginProblem }, { status: 400 });
     }
-    const { session, pending: stored } = await sessions.visit(request, reply, { transaction });
+    const { session, pending: stored } = await sessions.findContext(request, reply, { transaction });
     const pending = stored && (await shownRequest(options.clients, stored));
     if (transaction !== undefined && !pending) {
       // the form is too old, but whoever wants to sign in still can
@@ -152,7 +152,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     action: string,
     { csrf, transaction, username }: { csrf?: string; transaction?: string; username?: string },
   ): Promise<{ session: Session | undefined; pending: PendingRequest | undefined } | undefined> {
-    const { session, pending: stored } = await sessions.visit(request, reply, { transaction });
+    const { session, pending: stored } = await sessions.findContext(request, reply, { transaction });
     const pending = stored && (await shownRequest(options.clients, stored));
     const shown = returnToOf(request)?.value;
     if (!sessions.isOwnForm(request, csrf, { action, transaction, session, shown })) {

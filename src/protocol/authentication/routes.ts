@@ -1,4 +1,4 @@
-// GET /authenticate: the short form of an authorization request (service specification 4.2, decisions section 3).
+// GET /authenticate takes the short form of an authorization request (service specification 4.2, decisions section 3).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';
@@ -13,9 +13,9 @@ import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
-import { mayAsk } from '../../interaction/redirect-check.ts';
+import { redirectUriAllowed } from '../../interaction/redirect-check.ts';
 
-/** What the short form honours of an authorization request. */
+/** The parameters that the short form has. */
 const honoured = ['client_id', 'redirect_uri', 'state', 'nonce', 'code_challenge', 'code_challenge_method'];
 const confirmation = z.object({ csrf: text(100), transaction: text(100) });
 
@@ -37,7 +37,7 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
     const sent = singleValued(request.query);
     const { client_id: named, redirect_uri: redirectUri } = sent;
     const suits = (known: Client) =>
-      mayAsk(known, redirectUri, config.loopbackLocalhost) && !isPublicClient(known.metadata);
+      redirectUriAllowed(known, redirectUri, config.loopbackLocalhost) && !isPublicClient(known.metadata);
     const client = named === undefined ? undefined : await clients.find(named, suits);
     if (!client || !suits(client)) {
       throw new OAuthError('invalid_request', 'the request cannot be trusted', 400, {
@@ -49,7 +49,7 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
       response_type: 'code',
       scope: client.metadata.scope,
     };
-    // another site can send a browser here; without a challenge of the client's nothing ties the code to a wish for it
+    // another site can send a browser here, and without a challenge the code is bound to no request of the client
     const unasked = isForeign(request) && sent['code_challenge'] === undefined && !client.firstParty;
     return flow.begin(
       request,
@@ -57,13 +57,13 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
       'authentication',
       parameters,
       unasked
-        ? (authorization, session, transaction) =>
+        ? (target, session, transaction) =>
             pages.send(
               request,
               reply,
               'continue',
               {
-                client: clientView(client, authorization.target.redirectUri),
+                client: clientView(client, target),
                 account: accountView(session.user),
                 form: {
                   action: '/authenticate',
@@ -73,7 +73,7 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
                   },
                 },
               },
-              { formTarget: authorization.target.redirectUri },
+              { formTarget: target },
             )
         : undefined,
     );
@@ -89,7 +89,7 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
   });
 }
 
-/** True unless the browser says that the visit began here or by the person's own hand. */
+/** True unless the browser says that the navigation began on this site or by the user's own input. */
 function isForeign(request: FastifyRequest): boolean {
   const site = request.headers['sec-fetch-site'];
   return site !== 'same-origin' && site !== 'none';

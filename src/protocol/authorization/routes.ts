@@ -1,4 +1,4 @@
-// GET|POST /authorize: the authorization endpoint; the answer to a question of a sign-in returns here (OpenID Connect Core 3.1.2).
+// GET|POST /authorize takes authorization requests, and continues them after a page of the sign-in (OpenID Connect Core 3.1.2).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { carriesSession, onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -7,7 +7,7 @@ import { invalidRequest } from '../../oauth/errors.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
 
-// what fits into an address, so that a form can be turned into one
+/** The length of an address to which a form can be redirected. */
 const maxAddress = 8000;
 
 interface AuthorizationDependencies {
@@ -24,7 +24,7 @@ export async function authorizationEndpoint(
 
   app.get('/authorize', (request, reply) => {
     const parameters = singleValued(request.query);
-    onlyVisit(request, parameters);
+    requireNavigation(request, parameters);
     const { transaction } = parameters;
     return transaction === undefined
       ? flow.begin(request, reply, 'authorization', parameters)
@@ -37,20 +37,16 @@ export async function authorizationEndpoint(
     if (Object.keys(query).some((name) => name in body)) throw invalidRequest('a parameter is repeated');
     const parameters = { ...query, ...body };
     delete parameters['transaction'];
-    onlyVisit(request, parameters);
-    // another site's form comes without the session's cookie (SameSite=Lax); as a GET it comes with it
+    requireNavigation(request, parameters);
+    // a form of another site lacks the session's cookie (SameSite=Lax); a GET has it
     const address = `/authorize?${new URLSearchParams(parameters).toString()}`;
     if (!carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
     return flow.begin(request, reply, 'authorization', parameters);
   });
 }
 
-/**
- * A frame gets an answer to `prompt=none` only, by which applications renew their tokens (security R8); with a request object
- * it stands in there.
- * @throws OAuthError
- */
-function onlyVisit(request: FastifyRequest, parameters: Readonly<Record<string, string>>): void {
+/** Allows a frame for `prompt=none` only, which may be in a request object (security R8). @throws OAuthError */
+function requireNavigation(request: FastifyRequest, parameters: Readonly<Record<string, string>>): void {
   const { prompt, transaction, request: object, request_uri: reference } = parameters;
   const isSilent = prompt?.split(' ').includes('none') || object !== undefined || reference !== undefined;
   onlyNavigation(request, transaction === undefined && isSilent);

@@ -1,4 +1,4 @@
-// What a browser comes to a page of the sign-in with, in one statement: its session, its pending request, and what the one's user has granted.
+// Reads the context of a page of the sign-in in one statement: the browser's session, its pending request, and the user's grant.
 import type { Sql } from '../../database/database.ts';
 import {
   type AuthorizationRequestRow,
@@ -10,16 +10,16 @@ import type { Grant } from '../clients/grants.ts';
 import { lookUp } from '../batched-select.ts';
 import { foundSession, type Session, type SessionRow, toSession } from './sessions.ts';
 
-export interface Visit {
+export interface SignInContext {
   session: Session | undefined;
   /** The pending request, if it is this browser's. */
   pending: AuthorizationRequestRow | undefined;
-  /** What the session's user has granted to the client of the request, or to the one that was named. */
+  /** The grant of the session's user to the client of the request, or to `clientId`. */
   grant: Pick<Grant, 'scope' | 'claims' | 'redirectUris'> | undefined;
 }
 
-/** Undefined is what the browser did not bring; `clientId` is asked of where there is no request. */
-export interface Visitor {
+/** A value is undefined if the browser did not send it. `clientId` names the client if there is no request. */
+export interface SignInContextQuery {
   tokenHash: Buffer | undefined;
   /** In seconds. */
   idleLifetime: number;
@@ -58,11 +58,17 @@ const find = lookUp(
      LEFT JOIN grants g ON g.sub = s.sub AND g.client_id = coalesce(r.client_id, ${clientId})`,
 );
 
-export function visitsRepository(sql: Sql) {
+export function signInContextsRepository(sql: Sql) {
   return {
-    async find({ tokenHash, idleLifetime, requestHash, browserHash, clientId }: Visitor): Promise<Visit> {
+    async find({
+      tokenHash,
+      idleLifetime,
+      requestHash,
+      browserHash,
+      clientId,
+    }: SignInContextQuery): Promise<SignInContext> {
       if (!tokenHash) {
-        // most who come to sign in bring a request at most
+        // most browsers at a sign-in have no session
         const [request] =
           requestHash && browserHash ? await sql.query<RequestRow>(findRequest, [requestHash, browserHash]) : [];
         return { session: undefined, pending: request && toAuthorizationRequest(request), grant: undefined };

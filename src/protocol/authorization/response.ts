@@ -1,9 +1,9 @@
 // Delivers an authorization response to the client by the browser: query, fragment or form_post, always with iss (RFC 9207).
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuthorizationError, ResponseTarget } from '../oauth/errors.ts';
-import { withQuery } from '../oauth/redirect-uri.ts';
-import { noStore } from '../server/errors.ts';
-import type { PageResponses } from '../pages/page-response.ts';
+import type { ResponseTarget } from '../../oauth/errors.ts';
+import { withQuery } from '../../oauth/redirect-uri.ts';
+import { noStore } from '../../server/errors.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
 
 export function sendAuthorizationResponse(
   request: FastifyRequest,
@@ -13,7 +13,7 @@ export function sendAuthorizationResponse(
   target: ResponseTarget,
   parameters: Record<string, string>,
 ): FastifyReply {
-  // the state as it came, and the issuer, always (security R7)
+  // state as received, and iss always (security R7)
   const all: [string, string][] = [...Object.entries(parameters)];
   if (target.state !== undefined) all.push(['state', target.state]);
   all.push(['iss', issuer]);
@@ -31,8 +31,4 @@ export function sendAuthorizationResponse(
     case 'query':
       return noStore(reply).redirect(withQuery(target.redirectUri, all), 302);
   }
-}
-
-export function errorParameters(error: AuthorizationError): Record<string, string> {
-  return { error: error.code, error_description: error.description };
 }

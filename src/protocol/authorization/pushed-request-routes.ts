@@ -1,8 +1,5 @@
-// POST /par: an authorization request that its client pushes ahead of the browser (RFC 9126).
+// POST /par stores an authorization request that a client pushes before the browser arrives (RFC 9126).
 import type { FastifyInstance } from 'fastify';
-import { createPendingRequests } from '../../interaction/pending-requests.ts';
-import { checkPushedRequest, newRequestUri } from '../../interaction/pushed-request.ts';
-import { requestRules } from '../../interaction/request-rules.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
@@ -13,11 +10,12 @@ import type { Config } from '../../config.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
-import type { RequestRulesDependencies } from '../../interaction/request-rules.ts';
-import type { PendingRequestsDependencies } from '../../interaction/pending-requests.ts';
+import { checkPushedRequest, newRequestUri } from './pushed-request.ts';
+import { requestRules, type RequestRulesDependencies } from './rules.ts';
+import { createStoredRequests, type StoredRequestsDependencies } from './stored-requests.ts';
 
 type PushedAuthorizationRequestDependencies = RequestRulesDependencies &
-  PendingRequestsDependencies & {
+  StoredRequestsDependencies & {
     config: Config;
     tokens: TokenService;
     authenticateClient: AuthenticateClient;
@@ -30,7 +28,7 @@ export async function pushedAuthorizationRequestEndpoint(
 ): Promise<void> {
   const { config, tokens, limits, authenticateClient } = options;
   const rules = requestRules(options);
-  const pending = createPendingRequests(options);
+  const stored = createStoredRequests(options);
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
 
@@ -44,7 +42,7 @@ export async function pushedAuthorizationRequestEndpoint(
     }
     const parameters = await checkPushedRequest({ ...sent, client_id: client.clientId }, rules, tokens);
     const { requestUri, transaction } = newRequestUri();
-    await pending.push(request, { transaction, client, parameters });
+    await stored.push(request, { transaction, client, parameters });
     request.log.info({ client_id: client.clientId }, 'authorization request pushed');
     noStore(reply).code(201);
     return { request_uri: requestUri, expires_in: config.lifetimes.pushedRequest };

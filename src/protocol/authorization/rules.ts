@@ -1,23 +1,23 @@
-// What the verification of an authorization request asks of the service, and the settings that bear on it.
-import type { ClientCache } from '../repositories/clients/client-cache.ts';
-import type { Client } from '../repositories/clients/clients.ts';
-import type { RequestObjects } from '../tokens/request-object.ts';
-import { audienceOf } from '../sender-constraint/audience.ts';
-import type { Config } from '../config.ts';
-import type { Store } from '../repositories/store.ts';
-import type { TokenService } from '../tokens/token-service.ts';
-import { promptValues } from '../oauth/prompt.ts';
+// Collects the lookups and settings on which the verification of an authorization request depends.
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { RequestObjects } from '../../tokens/request-object.ts';
+import { audienceOf } from '../../sender-constraint/audience.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
+import { promptValues } from '../../oauth/prompt.ts';
 
 export interface RequestRules {
   findClient: ClientCache['find'];
-  /** Throws OAuthError invalid_target. */
+  /** @throws OAuthError invalid_target */
   findAudience: (resource: string) => Promise<string[]>;
   clientSecret: (client: Client) => Promise<Buffer | undefined>;
   requestObjects: RequestObjects;
   requirePkce: boolean;
   /** Whether the name localhost is a loopback address (security R23). */
   localhost: boolean;
-  /** What `prompt` may hold. */
+  /** The values that `prompt` may hold. */
   prompts: readonly string[];
   /** Whether every request has to be pushed. */
   requirePushed: boolean;

@@ -1,10 +1,10 @@
-// Pushed authorization requests (RFC 9126): what can be said of one without an End-User, and the name under which it waits.
-import { invalidRequest, OAuthError } from '../oauth/errors.ts';
-import { newOpaqueToken, opaqueTokenKind } from '../tokens/opaque-token.ts';
-import type { TokenService } from '../tokens/token-service.ts';
-import { effectiveRequest } from './effective-request.ts';
-import { verifyRequest } from './authorization-request.ts';
-import type { RequestRules } from './request-rules.ts';
+// Verifies a pushed authorization request without an End-User, and makes and reads its request_uri (RFC 9126).
+import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import { newOpaqueToken, opaqueTokenKind } from '../../tokens/opaque-token.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
+import { verifyRequest } from './request.ts';
+import { effectiveRequest } from './request-object.ts';
+import type { RequestRules } from './rules.ts';
 
 const prefix = 'urn:ietf:params:oauth:request_uri:';
 
@@ -13,7 +13,7 @@ export function newRequestUri(): { requestUri: string; transaction: string } {
   return { requestUri: prefix + token, transaction: token };
 }
 
-/** The id of the stored request that a name means; `unknown` when no push ever gave that name, undefined when it is none. */
+/** The id of the stored request of a request_uri: `unknown` for one that was never issued, undefined if it names no pushed request. */
 export function pushedTransaction(requestUri: string | undefined): string | undefined {
   if (!requestUri?.startsWith(prefix)) return undefined;
   const token = requestUri.slice(prefix.length);
@@ -22,7 +22,7 @@ export function pushedTransaction(requestUri: string | undefined): string | unde
 
 /**
  * Verifies a request of an authenticated client as it will be at the authorization endpoint (RFC 9126 2.1).
- * @returns the parameters that count
+ * @returns the effective parameters
  * @throws OAuthError
  */
 export async function checkPushedRequest(
@@ -34,7 +34,7 @@ export async function checkPushedRequest(
   const { problem, reason } = effective;
   if (problem) throw new OAuthError(problem.code, problem.description, 400, { cause: reason });
   const { error, idTokenHint } = await verifyRequest(effective.parameters, rules).catch((refusal: unknown) => {
-    // the client has authenticated: it may know what no browser is told
+    // an authenticated client may learn what a browser may not
     throw refusal instanceof OAuthError && typeof refusal.cause === 'string' ? invalidRequest(refusal.cause) : refusal;
   });
   if (error) throw new OAuthError(error.code, error.description);

@@ -1,15 +1,15 @@
-// Which parameters of an authorization request count: its own, or those of the request object that it carries (RFC 9101).
-import type { ErrorCode } from '../oauth/errors.ts';
-import type { Client } from '../repositories/clients/clients.ts';
-import { RequestObjectRefused } from '../tokens/request-object.ts';
-import type { RequestRules } from './request-rules.ts';
-import { mayAsk } from './redirect-check.ts';
+// Reads the effective parameters of an authorization request: its own, or those of its request object (RFC 9101).
+import type { ErrorCode } from '../../oauth/errors.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import { RequestObjectRefused } from '../../tokens/request-object.ts';
+import { redirectUriAllowed } from '../../interaction/redirect-check.ts';
+import type { RequestRules } from './rules.ts';
 
 export interface EffectiveRequest {
   parameters: Record<string, string>;
-  /** Why the request cannot be served, before any of its parameters is looked at. */
+  /** Why the request is refused before its parameters are checked. */
   problem: RequestProblem | undefined;
-  /** What only the log is told about it. */
+  /** The detail for the log. */
   reason?: string | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface RequestProblem {
   description: string;
 }
 
-/** What a request may be made of; everything else, credentials included, is ignored. */
+/** Every other parameter is ignored, credentials included. */
 const requestParameters = [
   'response_type',
   'response_mode',
@@ -43,12 +43,12 @@ const requestParameters = [
 ];
 
 /** Bytes of names and values (security R119). */
-const mostBytes = 8 * 1024;
+const maxBytes = 8 * 1024;
 /** The same of a request with a request object, `claims` or `authorization_details`. */
-const mostLargeBytes = 16 * 1024;
+const maxLargeBytes = 16 * 1024;
 const sizes = 'the request is too long: 8 KiB in all, and 16 KiB with a request object or claims, is the most';
 
-/** What says where an error can be told, each as long as it can be right. */
+/** The parameters by which the client can learn of an error, each with the most characters of a valid value. */
 const essential: readonly [string, number][] = [
   ['client_id', 255],
   ['redirect_uri', 2000],
@@ -59,35 +59,35 @@ const essential: readonly [string, number][] = [
 ];
 
 /**
- * With a request object only what stands in it counts, but for client_id (RFC 9101 6.3). Where the object is refused, the
- * parameters outside say where that can be told, if they can be trusted.
+ * With a request object only its parameters and client_id are effective (RFC 9101 6.3). If the object is refused, the parameters
+ * outside name the address of the error, if they can be trusted.
  * @param received single-valued, as sent
- * @param pushed whether the client itself sent it ahead
+ * @param pushed whether the client pushed the request
  */
 export async function effectiveRequest(
   received: Record<string, string>,
   { findClient, clientSecret, requestObjects, requirePushed, localhost }: RequestRules,
   pushed: boolean,
 ): Promise<EffectiveRequest> {
-  // what the service does not know is not kept (security R119)
+  // unknown parameters are not stored (security R119)
   const known = parametersIn(received, ['request', 'request_uri', ...requestParameters]);
   const { request, request_uri: requestUri, ...outside } = known;
   const { client_id: named, redirect_uri: redirectUri } = outside;
-  // without an address here it stands in the request object
+  // the redirect URI may be in the request object
   const suits = (found: Client) =>
-    found.status === 'enabled' && (redirectUri === undefined || mayAsk(found, redirectUri, localhost));
+    found.status === 'enabled' && (redirectUri === undefined || redirectUriAllowed(found, redirectUri, localhost));
   const client = named === undefined ? undefined : await findClient(named, suits);
-  // nothing is read and nothing fetched for one who is refused anyway
+  // nothing is fetched for a client that is refused anyway
   if (!client || client.status !== 'enabled') return { parameters: outside, problem: undefined };
   const { clientId, metadata } = client;
-  // as it was sent: an instance of the version before, on the same database, refuses it too
+  // as it was sent: an instance of the previous version, on the same database, refuses it too
   const refused = (code: ErrorCode, description: string) => ({ parameters: known, problem: { code, description } });
   const tooLong = {
     parameters: essentials(outside),
     problem: { code: 'invalid_request', description: sizes },
   } as const;
   const large = [request, requestUri, outside['claims'], received['authorization_details']];
-  if (sizeOf(known) > (large.every((value) => value === undefined) ? mostBytes : mostLargeBytes)) return tooLong;
+  if (sizeOf(known) > (large.every((value) => value === undefined) ? maxBytes : maxLargeBytes)) return tooLong;
 
   if (!pushed && (requirePushed || metadata.require_pushed_authorization_requests))
     return refused('invalid_request', 'the request has to be pushed first (RFC 9126)');
@@ -112,7 +112,7 @@ export async function effectiveRequest(
         return refused('invalid_request_object', `${name} differs from that of the request object`);
     }
     const parameters = { ...inside, client_id: clientId };
-    return sizeOf(parameters) > mostLargeBytes ? tooLong : { parameters, problem: undefined };
+    return sizeOf(parameters) > maxLargeBytes ? tooLong : { parameters, problem: undefined };
   } catch (error) {
     if (error instanceof RequestObjectRefused) return { ...refused(error.code, error.message), reason: error.reason };
     throw error;
@@ -125,16 +125,16 @@ const sizeOf = (parameters: Record<string, string>): number =>
 const parametersIn = (parameters: Record<string, string>, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.flatMap((name) => (parameters[name] === undefined ? [] : [[name, parameters[name]]])));
 
-/** What is kept of a request that is too long. */
+/** The stored part of a request that is too long. */
 function essentials(parameters: Record<string, string>): Record<string, string> {
-  const short = essential.filter(([name, most]) => (parameters[name]?.length ?? 0) <= most);
+  const short = essential.filter(([name, max]) => (parameters[name]?.length ?? 0) <= max);
   return parametersIn(
     parameters,
     short.map(([name]) => name),
   );
 }
 
-/** As JSON; undefined for what is nested too deeply to be written. */
+/** As JSON; undefined for a value that is nested too deeply. */
 function asText(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

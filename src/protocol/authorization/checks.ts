@@ -1,0 +1,159 @@
+// Checks the parameters of an authorization request whose client and redirect URI are verified: one table, in order.
+import { acrValues } from '../../oauth/acr.ts';
+import { parseClaimsRequest, singleClaims } from '../../oauth/claims-request.ts';
+import { isPublicClient } from '../../oauth/client-metadata.ts';
+import { type ErrorCode, OAuthError } from '../../oauth/errors.ts';
+import { isCodeChallenge } from '../../oauth/pkce.ts';
+import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
+import { neededGrantTypes, parseResponseType, parts, responseModes } from '../../oauth/response-type.ts';
+import { isScope, splitScope } from '../../oauth/scope.ts';
+import { scopeFor } from '../../sender-constraint/audience.ts';
+import type { RequestRules } from './rules.ts';
+import type { TrustedRequest } from './trusted-request.ts';
+
+/** Characters. */
+const maxOpaque = 2048;
+const maxScope = 1024;
+
+export type CheckRules = Pick<RequestRules, 'findAudience' | 'requirePkce' | 'prompts'>;
+
+/** Refuses a request, or stores what it has read in it. @throws OAuthError */
+type Check = (request: TrustedRequest, parameters: Record<string, string>, rules: CheckRules) => void | Promise<void>;
+
+export const checks: readonly Check[] = [
+  checkState,
+  checkRegistration,
+  checkResponseMode,
+  checkResponseType,
+  checkScope,
+  checkClaims,
+  checkAcr,
+  checkNonce,
+  checkPrompt,
+  checkMaxAge,
+  checkPkce,
+  checkResource,
+];
+
+export function wellFormed(value: string, max = maxOpaque): boolean {
+  return value.length <= max && !value.includes('\0') && value.isWellFormed();
+}
+
+function refuse(code: ErrorCode, description: string): never {
+  throw new OAuthError(code, description);
+}
+
+function checkState({ target }: TrustedRequest, { state }: Record<string, string>): void {
+  if (state !== target.state)
+    refuse('invalid_request', `state must be well-formed text of at most ${maxOpaque} characters`);
+}
+
+function checkRegistration(_request: TrustedRequest, { registration }: Record<string, string>): void {
+  if (registration !== undefined) refuse('registration_not_supported', 'the registration parameter is not supported');
+}
+
+function checkResponseMode({ target }: TrustedRequest, { response_mode: mode }: Record<string, string>): void {
+  if (mode !== undefined && !responseModes.some((known) => known === mode))
+    refuse('invalid_request', 'response_mode is not supported');
+  if (mode === 'form_post' && isPrivateUseUri(target.redirectUri))
+    refuse('invalid_request', 'response_mode form_post needs an http redirect URI');
+}
+
+function checkResponseType(request: TrustedRequest, parameters: Record<string, string>): void {
+  const { metadata } = request.client;
+  const given = parameters['response_type'];
+  if (given === undefined) refuse('invalid_request', 'the parameter response_type is missing');
+  const type = parseResponseType(given) ?? refuse('unsupported_response_type', 'response_type is not supported');
+  request.responseType = type;
+  // only what the client registered (security R6)
+  if (
+    !metadata.response_types.includes(type) ||
+    !neededGrantTypes([type]).every((needed) => metadata.grant_types.includes(needed))
+  )
+    refuse('unauthorized_client', 'the client is not registered for this response_type');
+  const { idToken, token } = parts(type);
+  if (parameters['response_mode'] === 'query' && (idToken || token))
+    refuse('invalid_request', 'response_mode query cannot carry tokens');
+}
+
+function checkScope(request: TrustedRequest, parameters: Record<string, string>): void {
+  const { metadata } = request.client;
+  // the registered scopes by default, as at /authenticate (RFC 6749 3.3)
+  const scope = parameters['scope'] ?? metadata.scope;
+  if (scope.length > maxScope || !isScope(scope)) refuse('invalid_scope', 'scope must be a list of scope values');
+  const asked = splitScope(scope);
+  const registered = splitScope(metadata.scope);
+  if (!registered.includes('openid')) refuse('invalid_scope', 'the client is not registered for the scope openid');
+  if (!asked.includes('openid')) refuse('invalid_scope', 'scope must include openid');
+  // the grant limits it further when the code is issued (security R12)
+  const offline = metadata.grant_types.includes('refresh_token');
+  request.scope = asked.filter((value) => registered.includes(value) && (offline || value !== 'offline_access'));
+}
+
+function checkClaims(request: TrustedRequest, parameters: Record<string, string>): void {
+  const asked = parseClaimsRequest(parameters['claims']);
+  const { code, idToken, token } = parts(request.responseType);
+  request.subjects = asked.subjects;
+  request.claims = singleClaims(asked, request.scope, splitScope(request.client.metadata.scope), {
+    userinfo: code || token,
+    idToken: code || idToken,
+  });
+  // the claim of the ID Token takes precedence over acr_values, which is voluntary
+  const wanted =
+    asked.acr?.values ?? parameters['acr_values']?.split(' ') ?? request.client.metadata.default_acr_values ?? [];
+  request.acr = { values: wanted.filter((acr) => acrValues.includes(acr)), essential: asked.acr?.essential ?? false };
+}
+
+function checkAcr({ acr }: TrustedRequest): void {
+  if (acr.essential && acr.values.length === 0)
+    refuse('unmet_authentication_requirements', 'no sign-in here reaches the acr that the request demands');
+}
+
+function checkNonce(request: TrustedRequest, { nonce }: Record<string, string>): void {
+  if (nonce !== undefined && !wellFormed(nonce))
+    refuse('invalid_request', `nonce must be well-formed text of at most ${maxOpaque} characters`);
+  request.nonce = nonce;
+  if (nonce === undefined && parts(request.responseType).idToken)
+    refuse('invalid_request', 'nonce is required where the response carries an ID Token');
+}
+
+function checkPrompt({ prompts }: TrustedRequest, _parameters: Record<string, string>, rules: CheckRules): void {
+  if (!prompts.every((prompt) => rules.prompts.includes(prompt)))
+    refuse('invalid_request', 'prompt holds an unknown value');
+  // Initiating User Registration 1.0, 4.1
+  for (const alone of ['none', 'create'])
+    if (prompts.includes(alone) && prompts.length > 1)
+      refuse('invalid_request', `prompt=${alone} goes with no other value`);
+}
+
+function checkMaxAge(request: TrustedRequest, { max_age: maxAge }: Record<string, string>): void {
+  if (maxAge !== undefined && !/^\d{1,9}$/.test(maxAge))
+    refuse('invalid_request', 'max_age must be a whole number of seconds');
+  request.maxAge = maxAge === undefined ? request.client.metadata.default_max_age : Number(maxAge);
+}
+
+/** Only S256 (security R20). */
+function checkPkce(request: TrustedRequest, parameters: Record<string, string>, { requirePkce }: CheckRules): void {
+  const { code_challenge: challenge, code_challenge_method: method } = parameters;
+  const { metadata } = request.client;
+  if (challenge === undefined) {
+    if (method !== undefined) refuse('invalid_request', 'code_challenge_method needs code_challenge');
+    const required = requirePkce || metadata.require_pkce || isPublicClient(metadata);
+    if (parts(request.responseType).code && required)
+      refuse('invalid_request', 'code_challenge is required (PKCE with S256)');
+    return;
+  }
+  if (method !== 'S256') refuse('invalid_request', 'code_challenge_method must be S256');
+  if (!isCodeChallenge(challenge)) refuse('invalid_request', 'code_challenge must be 43 characters of base64url');
+  request.codeChallenge = challenge;
+}
+
+async function checkResource(
+  request: TrustedRequest,
+  { resource, scope = '' }: Record<string, string>,
+  { findAudience }: CheckRules,
+): Promise<void> {
+  if (resource !== undefined) request.audience = await findAudience(resource);
+  scopeFor(request.audience, splitScope(scope), true);
+  request.scope = scopeFor(request.audience, request.scope, false);
+}

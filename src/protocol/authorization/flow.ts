@@ -1,0 +1,183 @@
+// Carries an authorization request from the client through the pages of a sign-in to the response.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isFramed } from '../../browser/cookies.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
+import type { Config } from '../../config.ts';
+import { digest } from '../../crypto/secrets.ts';
+import type { AuthorizationFlow, ConsentQuestion } from '../../interaction/authorization-flow.ts';
+import type { NextStep } from '../../interaction/next-step.ts';
+import type { SecondStep } from '../../interaction/second-step.ts';
+import { signInPath } from '../../interaction/sign-in.ts';
+import { AuthorizationError, invalidRequest, OAuthError } from '../../oauth/errors.ts';
+import type { PageResponses } from '../../pages/page-response.ts';
+import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
+import type { SignInContext } from '../../repositories/sessions/sign-in-context.ts';
+import type { Store } from '../../repositories/store.ts';
+import { jsonErrors } from '../../server/errors.ts';
+import { createDecision, type DecisionDependencies, mayLearnErrors } from './facts.ts';
+import { createIssue, type IssueDependencies } from './issue.ts';
+import { pushedTransaction } from './pushed-request.ts';
+import { verifyRequest } from './request.ts';
+import { effectiveRequest } from './request-object.ts';
+import { sendAuthorizationResponse } from './response.ts';
+import { requestRules, type RequestRulesDependencies } from './rules.ts';
+import { createStoredRequests, type StoredRequestsDependencies } from './stored-requests.ts';
+import type { TrustedRequest } from './trusted-request.ts';
+
+/** A request that waits in the database for a page to be answered. */
+interface Transaction extends AuthorizationRequestRow {
+  idHash: Buffer;
+}
+
+type AuthorizationFlowDependencies = RequestRulesDependencies &
+  StoredRequestsDependencies &
+  DecisionDependencies &
+  IssueDependencies & {
+    config: Config;
+    store: Pick<Store, 'authorizationRequests' | 'grants'>;
+    sessions: BrowserSessions;
+    secondStep: SecondStep;
+    pages: PageResponses;
+  };
+
+export function createAuthorizationFlow(options: AuthorizationFlowDependencies): AuthorizationFlow {
+  const { config, store, sessions, secondStep, pages } = options;
+  const rules = requestRules(options);
+  const stored = createStoredRequests(options);
+  const decideNext = createDecision(options);
+  const issue = createIssue(options);
+
+  /**
+   * Takes the next step: answers the client if it is to issue and nobody has to confirm that.
+   * @returns undefined once the client is answered, else the step that a page has to take
+   * @throws AuthorizationError, OAuthError
+   */
+  async function advance(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    authorization: TrustedRequest,
+    context: Pick<SignInContext, 'session' | 'grant'>,
+    endpoint: AuthorizationRequestRow['endpoint'],
+    { transaction, confirmed }: { transaction?: Transaction; confirmed: boolean },
+  ): Promise<NextStep['step'] | undefined> {
+    const { client, target } = authorization;
+    const { session } = context;
+    if (authorization.error) {
+      if (mayLearnErrors(config, authorization, session)) throw authorization.error;
+      return 'login';
+    }
+    const next = await decideNext(authorization, context, transaction);
+    if (next.step === 'error') throw new AuthorizationError(target, next.code, next.description);
+    if (next.step !== 'issue' || !session || !confirmed) return next.step;
+    const { scope, claims, registeredUri } = authorization;
+    if (next.recordGrant)
+      await store.grants.add(session.user.sub, client.clientId, scope, registeredUri, claims.beside);
+    const idHash = transaction?.idHash;
+    const response = await issue(request, reply, authorization, session, { endpoint, idHash });
+    if (!response) return 'login';
+    sendAuthorizationResponse(request, reply, pages, config.issuer, target, response);
+    return undefined;
+  }
+
+  function toPage(request: FastifyRequest, reply: FastifyReply, step: NextStep['step'], transaction: string) {
+    if (step === 'consent') return pages.redirect(reply, `/consent?transaction=${transaction}`);
+    if (step === 'passkey') return pages.redirect(reply, `/account/passkeys?transaction=${transaction}`);
+    if (step === 'sign-up') return pages.redirect(reply, signInPath('/sign-up', { transaction }));
+    if (step !== 'second-factor') return pages.redirect(reply, signInPath('/login', { transaction }));
+    // the second step is that of the session's user, even if another user has begun to sign in here
+    secondStep.close(request, reply);
+    return pages.redirect(reply, signInPath('/login/second-factor', { transaction }));
+  }
+
+  const resume: AuthorizationFlow['resume'] = async (request, reply, id, ask) => {
+    const idHash = digest('transaction', id);
+    const { session, pending, grant } = await sessions.findContext(request, reply, { transaction: id });
+    if (!pending) return expired(request, reply);
+    try {
+      const authorization = await verifyRequest(pending.parameters, rules, pending.problem, isFramed(request));
+      const transaction = { ...pending, idHash };
+      const step = await advance(request, reply, authorization, { session, grant }, pending.endpoint, {
+        ...{ transaction, confirmed: true },
+      });
+      if (step === undefined) return reply;
+      if (isFramed(request)) throw needsPage(authorization);
+      if (ask && session && step === 'consent') return ask(questionOf(authorization), session, grant);
+      return toPage(request, reply, step, id);
+    } catch (error) {
+      if (error instanceof AuthorizationError) await store.authorizationRequests.delete(idHash);
+      throw error;
+    }
+  };
+
+  /** A request that is answered, over, or another browser's. @throws OAuthError in a frame */
+  function expired(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    if (isFramed(request)) throw invalidRequest('the request is over, or not of this browser');
+    return pages.refuse(reply, 'expired');
+  }
+
+  return {
+    async begin(request, reply, endpoint, parameters, confirm) {
+      // a request may be stored, and PostgreSQL stores no NUL (security R107)
+      if (Object.entries(parameters).some(([name, value]) => name.includes('\0') || value.includes('\0')))
+        throw invalidRequest('a parameter holds a NUL character');
+      const pushed = pushedTransaction(parameters['request_uri']);
+      if (pushed !== undefined) {
+        // the first browser that names a pushed request owns it, and can load it again until it is answered
+        const taken = await stored.take(request, reply, pushed, parameters['client_id']);
+        return taken ? resume(request, reply, pushed) : expired(request, reply);
+      }
+      const { reason, ...effective } = await effectiveRequest(parameters, rules, false);
+      if (reason !== undefined) request.log.info({ ...effective.problem, reason }, 'request object refused');
+      const framed = isFramed(request);
+      const authorization = await verifyRequest(effective.parameters, rules, effective.problem, framed);
+      // a request object without prompt=none (security R8)
+      if (framed && !authorization.prompts.includes('none')) onlyNavigation(request);
+      const { clientId } = authorization.client;
+      const context = await sessions.findContext(request, reply, { clientId });
+      const confirmed = confirm === undefined;
+      const step = await advance(request, reply, authorization, context, endpoint, { confirmed });
+      if (step === undefined) return reply;
+      if (framed) throw needsPage(authorization);
+      const transaction = await stored.store(request, reply, { clientId, endpoint, ...effective });
+      return confirm && context.session && step === 'issue'
+        ? confirm(authorization.target.redirectUri, context.session, transaction)
+        : toPage(request, reply, step, transaction);
+    },
+
+    resume,
+
+    async questionOf(row) {
+      const authorization = await verifyRequest(row.parameters, rules, row.problem).catch((error: unknown) => {
+        if (error instanceof OAuthError) return undefined;
+        throw error;
+      });
+      return authorization && !authorization.error ? questionOf(authorization) : undefined;
+    },
+
+    errors(error, request, reply) {
+      if (error instanceof AuthorizationError) {
+        const { code, description, target } = error;
+        request.log.info({ code, description }, 'authorization refused');
+        const parameters = { error: code, error_description: description };
+        return sendAuthorizationResponse(request, reply, pages, config.issuer, target, parameters);
+      }
+      // a frame gets no page (security R8), but learns that it is no navigation
+      const refused = error instanceof OAuthError && error.status === 403;
+      if (isFramed(request) && !refused) return jsonErrors(error, request, reply);
+      if (error instanceof OAuthError && error.status === 400) {
+        request.log.info({ description: error.description, err: error.cause }, 'authorization request not trusted');
+        return pages.refuse(reply, error.cause === undefined ? 'request' : 'client');
+      }
+      return pages.errors(error, request, reply);
+    },
+  };
+}
+
+const questionOf = ({ client, target, registeredUri, scope, claims, uiLocales }: TrustedRequest): ConsentQuestion => ({
+  ...{ client, redirectUri: target.redirectUri, registeredUri, scope, claims: claims.beside, uiLocales },
+});
+
+/** A request with prompt=none whose answer needs a page. */
+function needsPage({ target }: TrustedRequest): AuthorizationError {
+  return new AuthorizationError(target, 'interaction_required', 'a page has to be shown, and none is in a frame');
+}

@@ -1,0 +1,146 @@
+// Issues what an authorization response carries: code, access token, ID Token and session state.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { BrowserSessions } from '../../browser/session.ts';
+import type { Config } from '../../config.ts';
+import { preferredAcr } from '../../oauth/acr.ts';
+import { requestedClaims } from '../../oauth/claims-request.ts';
+import { AuthorizationError, OAuthError } from '../../oauth/errors.ts';
+import { parts } from '../../oauth/response-type.ts';
+import type { AuthorizationRequestRow } from '../../repositories/authorization-requests/authorization-requests.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Store } from '../../repositories/store.ts';
+import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
+import type { TrustedRequest } from './trusted-request.ts';
+
+/** How many unredeemed codes of one session and client live (security R19). */
+const codesPerClientSession = 5;
+
+export interface IssueDependencies {
+  config: Config;
+  store: Pick<Store, 'authorizationCodes' | 'pairwiseSubjects'>;
+  clients: ClientCache;
+  tokens: TokenService;
+  sessions: BrowserSessions;
+}
+
+export function createIssue({ config, store, clients, tokens, sessions }: IssueDependencies) {
+  /** The key to which the ID Token is encrypted. @throws AuthorizationError if the client publishes no such key */
+  async function recipientOf(request: FastifyRequest, { client, target }: TrustedRequest) {
+    try {
+      return await tokens.idTokenRecipient(client);
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      request.log.info({ client_id: client.clientId, err: error.cause }, error.description);
+      throw new AuthorizationError(target, error.code, error.description);
+    }
+  }
+
+  /** Why nothing was issued: too many codes, an ended session (undefined), or a change meanwhile. */
+  async function refusal(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { client, prompts, target }: TrustedRequest,
+    session: Session,
+  ): Promise<Error | undefined> {
+    const silent = prompts.includes('none');
+    const wait = await store.authorizationCodes.findWait(session.id, config.limits.codesPerSession);
+    if (wait > 0) {
+      const description = `too many sign-ins to applications in this browser at once: wait ${wait} seconds`;
+      // the user sees a page and can load the request again
+      const headers = { 'retry-after': String(wait) };
+      return silent
+        ? new AuthorizationError(target, 'temporarily_unavailable', description)
+        : new OAuthError('temporarily_unavailable', description, 429, { headers });
+    }
+    if (!(await sessions.find(request, reply)))
+      return silent
+        ? new AuthorizationError(target, 'login_required', 'the session is over: the user has to sign in')
+        : undefined;
+    // answered in another tab, or client, session or grant changed within the last second
+    clients.forget(client.clientId);
+    return new OAuthError('conflict', 'the request was answered before, or something changed meanwhile', 409);
+  }
+
+  /**
+   * @param stored the stored request that the response answers, if the browser was sent to a page
+   * @returns the parameters of the response; undefined if the session is over and the user has to sign in
+   * @throws AuthorizationError, OAuthError
+   */
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    authorization: TrustedRequest,
+    session: Session,
+    { endpoint, idHash }: { endpoint: AuthorizationRequestRow['endpoint']; idHash: Buffer | undefined },
+  ): Promise<Record<string, string> | undefined> => {
+    const { client, scope, target, nonce } = authorization;
+    const { user } = session;
+    const wanted = parts(authorization.responseType);
+    const code = wanted.code ? newOpaqueToken('authorization_code') : undefined;
+    const accessToken = wanted.token ? newOpaqueToken('access_token') : undefined;
+    const offline = code !== undefined && scope.includes('offline_access');
+    const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
+    const lifetimes = tokens.lifetimes(client);
+    const requested = requestedClaims(authorization.claims, preferredAcr(authorization.acr.values, session.amr));
+    const recipient = wanted.idToken ? await recipientOf(request, authorization) : undefined;
+    const subject = await store.pairwiseSubjects.obtain(client.metadata, user.sub);
+    const issuedAt = await store.authorizationCodes.issue({
+      codeHash: code?.hash,
+      accessTokenHash: accessToken?.hash,
+      sessionId: session.id,
+      clientId: client.clientId,
+      clientVersion: client.version,
+      scope: granted,
+      claims: authorization.claims.beside,
+      requested,
+      offline,
+      redirectUri: target.redirectUri,
+      nonce,
+      codeChallenge: authorization.codeChallenge,
+      audience: authorization.audience,
+      subject,
+      lifetime: lifetimes.authorizationCode,
+      accessTokenLifetime: lifetimes.accessToken,
+      clientSessionLifetime: Math.max(
+        // until the access token of the code expires: then its redemption need not prolong the client session
+        code ? lifetimes.authorizationCode + lifetimes.accessToken : 1,
+        accessToken ? lifetimes.accessToken : 1,
+        wanted.idToken ? lifetimes.idToken : 1,
+      ),
+      requestHash: idHash,
+      // the short form renews the client session: its code replaces those before it (security A110)
+      kept: endpoint === 'authentication' ? 1 : codesPerClientSession,
+      perMinute: config.limits.codesPerSession,
+    });
+    if (!issuedAt) {
+      const refused = await refusal(request, reply, authorization, session);
+      if (refused) throw refused;
+      return undefined;
+    }
+    const response: Record<string, string> = {};
+    if (code) response['code'] = code.token;
+    if (accessToken)
+      Object.assign(response, {
+        access_token: accessToken.token,
+        token_type: 'Bearer',
+        expires_in: String(lifetimes.accessToken),
+        scope: granted.join(' '),
+      });
+    if (wanted.idToken) {
+      const { sid, authTime, amr } = session;
+      response['id_token'] = await tokens.idToken(
+        client,
+        { sid, subject: subject ?? user.sub, scope: granted.join(' '), authTime, amr, requested, user },
+        { at: issuedAt, recipient, accessToken: accessToken?.token, code: code?.token, nonce },
+      );
+    }
+    response['session_state'] = sessions.sessionState(session, client.clientId, target.redirectUri);
+    request.log.info(
+      { client_id: client.clientId, sub: user.sub, response_type: authorization.responseType },
+      'authorization response issued',
+    );
+    return response;
+  };
+}

@@ -1,0 +1,87 @@
+// Verifies an authorization request: client and redirect URI first, then every other parameter (security R1).
+import { z } from 'zod';
+import { redirectUriAllowed, registeredUri } from '../../interaction/redirect-check.ts';
+import { AuthorizationError, invalidRequest, OAuthError, type ResponseTarget } from '../../oauth/errors.ts';
+import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
+import { defaultResponseMode, parseResponseType, type ResponseMode, responseModes } from '../../oauth/response-type.ts';
+import { splitScope } from '../../oauth/scope.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import { checks, type CheckRules, wellFormed } from './checks.ts';
+import type { RequestProblem } from './request-object.ts';
+import type { RequestRules } from './rules.ts';
+import type { TrustedRequest } from './trusted-request.ts';
+
+const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2000).optional() });
+
+/**
+ * @param parameters the effective ones, single-valued
+ * @param problem what is wrong with the request as a whole
+ * @param framed whether the answer goes into a frame, where no page can be shown
+ * @throws OAuthError if the request cannot be trusted: then nothing may be sent to the address that it names
+ */
+export async function verifyRequest(
+  parameters: Record<string, string>,
+  rules: Pick<RequestRules, 'findClient' | 'localhost'> & CheckRules,
+  problem?: RequestProblem,
+  framed = false,
+): Promise<TrustedRequest> {
+  const { client_id: clientId, redirect_uri: redirectUri } = readParameters(trusted, parameters);
+  const client =
+    clientId === undefined
+      ? undefined
+      : await rules.findClient(clientId, (known) => redirectUriAllowed(known, redirectUri, rules.localhost));
+  if (client?.status !== 'enabled') throw untrusted('unknown or disabled client');
+  const registered = redirectUri === undefined ? undefined : registeredUri(client, redirectUri, rules.localhost);
+  if (redirectUri === undefined || registered === undefined) throw untrusted('the redirect URI is not registered');
+  const { state } = parameters;
+  // the form of form_post is a page
+  const posted = framed && parameters['response_mode'] === 'form_post';
+  const target: ResponseTarget = {
+    redirectUri,
+    responseMode: responseMode(
+      parameters['response_type'],
+      posted ? undefined : parameters['response_mode'],
+      redirectUri,
+    ),
+    state: state !== undefined && wellFormed(state) ? state : undefined,
+  };
+  const request: TrustedRequest = {
+    client,
+    target,
+    registeredUri: registered,
+    prompts: splitScope(parameters['prompt'] ?? ''),
+    uiLocales: parameters['ui_locales']?.slice(0, 200),
+    idTokenHint: parameters['id_token_hint'],
+    error: undefined,
+    responseType: 'code',
+    scope: [],
+    claims: { userinfo: [], idToken: [], beside: [] },
+    subjects: undefined,
+    acr: { values: [], essential: false },
+    nonce: undefined,
+    maxAge: undefined,
+    codeChallenge: undefined,
+    audience: undefined,
+  };
+  try {
+    if (problem) throw new OAuthError(problem.code, problem.description);
+    if (posted) throw invalidRequest('response_mode form_post needs a page, and there is none in a frame');
+    for (const check of checks) await check(request, parameters, rules);
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error;
+    request.error = new AuthorizationError(target, error.code, error.description);
+  }
+  return request;
+}
+
+/** The requested mode if it can be used, else the default of the response type. */
+function responseMode(type: string | undefined, mode: string | undefined, redirectUri: string): ResponseMode {
+  const known = responseModes.find((supported) => supported === mode);
+  const fallback = defaultResponseMode(parseResponseType(type ?? '') ?? 'code');
+  if (known === undefined || (known === 'form_post' && isPrivateUseUri(redirectUri))) return fallback;
+  return known === 'query' ? fallback : known;
+}
+
+function untrusted(cause: string): OAuthError {
+  return new OAuthError('invalid_request', 'the request cannot be trusted', 400, { cause });
+}
