@@ -1,4 +1,4 @@
-// Reads the token of a mailed link from a request, says that a link is gone, and counts the orders of links.
+// Reads the token of a mailed link from a request, answers for links that are gone, and limits how many are ordered.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { PageResponses } from '../pages/page-response.ts';
 import type { MailPages } from '../pages/views/mail-pages.ts';
@@ -15,8 +15,8 @@ export interface OpenLink extends MailedLink {
 }
 
 /**
- * The link whose token a page was asked with or a form holds; undefined for one that is unknown, used up or over. Looking does
- * not use it up: programs open the links in mails before people do.
+ * The link of a page's or form's token; undefined if it is unknown, used up or expired. Opening the page does not use it up, since
+ * mail scanners open links before users do.
  */
 export async function findLink(
   store: Pick<Store, 'mailedLinks'>,
@@ -39,6 +39,6 @@ export const linkGone = (
   return pages.send(request, reply, 'link-gone', { kind, uri }, { status: 410 });
 };
 
-/** Counts an order of a link; the number of seconds to wait when it is one too many, else 0 (security R62). */
+/** Counts the order of a link; returns the seconds to wait if there are too many, else 0 (security R62). */
 export const countOrder = (limits: Limits, request: FastifyRequest): Promise<number> =>
   limits.consume('mailedLinksPerNetwork', networkOf(clientAddress(request)));

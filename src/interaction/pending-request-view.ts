@@ -1,4 +1,4 @@
-// The authorization request that a page of the sign-in is shown for: what the page says of it.
+// Finds the pending authorization request of a page of the sign-in, and tells what the page shows of it.
 import type { FastifyRequest } from 'fastify';
 import { digest } from '../crypto/secrets.ts';
 import type { AuthorizationRequestRow } from '../repositories/authorization-requests/authorization-requests.ts';
@@ -14,7 +14,7 @@ export interface PendingRequest {
   redirectUri: string | undefined;
   loginHint: string | undefined;
   uiLocales: string | undefined;
-  /** When its browser came with it. */
+  /** When its browser brought it. */
   createdAt: Date;
 }
 
@@ -24,7 +24,7 @@ export interface FindPendingRequestDependencies {
   sessions: BrowserSessions;
 }
 
-/** The pending request, if it is this browser's and lives. */
+/** The pending request, if it is this browser's and has not expired. */
 export async function findPendingRequest(
   { store, clients, sessions }: FindPendingRequestDependencies,
   request: FastifyRequest,
@@ -36,7 +36,7 @@ export async function findPendingRequest(
   return stored && shownRequest(clients, stored);
 }
 
-/** What the pages say of a stored request. */
+/** What the pages show of a stored request. */
 export async function shownRequest(clients: ClientCache, stored: AuthorizationRequestRow): Promise<PendingRequest> {
   const client = await clients.find(stored.clientId);
   const redirectUri = stored.parameters['redirect_uri'];

@@ -2,7 +2,7 @@
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { decoyAt, decoyLike } from '../../src/crypto/dummy-hashes.ts';
+import { dummyHashAt, dummyHashLike } from '../../src/crypto/dummy-hashes.ts';
 import { isUsableHash } from '../../src/crypto/password-hashing.ts';
 import { withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -72,7 +72,7 @@ test('a decoy is of the kind and size of a hash, and of no password (security R6
     `pbkdf2_sha256$600000$salt.$${digest}=`,
     `$argon2id$v=19$m=1024,t=1,p=1$${salt}$${digest}`,
   ]) {
-    const decoy = decoyLike(stored);
+    const decoy = dummyHashLike(stored);
     expect(isUsableHash(decoy), decoy).toBe(true);
     const shape = (text: string) => text.replace(/[A-Za-z0-9+/.]{20,}=?$/, '').replace(/[^$]+\$$/, '');
     expect([decoy.length, shape(decoy)]).toEqual([stored.length, shape(stored)]);
@@ -82,7 +82,7 @@ test('a decoy is of the kind and size of a hash, and of no password (security R6
     { sample: hash, share: 0.5 },
     { sample: hash.replace('$05$', '$12$'), share: 0.0001 },
   ];
-  const at = (place: number) => decoyAt(place, kinds)?.slice(0, 7);
+  const at = (place: number) => dummyHashAt(place, kinds)?.slice(0, 7);
   expect([at(0), at(0.49), at(0.51), at(0.53), at(0.999)]).toEqual([
     '$2b$05$',
     '$2b$05$',

@@ -1,8 +1,8 @@
-// What a new passkey is called until its person says otherwise: by what keeps it, where that says who it is, else by where it was made.
+// Names a new passkey: after its authenticator, if that is known by its AAGUID, else after the browser.
 import { browserName } from '../../domain/browser-name.ts';
 
-// the AAGUIDs that the makers publish of what keeps most passkeys
-const keepers: Readonly<Record<string, string>> = {
+// AAGUIDs that vendors publish
+const vendors: Readonly<Record<string, string>> = {
   'ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4': 'Google Password Manager',
   'adce0002-35bc-c60a-648b-0b25f1f05503': 'Chrome on macOS',
   'fbfc3007-154e-4ecc-8c0b-6e020557d7bd': 'Apple Passwords',
@@ -20,7 +20,7 @@ const keepers: Readonly<Record<string, string>> = {
   'b84e4048-15dc-4dd0-8640-f4f60813c8af': 'NordPass',
 };
 
-/** @param aaguid of the authenticator (Web Authentication 6.5.2) @returns at most 60 characters; empty where nothing is told */
+/** @param aaguid of the authenticator (Web Authentication 6.5.2) @returns at most 60 characters; empty if both are unknown */
 export function authenticatorName(aaguid: string, userAgent: string | undefined): string {
-  return (keepers[aaguid] ?? browserName(userAgent) ?? '').slice(0, 60);
+  return (vendors[aaguid] ?? browserName(userAgent) ?? '').slice(0, 60);
 }

@@ -1,5 +1,4 @@
-// Passkeys at the door (Web Authentication): challenges that are kept by nobody and good once, what pages hand to the browser, and the
-// one way to check what comes back, with the limits that hold for passwords.
+// Creates and verifies passkeys (Web Authentication): stateless challenges that are good once, with the limits of passwords.
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -23,26 +22,26 @@ import type { BrowserSessions } from '../../browser/session.ts';
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 
-/** How long a challenge is good for, in seconds. */
+/** How long a challenge is good, in seconds. */
 const challengeLifetime = 5 * 60;
-// by the database's clock, while the challenge ages by that of the instance
+// longer than its lifetime, since the database's clock may differ from the instance's
 const challengeMemory = 4 * challengeLifetime;
-/** Characters of what a browser may send; those without a statement about the authenticator need a tenth. */
+/** The most characters of a browser's answer; one without attestation needs a tenth. */
 export const maxCredentialLength = 16_384;
-/** How many one person may have. */
+/** Of each user. */
 export const maxPasskeys = 20;
 
-/** What a challenge is for: no other answer to it is taken. */
+/** The purpose of a challenge: its answer is good for nothing else. */
 export interface ChallengeBinding {
   purpose: 'sign-in' | 'second-factor' | 'add';
-  /** The session, or the sign-in under way. */
+  /** The session, or the user of the second step. */
   of?: string | undefined;
 }
 
 export type PasskeyAnswer =
-  /** `amr` by RFC 8176; with `user` and `mfa` where the authenticator verified who used it. */
+  /** `amr` by RFC 8176; with `mfa` if the authenticator verified the user. */
   | { outcome: 'right'; sub: string; passkey: string; amr: string[] }
-  /** Unknown, wrong, of a disabled account, replayed, or copied: whoever asks cannot tell. `reason` is for the audit trail. */
+  /** Unknown, wrong, of a disabled account, replayed, or copied: the answer does not tell. `reason` is for the audit trail. */
   | { outcome: 'wrong'; sub: string | undefined; passkey?: string | undefined; reason: string }
   | { outcome: 'expired' }
   /** Too many from this network; `wait` in seconds. */
@@ -57,9 +56,9 @@ export interface PasskeysOptions {
   deviceCookies: DeviceCookies;
   limits: Limits;
   issuer: string;
-  /** The time that all instances go by. */
+  /** The time that all instances share. */
   now: () => Date;
-  /** As for passwords: what a known browser may fail. */
+  /** Failures in a row that are free in a browser with a device cookie, as for passwords. */
   freeFailures: number;
 }
 
@@ -68,11 +67,11 @@ export type Passkeys = ReturnType<typeof createPasskeys>;
 export function createPasskeys(options: PasskeysOptions) {
   const { store, secretBox, sessions, deviceCookies, limits, now, freeFailures } = options;
   const { origin, hostname } = new URL(options.issuer);
-  // an address is no domain, and so no RP ID (Web Authentication 4)
+  // an IP address is no domain, and so no RP ID (Web Authentication 4)
   const relyingParty: RelyingParty | undefined =
     isIP(hostname.replace(/[[\]]/g, '')) === 0 ? { id: hostname, origin } : undefined;
 
-  /** 16 random bytes, their end in seconds, and what binds both to the browser and the purpose. */
+  /** 16 random bytes, their expiry in seconds, and a MAC that binds both to the browser and the purpose. */
   function newChallenge(browserHash: Buffer, binding: ChallengeBinding): string {
     const head = randomFillSync(Buffer.alloc(20), 0, 16);
     head.writeUInt32BE(Math.floor(now().getTime() / 1000) + challengeLifetime, 16);
@@ -80,7 +79,7 @@ export function createPasskeys(options: PasskeysOptions) {
     return Buffer.concat([head, Buffer.from(mac, 'base64url')]).toString('base64url');
   }
 
-  function judge(challenge: string, browserHash: Buffer | undefined, binding: ChallengeBinding) {
+  function verdictOn(challenge: string, browserHash: Buffer | undefined, binding: ChallengeBinding) {
     const bytes = Buffer.from(challenge, 'base64url');
     if (!browserHash || bytes.length !== 52 || bytes.toString('base64url') !== challenge) return 'foreign';
     const head = bytes.subarray(0, 20);
@@ -89,21 +88,21 @@ export function createPasskeys(options: PasskeysOptions) {
     return head.readUInt32BE(16) * 1000 > now().getTime() ? 'good' : 'late';
   }
 
-  /** Watches which challenge is answered, and whether it came too late. */
-  function watch(request: FastifyRequest, binding: ChallengeBinding) {
+  /** Verifies the challenge of an answer, and remembers which it was and whether it came too late. */
+  function challengeCheck(request: FastifyRequest, binding: ChallengeBinding) {
     const browserHash = sessions.browserHash(request);
     const seen = { challenge: '', late: false };
     const isChallenge = (challenge: string): boolean => {
-      const judgement = judge(challenge, browserHash, binding);
+      const verdict = verdictOn(challenge, browserHash, binding);
       seen.challenge = challenge;
-      seen.late = judgement === 'late';
-      return judgement === 'good';
+      seen.late = verdict === 'late';
+      return verdict === 'good';
     };
     return { seen, isChallenge };
   }
 
-  /** Counts a try as one for passwords is: a known browser is a network of its own. Seconds to wait, else 0. */
-  async function pause(request: FastifyRequest, sub: string | undefined): Promise<number> {
+  /** Counts a try as one of a password: a device cookie counts as a network. Returns the seconds to wait, else 0. */
+  async function waitFor(request: FastifyRequest, sub: string | undefined): Promise<number> {
     const hash = deviceCookies.hash(request);
     const known = hash && sub !== undefined && (await store.knownBrowsers.knows(hash, sub, freeFailures));
     const network = known ? `browser of ${sub}` : networkOf(clientAddress(request));
@@ -111,10 +110,10 @@ export function createPasskeys(options: PasskeysOptions) {
   }
 
   return {
-    /** False where the base address has an IP address for its host: no browser makes passkeys for one. */
+    /** False if the host of the base address is an IP address: no browser creates passkeys for one. */
     available: relyingParty !== undefined,
 
-    /** What a page hands to navigator.credentials.create(), as JSON (Web Authentication 5.4). @throws Error when not available */
+    /** The options of navigator.credentials.create(), as JSON (Web Authentication 5.4). @throws Error if not available */
     async creationOptions(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<string> {
       const { user } = session;
       const browserHash = sessions.ensureBrowserHash(request, reply);
@@ -134,15 +133,15 @@ export function createPasskeys(options: PasskeysOptions) {
         pubKeyCredParams: signatureAlgorithms.map((alg) => ({ type: 'public-key', alg })),
         timeout: challengeLifetime * 1000,
         excludeCredentials: present.map(descriptor),
-        // found by the authenticator without a name, and the only factor: it has to know who uses it
+        // a sign-in by passkey needs no username and no other factor: the passkey is discoverable and verifies the user
         authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
         attestation: 'none',
       });
     },
 
     /**
-     * What a page hands to navigator.credentials.get(), as JSON (Web Authentication 5.5); nothing is stored.
-     * @param of the passkeys that will do, where it is known who signs in
+     * The options of navigator.credentials.get(), as JSON (Web Authentication 5.5). Nothing is stored.
+     * @param of the passkeys of the user, if the user is known
      */
     requestOptions(
       request: FastifyRequest,
@@ -160,11 +159,11 @@ export function createPasskeys(options: PasskeysOptions) {
       });
     },
 
-    /** Checks what an authenticator made for this session, and takes its challenge. */
+    /** Verifies a new passkey of this session, and uses up its challenge. */
     async checkMade(request: FastifyRequest, text: string, session: Session): Promise<MadeAnswer> {
       const response = readRegistration(text);
       if (!response || !relyingParty) return { outcome: 'wrong' };
-      const { seen, isChallenge } = watch(request, addingIn(session));
+      const { seen, isChallenge } = challengeCheck(request, addingIn(session));
       try {
         const credential = await verifyRegistration(relyingParty, response, isChallenge);
         if (!(await store.passkeys.claimChallenge(seen.challenge, challengeMemory))) return { outcome: 'wrong' };
@@ -177,10 +176,10 @@ export function createPasskeys(options: PasskeysOptions) {
     },
 
     /**
-     * Checks what an authenticator signed, takes its challenge and records the use: of two who send the same, on whatever instances, one
-     * is right. A refusal has left its mark when this returns.
-     * @param owner whose passkey it has to be, where that is known
-     * @throws DatabaseUnavailable: what cannot be counted is not tried
+     * Verifies a signature, uses up its challenge and records the use: of two equal answers, on any instances, one is right. A refusal
+     * is counted when this returns.
+     * @param owner the user whose passkey it has to be, if known
+     * @throws DatabaseUnavailable: a try that cannot be counted is not verified
      */
     async check(
       request: FastifyRequest,
@@ -190,7 +189,7 @@ export function createPasskeys(options: PasskeysOptions) {
     ): Promise<PasskeyAnswer> {
       const response = readAuthentication(text);
       const found = response && (await store.passkeys.find(Buffer.from(response.id, 'base64url')));
-      const wait = await pause(request, found?.sub);
+      const wait = await waitFor(request, found?.sub);
       if (wait > 0) return { outcome: 'throttled', wait };
       const wrong = (reason: string): PasskeyAnswer => ({
         outcome: 'wrong',
@@ -201,7 +200,7 @@ export function createPasskeys(options: PasskeysOptions) {
       if (!relyingParty || !response) return wrong('unreadable');
       if (!found || (owner !== undefined && owner !== found.sub)) return wrong('unknown');
       if (!isOf(found, response.response.userHandle, owner)) return wrong('user handle');
-      const { seen, isChallenge } = watch(request, binding);
+      const { seen, isChallenge } = challengeCheck(request, binding);
       try {
         const only = binding.purpose === 'sign-in';
         const use = await verifyAuthentication(relyingParty, response, found, isChallenge, only);
@@ -221,7 +220,7 @@ export function createPasskeys(options: PasskeysOptions) {
   };
 }
 
-/** A form from before a fresh sign-in is no longer good. */
+/** A new sign-in invalidates older forms. */
 const addingIn = (session: Session): ChallengeBinding => ({
   purpose: 'add',
   of: `${session.sid} ${session.authTime.getTime()}`,
@@ -241,13 +240,13 @@ const descriptor = ({ credentialId, transports }: Passkey) => ({
   ...(transports.length > 0 && { transports }),
 });
 
-/** Web Authentication 7.2 step 6: who signs in without a name is named by the authenticator. */
+/** Web Authentication 7.2 step 6: without a username the user handle names the user. */
 function isOf(passkey: OwnedPasskey, handle: string | undefined, owner: string | undefined): boolean {
   if (handle === undefined) return owner !== undefined;
   return equalDigests(Buffer.from(handle, 'base64url'), passkey.userHandle);
 }
 
-/** RFC 8176: a key that may be copied to other devices is no hardware's own. */
+/** RFC 8176: a key that can be copied to other devices is a software key. */
 function methods({ backupEligible }: Passkey, userVerified: boolean): string[] {
   return [backupEligible ? 'swk' : 'hwk', 'user', ...(userVerified ? ['mfa'] : [])];
 }

@@ -1,4 +1,4 @@
-// Forgotten passwords: a person asks for a link, and chooses a new password where it leads.
+// GET|POST /password/forgotten mails a link to a user, GET|POST /password/reset sets the new password by it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';
@@ -61,7 +61,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
       reply.header('retry-after', String(wait));
       return ask(request, reply, { ...shown, problem: 'throttled', wait }, 429);
     }
-    // whether there is such an account is not even looked up before the answer (security R60)
+    // the answer does not depend on whether the account exists (security R60)
     await store.mails.insert({ name: 'forgotten-password', locale: languagesOf(request), data: { login: typed } });
     return ask(request, reply, { sent: true }, 200);
   });
@@ -89,9 +89,9 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
     const changed = await store.transaction(async (repositories) => {
       const { users, mailedLinks } = repositories;
       const current = await users.lock(user.sub);
-      // of several at once one gets it
+      // of several requests at once, one uses the link
       if (!current || !isOf(link, current) || !(await mailedLinks.use(link.hash, purposes))) return false;
-      // all sessions end, and whatever other links there are (security R54)
+      // ends all sessions and other links (security R54)
       await users.setPassword(user.sub, passwordHash);
       const by = { outcome: 'success', actor: user.sub, sub: user.sub, languages: languagesOf(request) } as const;
       await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
@@ -103,7 +103,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
       return true;
     });
     if (!changed) return linkGone(pages, request, reply, 'password');
-    // signing in is another matter: whatever else it demands, it demands now, too
+    // the user is not signed in: the sign-in still demands a second factor
     return pages.send(request, reply, 'password-reset', { ...view(user), loginUri: '/login' });
   });
 
@@ -113,7 +113,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
     return link && user && isOf(link, user) ? { link, user } : undefined;
   }
 
-  /** A mailed link is as good as the address that it went to; one of an administrator went to none. */
+  /** A mailed link is good while its address belongs to the user; an administrator's link has no address. */
   const isOf = ({ email }: OpenLink, user: User) =>
     user.status === 'enabled' && (email === undefined || (user.emailVerified && user.email === email));
 
@@ -130,7 +130,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
     return pages.send(request, reply, 'password-forgotten', data, { status });
   }
 
-  /** What was typed does not come back. */
+  /** Shows the form again, without the password. */
   function show(
     request: FastifyRequest,
     reply: FastifyReply,

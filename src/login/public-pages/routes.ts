@@ -1,4 +1,4 @@
-// The pages' own files, and the two pages that applications may send people to: /error and /access-denied.
+// Serves the assets of the pages, and the pages to which clients may send browsers: /error and /access-denied.
 import type { FastifyInstance } from 'fastify';
 import { accountView, clientView } from '../../pages/page-response.ts';
 import type { PageRenderer } from '../../pages/renderer.ts';

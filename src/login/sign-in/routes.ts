@@ -1,4 +1,4 @@
-// GET|POST /login, POST /login/passkey: the sign-in page and its forms; with a pending request it goes on there, else to the account page.
+// GET|POST /login and POST /login/passkey sign a user in by a password or a passkey, and continue with the pending request if there is one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';
@@ -34,8 +34,8 @@ const passkeyForm = z.object({
   credential: text(maxCredentialLength).optional(),
 });
 
-/** What is wrong before any form: a key of the page's catalogue. */
-const standing: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
+/** Problems that the address can name: keys of the page's catalogue. */
+const pageErrors: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
 
 interface LoginDependencies {
   config: Config;
@@ -56,13 +56,13 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   app.get('/login', async (request, reply) => {
     onlyNavigation(request);
     const { transaction, problem } = singleValued(request.query);
-    if (problem !== undefined && standing.includes(problem)) {
+    if (problem !== undefined && pageErrors.includes(problem)) {
       return pages.send(request, reply, 'login', { problem: problem as LoginProblem }, { status: 400 });
     }
     const { session, pending: stored } = await sessions.findContext(request, reply, { transaction });
     const pending = stored && (await shownRequest(options.clients, stored));
     if (transaction !== undefined && !pending) {
-      // the form is too old, but whoever wants to sign in still can
+      // the user can still sign in without the expired request
       return show(request, reply, undefined, undefined, session, { problem: 'expired', status: 400 });
     }
     return show(request, reply, transaction, pending, session, {});
@@ -145,7 +145,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     return pages.redirect(reply, next);
   });
 
-  /** What a form of the page is about; undefined after it was answered: it is too old, or came from elsewhere. */
+  /** The context of a form; undefined after the answer to a form that is too old, or came from elsewhere. */
   async function readSubmitted(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -182,8 +182,8 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
       status?: number;
     },
   ): FastifyReply {
-    const destination = returnToOf(request);
-    const shown = destination?.value;
+    const returnTo = returnToOf(request);
+    const shown = returnTo?.value;
     const formOf = (action: string): FormView => ({
       action,
       hidden: {
@@ -196,7 +196,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (config.signUp) data.signUpUri = signInPath('/sign-up', { transaction });
     const asked = passkeys.requestOptions(request, reply, { purpose: 'sign-in' });
     if (asked !== undefined) data.passkey = { form: formOf('/login/passkey'), options: asked };
-    if (destination && transaction === undefined) data.destination = destination.name;
+    if (returnTo && transaction === undefined) data.destination = returnTo.name;
     const username = state.username ?? pending?.loginHint ?? session?.user.username;
     if (pending?.client) data.client = pending.client;
     if (username !== undefined) data.username = username;

@@ -1,4 +1,4 @@
-// Self sign-up, where the operator lets people: the address is proven by a mailed link before there is anything of an account.
+// GET|POST /sign-up mails a link to a new user's address, GET|POST /sign-up/complete creates the account from it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';
@@ -9,7 +9,7 @@ import { createPasswordChoice } from '../../domain/password-choice.ts';
 import { languagesOf } from '../../server/accept-language.ts';
 import { readParameters, singleValued, text } from '../../server/parameters.ts';
 import { signInPath } from '../../interaction/sign-in.ts';
-import { createSignUpCourse, type SignUpCourse } from './sign-up-request.ts';
+import { createSignUpRequests, type SignUpRequest, type SignUpRequestDependencies } from './sign-up-request.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { email as mailAddress, maxOwnNameLength, maxPasswordLength, ownName } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
@@ -22,7 +22,6 @@ import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
-import type { SignUpCourseDependencies } from './sign-up-request.ts';
 
 const path = '/sign-up';
 const completion = '/sign-up/complete';
@@ -41,7 +40,7 @@ const chosen = z.object({
 
 type State = Pick<Pages['sign-up'], 'typed' | 'fault' | 'problem' | 'wait' | 'sent'>;
 
-type SignUpDependencies = SignUpCourseDependencies & {
+type SignUpDependencies = SignUpRequestDependencies & {
   config: Config;
   store: Store;
   passwords: PasswordHashing;
@@ -55,7 +54,7 @@ type SignUpDependencies = SignUpCourseDependencies & {
 export async function signUpEndpoint(app: FastifyInstance, options: SignUpDependencies): Promise<void> {
   const { config, store, sessions, pages, limits, audit } = options;
   const { faultOf, hash } = createPasswordChoice(options);
-  const courses = createSignUpCourse(options);
+  const requests = createSignUpRequests(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -65,27 +64,27 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
   });
 
   app.get(path, async (request, reply) => {
-    const course = await courses.find(request, singleValued(request.query)['transaction']);
-    return ask(request, reply, course, {}, 200);
+    const begun = await requests.find(request, singleValued(request.query)['transaction']);
+    return ask(request, reply, begun, {}, 200);
   });
 
   app.post(path, async (request, reply) => {
     const { csrf, transaction, email } = readParameters(wanted, request.body);
     const typed = email?.trim() ?? '';
-    const course = await courses.find(request, transaction);
+    const begun = await requests.find(request, transaction);
     if (!sessions.isOwnForm(request, csrf, { action: path, transaction }))
-      return ask(request, reply, course, { typed, problem: 'tampered' }, 400);
-    if (!mailAddress.safeParse(typed).success) return ask(request, reply, course, { typed, fault: 'invalid' }, 400);
-    if (!isLetIn(typed)) return ask(request, reply, course, { typed, fault: 'domain' }, 400);
+      return ask(request, reply, begun, { typed, problem: 'tampered' }, 400);
+    if (!mailAddress.safeParse(typed).success) return ask(request, reply, begun, { typed, fault: 'invalid' }, 400);
+    if (!isAllowed(typed)) return ask(request, reply, begun, { typed, fault: 'domain' }, 400);
     const wait = await countOrder(limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
-      return ask(request, reply, course, { typed, problem: 'throttled', wait }, 429);
+      return ask(request, reply, begun, { typed, problem: 'throttled', wait }, 429);
     }
-    // whether the address has an account is not even looked up before the answer: its reader learns it by mail (security R60)
+    // the answer does not depend on whether the address has an account: only the mail tells that (security R60)
     await store.mails.insert({ name: 'sign-up-wanted', recipient: typed, locale: languagesOf(request) });
-    courses.remember(request, reply, course);
-    return ask(request, reply, course, { sent: true }, 200);
+    requests.remember(request, reply, begun);
+    return ask(request, reply, begun, { sent: true }, 200);
   });
 
   app.get(completion, async (request, reply) => {
@@ -103,12 +102,12 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       return show(request, reply, link, { ...shown, problem: 'tampered' }, 400);
     const faults: NonNullable<Pages['sign-up-complete']['faults']> = {};
     if (username === undefined) faults.username = 'missing';
-    // a name that reads as an address would be taken for somebody else's
+    // a name in the form of an address could be mistaken for another user's
     else if (!ownName.safeParse(username).success) faults.username = 'invalid';
     const fault = await faultOf(password, { username, email: link.email });
     if (fault) faults.password = fault;
     if (faults.username || faults.password) return show(request, reply, link, { ...shown, faults }, 400);
-    // a link is no licence to try names, nor to keep the hashing busy (security R62, R102)
+    // a link must not allow unlimited tries of names, nor unlimited hashing (security R62, R102)
     const wait = await countOrder(limits, request);
     if (wait > 0) {
       reply.header('retry-after', String(wait));
@@ -119,20 +118,20 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       reply.header('retry-after', '5');
       return show(request, reply, link, { ...shown, problem: 'busy' }, 503);
     }
-    const outcome = await open(request, link, username!, passwordHash);
+    const outcome = await createAccount(request, link, username!, passwordHash);
     if (outcome === 'gone') return linkGone(pages, request, reply, 'sign-up');
     if (outcome === 'taken') return show(request, reply, link, { ...shown, faults: { username: 'taken' } }, 409);
-    const course = await courses.recall(request);
-    courses.remember(request, reply, undefined);
-    return pages.send(request, reply, 'sign-up-complete', { ...view(link), ...goingOn(course), ...shown });
+    const begun = await requests.recall(request);
+    requests.remember(request, reply, undefined);
+    return pages.send(request, reply, 'sign-up-complete', { ...view(link), ...continuationOf(begun), ...shown });
   });
 
-  const isLetIn = (address: string) =>
+  const isAllowed = (address: string) =>
     config.signUpDomains.length === 0 ||
     config.signUpDomains.includes(address.slice(address.lastIndexOf('@') + 1).toLowerCase());
 
-  /** Makes the account, once: of several at once one gets the link. */
-  async function open(
+  /** Creates the account. Of several requests at once, one uses the link. */
+  async function createAccount(
     request: FastifyRequest,
     link: OpenLink,
     username: string,
@@ -143,7 +142,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       return await store.transaction(async (repositories) => {
         const { users, mailedLinks } = repositories;
         if (!(await mailedLinks.use(link.hash, purposes))) return 'gone';
-        // the address may have got an account since, by another link
+        // another link may have created an account for the address meanwhile
         if (email === undefined || (await users.findByEmail(email))) return 'gone';
         const user = await users.insert({ username, email, emailVerified: true, passwordHash });
         const by = { outcome: 'success', actor: user.sub, sub: user.sub } as const;
@@ -157,10 +156,10 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     }
   }
 
-  /** While sign-up is open to the address: the setting may have changed since. */
+  /** The link, if the settings still allow sign-up with its address. */
   async function find(request: FastifyRequest): Promise<OpenLink | undefined> {
     const link = await findLink(store, request, purposes);
-    return link?.email !== undefined && isLetIn(link.email) ? link : undefined;
+    return link?.email !== undefined && isAllowed(link.email) ? link : undefined;
   }
 
   const view = (link: OpenLink) => ({
@@ -171,29 +170,29 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
     loginUri: '/login',
   });
 
-  /** The way to sign in, for the request that the sign-up was begun for. */
-  const goingOn = (course: SignUpCourse | undefined) => ({
-    loginUri: signInPath('/login', { transaction: course?.transaction }),
-    ...(course?.pending.client && { client: course.pending.client }),
+  /** Where the user signs in, for the authorization request from which the sign-up began. */
+  const continuationOf = (begun: SignUpRequest | undefined) => ({
+    loginUri: signInPath('/login', { transaction: begun?.transaction }),
+    ...(begun?.pending.client && { client: begun.pending.client }),
   });
 
   function ask(
     request: FastifyRequest,
     reply: FastifyReply,
-    course: SignUpCourse | undefined,
+    begun: SignUpRequest | undefined,
     state: State,
     status: number,
   ): FastifyReply {
-    const transaction = course?.transaction;
+    const transaction = begun?.transaction;
     const csrf = sessions.formToken(request, reply, { action: path, transaction });
     const form = { action: path, hidden: { csrf, ...(transaction !== undefined && { transaction }) } };
     const { signUpDomains: domains, lifetimes } = config;
-    const data = { form, lifetime: lifetimes.emailVerification, domains, ...goingOn(course), ...state };
-    const uiLocales = course?.pending.uiLocales;
+    const data = { form, lifetime: lifetimes.emailVerification, domains, ...continuationOf(begun), ...state };
+    const uiLocales = begun?.pending.uiLocales;
     return pages.send(request, reply, 'sign-up', data, { status, uiLocales });
   }
 
-  /** The password does not come back. */
+  /** Shows the form again, without the password. */
   function show(
     request: FastifyRequest,
     reply: FastifyReply,
