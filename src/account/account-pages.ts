@@ -1,4 +1,4 @@
-// What the pages of a person's own account share: the way in, the anti-forgery token, the frame, and the word after an act.
+// Helps the pages of the account: session, anti-forgery token, frame, and the notice after an operation.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest } from '../oauth/errors.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
@@ -13,11 +13,11 @@ import type { FormView, Pages } from '../pages/views/index.ts';
 /** The pages that have the account's frame. */
 export type AccountPage = { [N in keyof Pages]: Pages[N] extends AccountFrame ? N : never }[keyof Pages];
 
-export type AccountDoor = ReturnType<typeof createAccountDoor>;
+export type AccountPageHelper = ReturnType<typeof createAccountPageHelper>;
 
-export function createAccountDoor({ sessions, pages }: { sessions: BrowserSessions; pages: PageResponses }) {
+export function createAccountPageHelper({ sessions, pages }: { sessions: BrowserSessions; pages: PageResponses }) {
   return {
-    /** The session of who visits a page; undefined after the answer that leads to sign-in. @throws OAuthError for what is no visit */
+    /** The session of a page; undefined after a redirect to the sign-in. @throws OAuthError if the request is no navigation */
     async enter(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
       onlyNavigation(request);
       const session = await sessions.find(request, reply);
@@ -25,7 +25,7 @@ export function createAccountDoor({ sessions, pages }: { sessions: BrowserSessio
       return session;
     },
     /**
-     * The session whose page a form came from; undefined after the answer that leads to sign-in (security R55).
+     * The session of a form; undefined after a redirect to the sign-in (security R55).
      * @throws OAuthError for another form
      */
     async submitted(
@@ -43,7 +43,7 @@ export function createAccountDoor({ sessions, pages }: { sessions: BrowserSessio
       action,
       hidden: { csrf: sessions.formToken(request, reply, { action, session }) },
     }),
-    /** Shows a page in the account's frame, with the word about what was just done, if the address has one. */
+    /** Shows a page in the account's frame, with the notice that the address names. */
     send<N extends AccountPage>(
       request: FastifyRequest,
       reply: FastifyReply,
@@ -56,17 +56,17 @@ export function createAccountDoor({ sessions, pages }: { sessions: BrowserSessio
       const done = request.method === 'GET' ? singleValued(request.query)['done'] : undefined;
       const notice = accountNotices.find((known) => known === done);
       if (notice) frame.done = notice;
-      // the page's data but for the frame, and the frame: together all of it, which the compiler does not see of a generic N
+      // the compiler does not see that data and frame are all of a generic N
       return pages.send(request, reply, name, { ...data, ...frame } as unknown as Pages[N], options);
     },
-    /** Leads to a page of the account that says what was done. */
+    /** Redirects to a page of the account that shows a notice. */
     done: (reply: FastifyReply, path: string, notice: AccountNotice): FastifyReply =>
       pages.redirect(reply, `${path}?done=${notice}`),
   };
 }
 
-/** Who acts on the own account, from where, and in which languages. */
-export const ownAct = (request: FastifyRequest, session: Session) => ({
+/** The user as the actor of an operation on their own account. */
+export const ownActor = (request: FastifyRequest, session: Session) => ({
   actor: session.user.sub,
   address: clientAddress(request),
   languages: languagesOf(request),

@@ -1,14 +1,14 @@
-// Verifies what authenticators sign (Web Authentication 7.1, 7.2); pure functions, and the only user of the library.
+// Verifies new passkeys and their signatures (Web Authentication 7.1, 7.2): pure functions, and the only importer of the library.
 import { z } from 'zod';
 
-/** The service as browsers and authenticators know it. */
+/** The identity of the service for browsers and authenticators. */
 export interface RelyingParty {
   /** The host of the base address. */
   id: string;
   origin: string;
 }
 
-/** What an authenticator says of a credential that it made. */
+/** A new credential. */
 export interface MadeCredential {
   credentialId: Buffer;
   /** A COSE_Key (RFC 9052 7). */
@@ -20,7 +20,7 @@ export interface MadeCredential {
   backedUp: boolean;
 }
 
-/** What is stored of a credential that has to sign. */
+/** The stored facts of a credential that has to sign. */
 export interface StoredCredential {
   publicKey: Buffer;
   transports: string[];
@@ -33,10 +33,10 @@ export interface AssertedUse {
   userVerified: boolean;
 }
 
-/** Whether a challenge is one that this browser was given for this; in base64url. */
+/** Whether a challenge, in base64url, was issued to this browser for this purpose. */
 export type ChallengeCheck = (challenge: string) => boolean;
 
-/** The signature did not verify, or is about something else; the message is for the log. */
+/** The signature did not verify, or covers other data; the message is for the log. */
 export class PasskeyRefused extends Error {}
 
 // COSE algorithms: EdDSA, ES256, RS256 (Web Authentication 5.4, note on pubKeyCredParams)
@@ -67,15 +67,15 @@ const authentication = z.object({
     userHandle: bytes.nullish().transform((handle) => handle ?? undefined),
   }),
 });
-/** What a browser says that an authenticator made, in its JSON form (Web Authentication 5.1, toJSON). */
+/** A browser's answer with a new credential, in its JSON form (Web Authentication 5.1, toJSON). */
 export type Registration = z.infer<typeof registration>;
-/** What a browser says that an authenticator signed. */
+/** A browser's answer with a signature. */
 export type Authentication = z.infer<typeof authentication>;
 
 export const readRegistration = (text: string): Registration | undefined => read(registration, text);
 export const readAuthentication = (text: string): Authentication | undefined => read(authentication, text);
 
-// loaded by the first who has a passkey: it takes a quarter of a second, and memory
+// loaded with the first passkey: it takes a quarter of a second, and memory
 const library = () => import('@simplewebauthn/server');
 const parts = () => import('@simplewebauthn/server/helpers');
 
@@ -112,7 +112,7 @@ export async function verifyRegistration(
 }
 
 /**
- * The sign count is given back, not judged: whoever stores it compares it, after the signature was found good.
+ * Returns the sign count without comparing it: the repository does so when it stores the count.
  * @throws PasskeyRefused
  */
 export async function verifyAuthentication(
@@ -133,7 +133,7 @@ export async function verifyAuthentication(
       credential: { id: response.id, publicKey: new Uint8Array(stored.publicKey), counter: 0 },
     });
     if (!verified) throw new PasskeyRefused('the signature is wrong');
-    // step 18: this is settled when the credential is made
+    // step 18: a credential is eligible for backup from its creation or never
     if ((info.credentialDeviceType === 'multiDevice') !== stored.backupEligible)
       throw new PasskeyRefused('the credential was made to be kept otherwise than it says now');
     return { signCount: info.newCounter, backedUp: info.credentialBackedUp, userVerified: info.userVerified };
@@ -141,18 +141,18 @@ export async function verifyAuthentication(
 }
 
 /**
- * Statements about the authenticator are not asked for, and browsers take them out (Web Authentication 5.4.7); the library would
- * go after the revocation lists that their certificates name, past the guard of what is loaded from elsewhere (security R47).
+ * No attestation is requested, so browsers remove it (Web Authentication 5.4.7). The library would fetch the revocation lists that its
+ * certificates name, without the guarded fetcher (security R47).
  */
 async function refuseStatements({ response }: Registration): Promise<void> {
   const { decodeAttestationObject } = await parts();
   const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(response.attestationObject, 'base64url')));
   const format = attestation.get('fmt');
   if (format !== 'none' && (format !== 'packed' || attestation.get('attStmt').get('x5c') !== undefined))
-    throw new PasskeyRefused('there is a statement about the authenticator, which nobody asked for');
+    throw new PasskeyRefused('the answer has an attestation, which was not requested');
 }
 
-/** What the library throws is about what it was given: there is nothing else that it works with. */
+/** The library has no other input, so whatever it throws is about the browser's answer. */
 async function refusing<T>(verify: () => Promise<T>): Promise<T> {
   try {
     return await verify();

@@ -1,7 +1,7 @@
-// The applications that a person let in: what each may see and keeps, and the form that withdraws its access.
+// GET|POST /account/applications shows the clients that the user allowed, with what each may see and stores, and withdraws a grant.
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createAccountDoor, ownAct } from '../account-pages.ts';
+import { createAccountPageHelper, ownActor } from '../account-pages.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
@@ -12,13 +12,12 @@ import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 
 const path = '/account/applications';
-// the form's address is older than the page
 const withdrawPath = '/account';
 
 const withdrawal = z.object({ csrf: text(100), withdraw: text(255) });
 
 const most = { limit: 200, after: undefined };
-// of settings: the download has all of them, whole
+// of settings: the download has them in full
 const longestValue = 100; // bytes
 const mostSettings = 1000;
 
@@ -34,32 +33,32 @@ export async function accountApplicationsEndpoint(
 ): Promise<void> {
   const { store, pages } = options;
   const administration = createAdministration(store);
-  const door = createAccountDoor(options);
+  const helper = createAccountPageHelper(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
-    const session = await door.enter(request, reply);
+    const session = await helper.enter(request, reply);
     if (!session) return reply;
     const { sub } = session.user;
     const [grants, settings] = await Promise.all([
       store.grants.list(sub, most),
       store.userSettings.outline(sub, longestValue, mostSettings),
     ]);
-    return door.send(request, reply, session, 'account-applications', {
+    return helper.send(request, reply, session, 'account-applications', {
       grants: grantsView(grants, settings),
-      form: door.form(request, reply, session, withdrawPath),
+      form: helper.form(request, reply, session, withdrawPath),
     });
   });
 
   app.post(withdrawPath, async (request, reply) => {
     const { csrf, withdraw } = readParameters(withdrawal, request.body);
-    const session = await door.submitted(request, reply, { csrf, action: withdrawPath });
+    const session = await helper.submitted(request, reply, { csrf, action: withdrawPath });
     if (!session) return reply;
     const withdrawn = await administration
-      .withdrawGrant(ownAct(request, session), session.user.sub, withdraw)
+      .withdrawGrant(ownActor(request, session), session.user.sub, withdraw)
       .then(() => true, unlessGone);
-    // withdrawn before, or never granted: the page shows those that are
-    return withdrawn ? door.done(reply, path, 'withdrawn') : pages.redirect(reply, path);
+    // withdrawn before, or never granted
+    return withdrawn ? helper.done(reply, path, 'withdrawn') : pages.redirect(reply, path);
   });
 }

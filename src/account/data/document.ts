@@ -1,4 +1,4 @@
-// All that is stored about a person as one JSON document, read and written piece by piece: a trail can be long.
+// Writes everything that is stored about a user as one JSON document, piece by piece: the audit trail can be long.
 import {
   auditEventView,
   grantView,
@@ -17,7 +17,7 @@ type Readable = Pick<Repositories, 'sessions' | 'grants' | 'secondFactors' | 'pa
 const limit = 200;
 const settingsLimit = 10; // each up to 64 KiB
 
-/** The document in pieces: no secret, and nothing of anybody else. */
+/** The document in pieces, without secrets and without data of others. */
 export async function* ownData(store: Readable, issuer: string, user: User): AsyncGenerator<string> {
   const { sub } = user;
   const head = { issuer, downloaded_at: new Date().toISOString(), profile: userView(user) };
@@ -78,7 +78,7 @@ function settingsView(settings: ClientSettings): Record<string, unknown> {
 
 const machines = ['command line', 'schedule', 'service', 'sql'];
 
-/** An event without what it says of whoever else acted: who that is, from where, and under which role of the database. */
+/** An event without the identity, address and database role of another actor. */
 function ownEvent(event: ViewedEvent, sub: string): Record<string, unknown> {
   const { at, type, outcome, actor, client_id, address, detail } = auditEventView(event);
   const facts = { ...(detail as ViewedEvent['detail']), database_role: undefined };

@@ -1,8 +1,8 @@
-// What a person may do with the own data as a whole: the download of all of it.
+// GET|POST /account/data lets the user download everything that is stored about them.
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createAccountDoor } from '../account-pages.ts';
+import { createAccountPageHelper } from '../account-pages.ts';
 import { ownData as ownDataPage, ownDeletion } from '../../pages/return-to.ts';
 import { noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -29,24 +29,24 @@ interface AccountDataDependencies {
 
 export async function accountDataEndpoint(app: FastifyInstance, options: AccountDataDependencies): Promise<void> {
   const { config, store, pages, audit } = options;
-  const door = createAccountDoor(options);
+  const helper = createAccountPageHelper(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
-    const session = await door.enter(request, reply);
+    const session = await helper.enter(request, reply);
     if (!session) return reply;
-    return door.send(request, reply, session, 'account-data', {
-      form: door.form(request, reply, session, path),
+    return helper.send(request, reply, session, 'account-data', {
+      form: helper.form(request, reply, session, path),
       ...(config.accountDeletion && { deleteUri: ownDeletion.path }),
     });
   });
 
   app.post(path, async (request, reply) => {
     const { csrf } = readParameters(plain, request.body);
-    const session = await door.submitted(request, reply, { csrf, action: path });
+    const session = await helper.submitted(request, reply, { csrf, action: path });
     if (!session) return reply;
-    // a browser that was left open hands out nothing
+    // an unattended browser must not hand out the data
     if (!recentlyAuthenticated(session)) return pages.redirect(reply, reauthenticationPath(session, ownDataPage));
     const { user } = session;
     await audit(request, { type: 'user.data_downloaded', outcome: 'success', actor: user.sub, sub: user.sub });

@@ -1,7 +1,7 @@
-// People delete their own account, where ACCOUNT_DELETION lets them: with a recent sign-in, and having typed their user name.
+// GET|POST /account/delete deletes the user's account if ACCOUNT_DELETION allows it, after a recent sign-in and the typed username.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { createAccountDoor, ownAct } from '../account-pages.ts';
+import { createAccountPageHelper, ownActor } from '../account-pages.ts';
 import { ownDeletion } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
@@ -33,12 +33,12 @@ interface AccountDeleteDependencies {
 export async function accountDeleteEndpoint(app: FastifyInstance, options: AccountDeleteDependencies): Promise<void> {
   const { config, store, sessions, pages } = options;
   const administration = createAdministration(store);
-  const door = createAccountDoor(options);
+  const helper = createAccountPageHelper(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
-    const session = await door.enter(request, reply);
+    const session = await helper.enter(request, reply);
     if (!session) return reply;
     onlyWhereAllowed();
     return show(request, reply, session);
@@ -46,15 +46,15 @@ export async function accountDeleteEndpoint(app: FastifyInstance, options: Accou
 
   app.post(path, async (request, reply) => {
     const { csrf, username } = readParameters(deletion, request.body);
-    const session = await door.submitted(request, reply, { csrf, action: path });
+    const session = await helper.submitted(request, reply, { csrf, action: path });
     if (!session) return reply;
     onlyWhereAllowed();
     if (!recentlyAuthenticated(session)) return pages.redirect(reply, reauthenticationPath(session, ownDeletion));
     const { user } = session;
     if (username?.trim() !== user.username.trim()) return show(request, reply, session, 'name');
-    // what the browser has to tell other applications is forgotten with the sessions
+    // the addresses for front-channel logout are deleted with the sessions
     const frames = await logoutFrames(store, config.issuer, session);
-    const deleting = administration.deleteUser(ownAct(request, session), user.sub).catch(unlessGone);
+    const deleting = administration.deleteUser(ownActor(request, session), user.sub).catch(unlessGone);
     if ((await unlessConflict(deleting)) === 'conflict') return show(request, reply, session, 'last-administrator');
     sessions.forget(reply);
     return pages.send(request, reply, 'account-deleted', frames.length > 0 ? { frames } : {});
@@ -71,7 +71,7 @@ export async function accountDeleteEndpoint(app: FastifyInstance, options: Accou
     fault?: Pages['account-delete']['fault'],
   ): Promise<FastifyReply> {
     const grants = await store.grants.list(session.user.sub, most);
-    return door.send(
+    return helper.send(
       request,
       reply,
       session,
@@ -79,7 +79,7 @@ export async function accountDeleteEndpoint(app: FastifyInstance, options: Accou
       {
         username: session.user.username,
         applications: grants.map(({ clientName }) => clientName),
-        form: door.form(request, reply, session, path),
+        form: helper.form(request, reply, session, path),
         dataUri: '/account/data',
         ...(fault && { fault }),
       },

@@ -1,4 +1,4 @@
-// The address of a person's account: a mailed link confirms it, and another one takes its place once its own link was used.
+// GET|POST /account/email confirms or changes the user's address by a mailed link.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';
@@ -52,7 +52,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
   app.get(path, async (request, reply) => {
     onlyNavigation(request);
     const session = await sessions.find(request, reply);
-    // a browser that was left open gives the account to nobody else
+    // an unattended browser must not hand over the account
     if (!session || !recentlyAuthenticated(session))
       return pages.redirect(reply, reauthenticationPath(session, ownAddress));
     return show(request, reply, session, {}, 200);
@@ -104,7 +104,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     return pages.send(request, reply, 'address-confirm', { ...view(link, user), taken }, { status: taken ? 409 : 200 });
   });
 
-  // without sign-in: an attacker who took the account over may have changed its password (security R118)
+  // without sign-in: an attacker may have changed the password (security R118)
   app.get(stopping, async (request, reply) => {
     onlyNavigation(request);
     const found = await findStop(request);
@@ -133,7 +133,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
       throw invalidRequest('the form is too old or came from elsewhere');
   }
 
-  /** Whether the address is another account's is not looked up here: only who reads its mail learns it (security R60). */
+  /** The answer does not depend on whether the address is another account's: only the mail tells that (security R60). */
   async function order(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -142,7 +142,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
   ): Promise<FastifyReply> {
     const { sub, email } = session.user;
     const isChange = recipient !== email;
-    // each change goes with a notice to the address before, so that there are as many of both
+    // each change sends a notice to the present address, and counts against the user for it
     const wait =
       (await countOrder(limits, request)) || (isChange ? await limits.consume('mailedLinks', `change ${sub}`) : 0);
     if (wait > 0) {
@@ -156,7 +156,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     return show(request, reply, session, { sent: recipient }, 200);
   }
 
-  /** A change dies with the session that orders it, and the address before is told how to stop it (security R118). */
+  /** A change ends with the session that orders it, and the present address gets a link to stop it (security R118). */
   async function orderChange(request: FastifyRequest, order: MailOrder, before: string | undefined): Promise<void> {
     const { sub, locale } = order;
     const data = { at: new Date().toISOString(), address: clientAddress(request) };
@@ -167,7 +167,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     });
   }
 
-  /** Ends every change that waits, whichever the link was sent for; false when there was none, or the link was used meanwhile. */
+  /** Ends every pending change, also of other links; false if there was none, or the link was used meanwhile. */
   function stop(request: FastifyRequest, link: OpenLink, sub: string): Promise<boolean> {
     return store.transaction(async (repositories) => {
       const { users, mailedLinks } = repositories;
@@ -182,14 +182,14 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     });
   }
 
-  /** The address takes effect, and the one before is told. */
+  /** Sets the address and notifies the previous one. */
   async function confirm(request: FastifyRequest, link: OpenLink, sub: string): Promise<'done' | 'gone' | 'taken'> {
     try {
       return await store.transaction(async (repositories) => {
         const { users, mailedLinks, mails } = repositories;
         const before = await users.lock(sub);
         if (before?.status !== 'enabled' || before.email !== link.replaces) return 'gone';
-        // of several at once one gets it
+        // of several requests at once, one uses the link
         if (!(await mailedLinks.use(link.hash, purposes))) return 'gone';
         const changed = before.email !== link.email;
         await users.update(sub, { email: link.email, emailVerified: true });
@@ -216,7 +216,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
   async function findStop(request: FastifyRequest): Promise<{ link: OpenLink; user: User } | undefined> {
     const link = await findLink(store, request, stopPurposes);
     const user = link?.sub === undefined ? undefined : await store.users.find(link.sub);
-    // the address before has no say once another one took its place
+    // a replaced address can no longer stop a change
     return link && user && user.email === link.email ? { link, user } : undefined;
   }
 

@@ -1,6 +1,6 @@
-// The account page, from which all others of the account hang, and the page of the ways to sign in.
+// GET /account shows the overview of the account, GET /account/security the methods of signing in.
 import type { FastifyInstance } from 'fastify';
-import { createAccountDoor } from '../account-pages.ts';
+import { createAccountPageHelper } from '../account-pages.ts';
 import { browserAndSystem } from '../../domain/browser-name.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { signInMethods } from './methods.ts';
@@ -9,7 +9,7 @@ import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 
 const most = { limit: 200, after: undefined };
-/** Of devices and of applications, so many are named. */
+/** How many devices and applications are named. */
 const named = 3;
 
 interface AccountDependencies {
@@ -20,12 +20,12 @@ interface AccountDependencies {
 
 export async function accountEndpoint(app: FastifyInstance, options: AccountDependencies): Promise<void> {
   const { store, pages } = options;
-  const door = createAccountDoor(options);
+  const helper = createAccountPageHelper(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get('/account', async (request, reply) => {
-    const session = await door.enter(request, reply);
+    const session = await helper.enter(request, reply);
     if (!session) return reply;
     const { user } = session;
     const [grants, live, methods] = await Promise.all([
@@ -34,10 +34,12 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
       signInMethods(store, user),
     ]);
     const recent = [...live].sort((a, b) => b.usedAt.getTime() - a.usedAt.getTime());
-    return door.send(request, reply, session, 'account', {
+    return helper.send(request, reply, session, 'account', {
       email: user.email,
       ...(user.email !== undefined &&
-        !user.emailVerified && { verificationForm: door.form(request, reply, session, '/account/email/verification') }),
+        !user.emailVerified && {
+          verificationForm: helper.form(request, reply, session, '/account/email/verification'),
+        }),
       methods: methods.filter(({ set }) => set).map(({ method }) => method),
       devices: recent.slice(0, named).map(({ userAgent }) => browserAndSystem(userAgent)),
       moreDevices: Math.max(0, recent.length - named),
@@ -53,9 +55,9 @@ export async function accountEndpoint(app: FastifyInstance, options: AccountDepe
   });
 
   app.get('/account/security', async (request, reply) => {
-    const session = await door.enter(request, reply);
+    const session = await helper.enter(request, reply);
     if (!session) return reply;
-    return door.send(request, reply, session, 'account-security', {
+    return helper.send(request, reply, session, 'account-security', {
       methods: await signInMethods(store, session.user),
     });
   });

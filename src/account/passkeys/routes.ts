@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
-import { ownAct } from '../account-pages.ts';
+import { ownActor } from '../account-pages.ts';
 import { authenticatorName } from '../../authenticators/passkey/passkey-name.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ownPasskeys } from '../../pages/return-to.ts';
@@ -11,8 +11,8 @@ import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recen
 import { accountView } from '../../pages/page-response.ts';
 import { readParameters, singleValued, text } from '../../server/parameters.ts';
 import { maxCredentialLength, maxPasskeys } from '../../authenticators/passkey/passkeys.ts';
-import { findPendingRequest } from '../../interaction/pending-request-view.ts';
-import { signInPath, continuationPath } from '../../interaction/sign-in.ts';
+import { findPendingRequest, type FindPendingRequestDependencies } from '../../interaction/pending-request-view.ts';
+import { continuationPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
 import type { ClientView, FormView, Pages } from '../../pages/views/index.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { createAdministration } from '../../repositories/administration/administration.ts';
@@ -23,9 +23,7 @@ import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
 import { passkeyKind } from '../../authenticators/passkey/second-factor.ts';
-import type { SignIn } from '../../interaction/sign-in.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
-import type { FindPendingRequestDependencies } from '../../interaction/pending-request-view.ts';
 
 const path = '/account/passkeys';
 
@@ -125,7 +123,7 @@ export async function accountPasskeysEndpoint(
     if (!session || !recentlyAuthenticated(session))
       return pages.redirect(reply, reauthenticationPath(session, ownPasskeys));
     try {
-      await administration.removeSecondFactor(ownAct(request, session), session.user.sub, passkey, true);
+      await administration.removeSecondFactor(ownActor(request, session), session.user.sub, passkey, true);
     } catch (error) {
       if (!(error instanceof OAuthError) || !['conflict', 'not_found'].includes(error.code)) throw error;
       if (error.code === 'conflict') return show(request, reply, session, { problem: 'last' }, 409);

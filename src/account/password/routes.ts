@@ -1,8 +1,8 @@
-// The page on which a person changes the own password: all other sessions end, and this one goes on under a new cookie.
+// GET|POST /account/password changes the user's password: other sessions end, and this one gets a new cookie.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { PasswordHashingBusy } from '../../crypto/password-hashing.ts';
-import { ownAct } from '../account-pages.ts';
+import { ownActor } from '../account-pages.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ownPassword } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
@@ -32,7 +32,7 @@ const change = z.object({
   new_password: text(4096).optional(),
 });
 
-/** What stands in the way of a change, and how long in seconds where waiting helps. */
+/** What prevents a change; `wait` in seconds. */
 type Trouble = Pick<Pages['account-password'], 'faults' | 'pause' | 'wait'>;
 
 interface AccountPasswordDependencies {
@@ -72,7 +72,7 @@ export async function accountPasswordEndpoint(
     if (!session) return pages.redirect(reply, '/login');
     if (!sessions.isOwnForm(request, csrf, { action: path, session }))
       throw invalidRequest('the form is too old or came from elsewhere');
-    // the password alone is no longer enough for another one
+    // a session by the password alone must not change it once there is a second factor
     if (lacksSecondFactor(session)) return pages.redirect(reply, reauthenticationPath(session, ownPassword));
     const { user } = session;
     if (current === undefined || chosen === undefined) {
@@ -81,10 +81,10 @@ export async function accountPasswordEndpoint(
       if (chosen === undefined) faults.password = 'missing';
       return show(request, reply, session, { faults }, 400);
     }
-    // the same door as sign-in, with its counters (security R64)
+    // with the limits of the sign-in (security R64)
     const answer = await checkPassword(request, user.username, current);
     if (answer.outcome === 'throttled' || answer.outcome === 'busy') return pause(request, reply, session, answer);
-    // the name may be another's by now
+    // the username may belong to another user by now
     if (answer.outcome === 'wrong' || answer.user.sub !== user.sub) {
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub });
       return show(request, reply, session, { faults: { current: 'wrong' } }, 400);
@@ -94,18 +94,18 @@ export async function accountPasswordEndpoint(
       ? undefined
       : await passwords.admit((place) => place.hash(chosen), { first: true }).catch(unlessBusy);
     if (passwordHash === undefined) {
-      // the present password was right: as after a sign-in, what this browser counted is forgotten
+      // the present password was right: the count of this browser is reset, as after a sign-in
       await deviceCookies.remember(request, reply, user.sub);
       if (fault) return show(request, reply, session, { faults: { password: fault } }, 400);
       return pause(request, reply, session, { outcome: 'busy', wait: 5 });
     }
-    // the cookie first: were this to end in the middle, the old one would not outlive the old password (security R52)
-    // no second factor was shown: the level that the session has stays as old as it is
+    // the cookie first: if the process ends here, the old cookie must not outlive the old password (security R52);
+    // no second factor was shown: the level of the session keeps its age
     const kept = session.amr.includes('mfa') ? { amr: session.amr, authTime: session.authTime } : { amr: ['pwd'] };
     const renewed = await sessions.renew(request, reply, { ...answer.user, ...kept }, session);
-    const by = ownAct(request, session);
+    const by = ownActor(request, session);
     const own = { replaces: answer.user.passwordHash, keepSession: session.id };
-    // who loses to another change, or to the end of the account or the session, has nothing to go on with
+    // another change, or the end of the account or the session, came first
     if (!renewed || !(await administration.changeUser(by, user.sub, {}, passwordHash, own).catch(unlessOvertaken)))
       return pages.redirect(reply, '/login');
     await deviceCookies.remember(request, reply, user.sub);
@@ -134,7 +134,7 @@ export async function accountPasswordEndpoint(
     return show(request, reply, session, { pause: outcome, wait }, outcome === 'busy' ? 503 : 429);
   }
 
-  /** What was typed does not come back. */
+  /** Shows the form again, without the passwords. */
   function show(
     request: FastifyRequest,
     reply: FastifyReply,

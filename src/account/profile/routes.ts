@@ -1,7 +1,7 @@
-// What is stored about a person with what each application may see of it, and the form that changes what people may change themselves.
+// GET /account/profile shows what is stored about the user and which clients see it, GET|POST /account/profile/edit changes it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { createAccountDoor, ownAct } from '../account-pages.ts';
+import { createAccountPageHelper, ownActor } from '../account-pages.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import type { Pages } from '../../pages/views/index.ts';
@@ -29,7 +29,7 @@ const editPath = '/account/profile/edit';
 
 const most = { limit: 200, after: undefined };
 
-/** What a form that was not taken shows again. */
+/** What a refused form shows again. */
 interface Trouble {
   typed: Record<string, string | undefined>;
   faults?: Partial<Record<ProfileField, ProfileFault>>;
@@ -46,7 +46,7 @@ interface AccountProfileDependencies {
 export async function accountProfileEndpoint(app: FastifyInstance, options: AccountProfileDependencies): Promise<void> {
   const { config, store, pages } = options;
   const administration = createAdministration(store);
-  const door = createAccountDoor(options);
+  const helper = createAccountPageHelper(options);
   const editable = config.profileEditable;
   const fields = profileFields(editable);
   const shape = z.object({
@@ -58,17 +58,17 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
-    const session = await door.enter(request, reply);
+    const session = await helper.enter(request, reply);
     if (!session) return reply;
     const grants = await store.grants.list(session.user.sub, most);
-    return door.send(request, reply, session, 'account-profile', {
+    return helper.send(request, reply, session, 'account-profile', {
       profile: profileView(session.user, grants),
       ...(fields.length > 0 && { editUri: editPath }),
     });
   });
 
   app.get(editPath, async (request, reply) => {
-    const session = await door.enter(request, reply);
+    const session = await helper.enter(request, reply);
     if (!session) return reply;
     if (fields.length === 0) throw notFound('nothing of a profile is changed here');
     return show(request, reply, session);
@@ -76,16 +76,16 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
 
   app.post(editPath, async (request, reply) => {
     const { csrf, version, ...typed } = readParameters(shape, request.body) as Record<string, string | undefined>;
-    const session = await door.submitted(request, reply, { csrf, action: editPath });
+    const session = await helper.submitted(request, reply, { csrf, action: editPath });
     if (!session) return reply;
     const { user } = session;
     const { change, faults } = readOwnProfile(typed, editable, user.claims);
     if (Object.keys(faults).length > 0) return show(request, reply, session, { typed, faults });
     if (Object.keys(change).length === 0) return pages.redirect(reply, path);
-    // what somebody else changed meanwhile is not written over unseen
+    // a change by another actor meanwhile is not overwritten
     if (version !== versionOf(session)) return show(request, reply, session, { typed, problem: 'changed' });
-    await administration.changeUser(ownAct(request, session), user.sub, { claims: change });
-    return door.done(reply, path, 'profile-saved');
+    await administration.changeUser(ownActor(request, session), user.sub, { claims: change });
+    return helper.done(reply, path, 'profile-saved');
   });
 
   async function show(
@@ -96,7 +96,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
   ): Promise<FastifyReply> {
     const { user } = session;
     const see = seenBy(await store.grants.list(user.sub, most));
-    const form = door.form(request, reply, session, editPath);
+    const form = helper.form(request, reply, session, editPath);
     form.hidden['version'] = versionOf(session);
     const data: Omit<Pages['account-profile-edit'], 'account' | 'accountUri'> = {
       form,
@@ -115,7 +115,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
       }),
       ...(trouble?.problem && { problem: trouble.problem }),
     };
-    return door.send(request, reply, session, 'account-profile-edit', data, { status: trouble ? 400 : 200 });
+    return helper.send(request, reply, session, 'account-profile-edit', data, { status: trouble ? 400 : 200 });
   }
 }
 

@@ -1,7 +1,7 @@
 // Shows the user's second factors, adds and removes them, and renews the recovery codes; changes need a recent sign-in.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { ownAct } from '../account-pages.ts';
+import { ownActor } from '../account-pages.ts';
 import { authenticatorForm, authenticatorView, factorName } from '../../authenticators/totp/enrolment-page.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { newAuthenticator, type ReturnTo, secondFactors as factorsPage } from '../../pages/return-to.ts';
@@ -89,7 +89,7 @@ export async function accountSecondFactorsEndpoint(
     const session = await submitted(request, reply, csrf, factorsPage.path, factorsPage);
     if (!session) return reply;
     const { sub } = session.user;
-    const by = ownAct(request, session);
+    const by = ownActor(request, session);
     // of a factor that is gone, or another user's, the page shows nothing
     await administration.removeSecondFactor(by, sub, remove, true).catch(unlessGone);
     return pages.redirect(reply, `${factorsPage.path}?done=removed`);

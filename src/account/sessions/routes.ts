@@ -1,7 +1,7 @@
-// Where a person is signed in, by device: ends one session, all but this one, or all.
+// GET|POST /account/sessions lists the user's sessions by device, and ends one, all others, or all.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { createAccountDoor, ownAct } from '../account-pages.ts';
+import { createAccountPageHelper, ownActor } from '../account-pages.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
 import { readParameters, text } from '../../server/parameters.ts';
@@ -35,58 +35,58 @@ export async function accountSessionsEndpoint(
 ): Promise<void> {
   const { config, store, sessions, pages } = options;
   const administration = createAdministration(store);
-  const door = createAccountDoor(options);
+  const helper = createAccountPageHelper(options);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
-    const session = await door.enter(request, reply);
+    const session = await helper.enter(request, reply);
     if (!session) return reply;
     const live = await store.sessions.list({ sub: session.user.sub }, most);
     const others = live.some(({ sid }) => sid !== session.sid);
-    return door.send(request, reply, session, 'account-sessions', {
+    return helper.send(request, reply, session, 'account-sessions', {
       sessions: sessionsView(live, session.sid),
-      form: door.form(request, reply, session, path),
-      allForm: door.form(request, reply, session, allPath),
-      ...(others && { othersForm: door.form(request, reply, session, othersPath) }),
+      form: helper.form(request, reply, session, path),
+      allForm: helper.form(request, reply, session, allPath),
+      ...(others && { othersForm: helper.form(request, reply, session, othersPath) }),
     });
   });
 
   app.post(path, async (request, reply) => {
     const { csrf, end } = readParameters(ending, request.body);
-    const session = await door.submitted(request, reply, { csrf, action: path });
+    const session = await helper.submitted(request, reply, { csrf, action: path });
     if (!session) return reply;
     const own = end === session.sid;
     const frames = own ? await logoutFrames(store, config.issuer, session) : [];
     const ended = await administration
-      .endSession(ownAct(request, session), end, session.user.sub)
+      .endSession(ownActor(request, session), end, session.user.sub)
       .then(() => true, unlessGone);
-    // one that is over already, or somebody else's, is no session of this person: the page shows those that are
-    if (!own) return ended ? door.done(reply, path, 'session-ended') : pages.redirect(reply, path);
+    // an ended session, or another user's
+    if (!own) return ended ? helper.done(reply, path, 'session-ended') : pages.redirect(reply, path);
     return signedOut(request, reply, frames);
   });
 
   app.post(othersPath, async (request, reply) => {
     const { csrf } = readParameters(plain, request.body);
-    const session = await door.submitted(request, reply, { csrf, action: othersPath });
+    const session = await helper.submitted(request, reply, { csrf, action: othersPath });
     if (!session) return reply;
-    await administration.endSessions(ownAct(request, session), session.user.sub, session.id).catch(unlessGone);
-    return door.done(reply, path, 'others-ended');
+    await administration.endSessions(ownActor(request, session), session.user.sub, session.id).catch(unlessGone);
+    return helper.done(reply, path, 'others-ended');
   });
 
   app.post(allPath, async (request, reply) => {
     const { csrf } = readParameters(plain, request.body);
-    const session = await door.submitted(request, reply, { csrf, action: allPath });
+    const session = await helper.submitted(request, reply, { csrf, action: allPath });
     if (!session) return reply;
     const frames = await logoutFrames(store, config.issuer, session);
-    await administration.endSessions(ownAct(request, session), session.user.sub).catch(unlessGone);
+    await administration.endSessions(ownActor(request, session), session.user.sub).catch(unlessGone);
     return signedOut(request, reply, frames);
   });
 
-  /** The session of this browser is over. */
+  /** Answers once the session of this browser has ended. */
   function signedOut(request: FastifyRequest, reply: FastifyReply, frames: string[]): FastifyReply {
     sessions.forget(reply);
-    // without a session this is the page that says so; frames cannot be handed on to it
+    // the sign-out page confirms it; it cannot take over the frames
     if (frames.length === 0) return pages.redirect(reply, '/logout');
     return pages.send(request, reply, 'signed-out', { stayed: false, accountUri: '/account', frames });
   }

@@ -48,8 +48,9 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
   const issue = createIssue(options);
 
   /**
-   * Takes the next step: answers the client if it is to issue and nobody has to confirm that.
-   * @returns undefined once the client is answered, else the step that a page has to take
+   * Answers the client if the next step is to issue.
+   * @param confirmed false if the user has to confirm that first
+   * @returns undefined once the client is answered, else the next step
    * @throws AuthorizationError, OAuthError
    */
   async function advance(
@@ -95,10 +96,8 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     if (!pending) return expired(request, reply);
     try {
       const authorization = await verifyRequest(pending.parameters, rules, pending.problem, isFramed(request));
-      const transaction = { ...pending, idHash };
-      const step = await advance(request, reply, authorization, { session, grant }, pending.endpoint, {
-        ...{ transaction, confirmed: true },
-      });
+      const at = { transaction: { ...pending, idHash }, confirmed: true };
+      const step = await advance(request, reply, authorization, { session, grant }, pending.endpoint, at);
       if (step === undefined) return reply;
       if (isFramed(request)) throw needsPage(authorization);
       if (ask && session && step === 'consent') return ask(questionOf(authorization), session, grant);
