@@ -7,10 +7,10 @@ import { createLogger } from '../src/start/service.ts';
 
 const config = loadConfig();
 const logger = createLogger(config);
-const { database, secretKey } = await openConnection(config, logger);
+const { database, secretKeys } = await openConnection(config, logger);
 // the least that Argon2 can be asked for
 const passwordWork = { memoryCost: 8, timeCost: 1 };
-const app = await buildApp({ config, database, secretKey, logger, passwordWork });
+const app = await buildApp({ config, database, secretKeys, logger, passwordWork });
 await app.listen({ port: config.port, host: config.host });
 letPoolThreadsGiveWay();
 process.on('SIGTERM', () => process.exit(0));

@@ -19,3 +19,8 @@ DROP FUNCTION sign_in(
 DROP FUNCTION sign_in(
   bytea, text, text, text, text[], double precision, double precision, text, inet, timestamptz, bigint, integer, bytea, bytea, double precision,
   integer, text, text, jsonb, text, text, text, text, text, inet, jsonb, bytea);
+
+-- src/database/data-key-carry-over.ts has encrypted the values of the data keys anew.
+DROP TABLE data_key_wrappings, data_keys;
+DROP FUNCTION signing_key_sealed, client_sealed, authenticator_sealed, data_key_effects, keep_used_data_key CASCADE;
+DROP FUNCTION hold_data_key, data_key_version;

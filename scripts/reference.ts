@@ -257,10 +257,8 @@ const events: Record<AuditEventType, string> = {
   'logout_token.given_up': 'A client could not be told of a session’s end in `BACKCHANNEL_LOGOUT_RETENTION`',
   'keys.rotated': 'New signing keys were made, by an administrator or the `schedule`',
   'keys.withdrawn': 'A signing key was taken away at once',
-  'secret_key.added': 'Another `SECRET_KEY` can start the service; the detail has its id',
-  'secret_key.retired': 'The `SECRET_KEY`s before it cannot any more; the detail has their ids',
-  'data_key.created': 'A new key for what is encrypted at rest was made',
-  'data_key.retired': 'Everything is encrypted with the newest data key; the ones before go',
+  'secret_key.reencrypted':
+    'Every stored value is encrypted with the first key of `SECRET_KEY`; the detail has its id, the number of values encrypted anew, and the ids of the keys that are no longer needed',
   'registration_token.created': 'An initial access token was made',
   'link.sent': 'A single-use link was mailed; the detail says for what',
   'link.created': 'An administrator made a single-use link, to hand over',

@@ -30,7 +30,7 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
   const { config, database, logger } = options;
   const { basePath } = config;
   const services = await buildServices(options);
-  const { pages, dataKeyRing, renderer } = services;
+  const { pages, renderer, stopHeartbeat } = services;
   const crossOriginAddresses = crossOriginPaths.map((path) => basePath + path);
   const app = createServer({
     logger,
@@ -43,6 +43,8 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
     extra: { below: `${basePath}/admin/api/`, headers: adminVersionHeader },
     errors: (error, request, reply) => pages.errors(error, request, reply),
   });
+  // the hooks run from the last to the first: requests and jobs have ended before this one
+  app.addHook('onClose', stopHeartbeat);
   let closing = false;
   app.addHook('preClose', async () => {
     closing = true;
@@ -60,7 +62,7 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
         await asking.register(adminApis, services);
         await asking.register(healthEndpoint, {
           ...services,
-          isUnfit: () => closing || isStarting() || dataKeyRing.retired,
+          isUnfit: () => closing || isStarting(),
         });
         // programs send no cookies, so only these look for them
         await asking.register(async (browsers) => {

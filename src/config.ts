@@ -16,7 +16,8 @@ import {
   postgresUrl,
   seconds,
   secondsOrNever,
-  secretKey,
+  keyWords,
+  secretKeys,
   sender,
   smtpUrl,
   text,
@@ -38,7 +39,7 @@ export const settings = {
   DATABASE_POOL_SIZE: count(20, 1000, 1),
   DATABASE_WAIT: seconds(300, 86_400, 0),
   DATA_DIR: z.string().default('./data'),
-  SECRET_KEY: secretKey.optional(),
+  SECRET_KEY: secretKeys.optional(),
   ADMIN_USERNAME: text(255).default('admin'),
   ADMIN_PASSWORD: text(128, 12).optional(),
   LOG_LEVEL: choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
@@ -131,7 +132,7 @@ const schema = environment.superRefine(refuseConflicts).transform((s) => {
     databaseWait: s.DATABASE_WAIT,
     dataDir: s.DATA_DIR,
     /** 32 bytes, base64url; in embedded mode undefined until the start reads it from DATA_DIR. */
-    secretKey: s.SECRET_KEY,
+    secretKeys: s.SECRET_KEY,
     adminUsername: s.ADMIN_USERNAME,
     adminPassword: s.ADMIN_PASSWORD,
     logLevel: s.LOG_LEVEL,
@@ -235,15 +236,12 @@ function refuseConflicts(s: Environment, context: z.RefinementCtx): void {
   const refuse = (name: keyof Environment, message: string) =>
     context.addIssue({ code: 'custom', path: [name], message });
   if (s.DATABASE_URL && !s.SECRET_KEY)
-    refuse(
-      'SECRET_KEY',
-      'is missing: with DATABASE_URL it is required (32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_)',
-    );
+    refuse('SECRET_KEY', `is missing: with DATABASE_URL it is required (${keyWords})`);
   if (s.DATABASE_DIRECT_URL && !s.DATABASE_URL)
     refuse('DATABASE_DIRECT_URL', 'needs DATABASE_URL, the address of the pooler');
   // one secret, one purpose (security R111): a secret that leaks or is guessed must not open anything else
   const secrets: [keyof Environment, string][] = [
-    ['SECRET_KEY', s.SECRET_KEY ?? ''],
+    ...(s.SECRET_KEY ?? []).map((key): [keyof Environment, string] => ['SECRET_KEY', key]),
     ['ADMIN_PASSWORD', s.ADMIN_PASSWORD ?? ''],
     ['DATABASE_URL', passwordOf(s.DATABASE_URL)],
     ['SMTP_URL', passwordOf(s.SMTP_URL)],

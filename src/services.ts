@@ -3,6 +3,8 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { createPasswordHashing, type PasswordWork } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
+import { openEncryption } from './domain/encryption-at-rest.ts';
+import { startHeartbeat } from './domain/instance-heartbeat.ts';
 import { createUsageCounters } from './domain/usage-counters.ts';
 import { createAuthorizationFlow } from './protocol/authorization/flow.ts';
 import { createAuditTrail } from './server/audit.ts';
@@ -30,15 +32,14 @@ import { createClientCache } from './repositories/clients/client-cache.ts';
 import { createStore } from './repositories/store.ts';
 import { createLimits } from './repositories/rate-limits/rate-limits.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
-import { openDataKeyRing } from './tokens/data-key-ring.ts';
 import { type makeKeyPair, openKeyRing } from './tokens/key-ring.ts';
 import { createRequestObjects } from './tokens/request-object.ts';
 import { createTokenService } from './tokens/token-service.ts';
 export interface ServiceOptions {
   config: Config;
   database: Database;
-  /** The setting, or what is kept in DATA_DIR. */
-  secretKey: string;
+  /** The keys of SECRET_KEY, or of the file in DATA_DIR. */
+  secretKeys: readonly string[];
   logger: Logger;
   /** Less than what protects passwords only where they guard nothing, as in most tests. */
   passwordWork?: PasswordWork | undefined;
@@ -56,7 +57,7 @@ export interface ServiceOptions {
 export async function buildServices({
   config,
   database,
-  secretKey,
+  secretKeys,
   logger,
   passwordWork,
   renderer = createPages({ basePath: config.basePath, templatesDir: config.templatesDir }),
@@ -75,8 +76,8 @@ export async function buildServices({
     logEvent(log, event);
   });
   const clients = createClientCache(store);
-  const dataKeyRing = await openDataKeyRing(store, secretKey);
-  const { secretBox } = dataKeyRing;
+  const { secretBox, keys } = await openEncryption(store, secretKeys);
+  const stopHeartbeat = await startHeartbeat(store, keys[0].id, logger);
   const keyRing = await openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken, newKeyPair });
   const { issuer, basePath, lifetimes } = config;
   const fetchDocument = createGuardedFetch(config.outboundAllow);
@@ -183,7 +184,7 @@ export async function buildServices({
   return {
     ...services,
     renderer,
-    dataKeyRing,
+    stopHeartbeat,
     post: createGuardedPost(config.outboundAllow),
     flow: createAuthorizationFlow(services),
   };

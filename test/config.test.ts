@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ConfigError, loadConfig, settings } from '../src/config.ts';
 
-const secretKey = randomBytes(32).toString('base64url');
+const newKey = () => randomBytes(32).toString('base64url');
+const [secretKey, otherKey] = [newKey(), newKey()];
 
 test('.env.example lists every setting with its default (decisions section 8)', () => {
   const text = readFileSync(join(import.meta.dirname, '../.env.example'), 'utf8');
@@ -32,6 +33,13 @@ test.each([
   ['DATABASE_URL', 'mysql://localhost/x'],
   ['SECRET_KEY', 'short'],
   ['SECRET_KEY', 'A'.repeat(43)],
+  ['SECRET_KEY', `${secretKey},`],
+  ['SECRET_KEY', `,${secretKey}`],
+  ['SECRET_KEY', `${secretKey},,${otherKey}`],
+  ['SECRET_KEY', `${secretKey},${otherKey.slice(1)}`],
+  ['SECRET_KEY', `${secretKey},${'A'.repeat(43)}`],
+  ['SECRET_KEY', `${secretKey},${otherKey},${secretKey}=`],
+  ['SECRET_KEY', Array.from({ length: 9 }, newKey).join(',')],
   ['TRUST_PROXY', '1'],
   ['TRUST_PROXY', '10.0.0.0/33'],
   ['OUTBOUND_ALLOW', 'localhost'],
@@ -56,7 +64,19 @@ test.each([
   }
   expect(message).toContain(name);
   expect(message).toMatch(/^The setting .*\.$/);
-  if (name === 'SECRET_KEY' || name === 'ADMIN_PASSWORD') expect(message).not.toContain(value);
+  // no key of the list, and no part that is no key
+  const secrets = name === 'SECRET_KEY' ? value.split(',').filter(Boolean) : name === 'ADMIN_PASSWORD' ? [value] : [];
+  for (const secret of secrets) expect(message).not.toContain(secret);
+});
+
+test('SECRET_KEY is one key or a list of up to eight, with or without padding and spaces (decisions section 8)', () => {
+  const keys = Array.from({ length: 8 }, newKey);
+  expect(loadConfig({ SECRET_KEY: secretKey }).secretKeys).toEqual([secretKey]);
+  expect(loadConfig({ SECRET_KEY: `${secretKey}=, ${otherKey}` }).secretKeys).toEqual([secretKey, otherKey]);
+  expect(loadConfig({ SECRET_KEY: keys.join(',') }).secretKeys).toEqual(keys);
+  expect(() => loadConfig({ SECRET_KEY: `${otherKey},${secretKey}`, ADMIN_PASSWORD: secretKey })).toThrow(
+    /^The setting ADMIN_PASSWORD holds the same secret as SECRET_KEY/,
+  );
 });
 
 test('each setting that cannot have any text says in plain words what it must be (decisions section 8)', () => {

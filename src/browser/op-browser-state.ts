@@ -24,16 +24,23 @@ export function createBrowserState(options: { secretBox: SecretBox; basePath: st
     httpOnly: false,
     path: options.basePath || '/',
   };
-  /** Changes with each sign-in and with a new data key, and reveals nothing about the session. */
-  const stateOf = (session: Stated): string =>
-    (session[state] ??= options.secretBox.mac('browser state', session.sid, String(session.authTime.getTime())));
+  /**
+   * Changes with each sign-in, and tells a script that reads it nothing about the session. A request asks for it twice.
+   * @param known what the browser holds: it stays when any key of SECRET_KEY made it, so that relying parties see no change at each
+   * request while instances with different first keys serve
+   */
+  function stateOf(session: Stated, known?: string): string {
+    if (session[state] !== undefined) return session[state];
+    const states = options.secretBox.macs('browser state', session.sid, String(session.authTime.getTime()));
+    return (session[state] = states.find((one) => one === known) ?? states[0]!);
+  }
 
   return {
     /** Updates the cookie; a browser that was never signed in gets none. */
     keep(request: FastifyRequest, reply: FastifyReply, session: Session | undefined): void {
       const known = single(request, browserStateCookie);
       if (session) {
-        const current = stateOf(session);
+        const current = stateOf(session, known);
         if (known !== current) reply.setCookie(browserStateCookie, current, cookie);
         return;
       }

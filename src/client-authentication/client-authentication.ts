@@ -176,7 +176,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
       method === client.metadata.token_endpoint_auth_method
         ? client.metadata
         : { ...client.metadata, token_endpoint_auth_signing_alg: undefined, jwks_uri: undefined };
-    const secret = method === 'client_secret_jwt' ? await options.tokens.clientSecret(client) : undefined;
+    const secret = method === 'client_secret_jwt' ? options.tokens.clientSecret(client) : undefined;
     if (method === 'client_secret_jwt' && !secret) throw invalidClient('the secret is not stored as a key');
     try {
       const keys = secret ? { secret } : { jwks: (fresh: boolean) => options.clientKeys(metadata, fresh) };

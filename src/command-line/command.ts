@@ -4,13 +4,11 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import pino from 'pino';
 import type { Config } from '../config.ts';
 import { openConnection } from '../database/connection.ts';
-import type { SecretBox } from '../crypto/secret-box.ts';
-import { migrate } from '../database/migrations.ts';
+import { type Encryption, openEncryption } from '../domain/encryption-at-rest.ts';
 import { notFound } from '../oauth/errors.ts';
 import { type Administration, createAdministration } from '../repositories/administration/administration.ts';
 import { createStore, type Store } from '../repositories/store.ts';
 import type { User } from '../repositories/users/users.ts';
-import { openDataKeyRing } from '../tokens/data-key-ring.ts';
 
 /** The command was called wrongly; the message is one line that says how to call it. */
 export class UsageError extends Error {}
@@ -43,13 +41,9 @@ export interface Command {
   run(config: Config, args: string[], terminal: Terminal): Promise<Output>;
 }
 
-export interface Context {
+export interface Context extends Encryption {
   config: Config;
   store: Store;
-  secretBox: SecretBox;
-  secretKey: string;
-  /** Puts another key in the place of the one in DATA_DIR; undefined where SECRET_KEY is set. */
-  keepSecretKey: ((secretKey: string) => void) | undefined;
   administration: Administration;
 }
 
@@ -60,14 +54,10 @@ export const listLimit = 1000;
 export async function withDatabase<T>(config: Config, work: (context: Context) => Promise<T>): Promise<T> {
   const connection = await openConnection(config, pino({ level: 'silent' }));
   try {
-    await migrate(connection.options);
+    await connection.migrate();
     const store = createStore(connection.database);
-    const { secretKey, keepSecretKey } = connection;
-    const { secretBox } = await openDataKeyRing(store, secretKey);
-    return await work({
-      ...{ config, store, secretBox, secretKey, keepSecretKey },
-      administration: createAdministration(store),
-    });
+    const encryption = await openEncryption(store, connection.secretKeys);
+    return await work({ config, store, ...encryption, administration: createAdministration(store) });
   } finally {
     await connection.close();
   }

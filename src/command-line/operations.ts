@@ -1,7 +1,6 @@
 // The commands for registration tokens, keys and the schema.
 import pino from 'pino';
 import { openConnection } from '../database/connection.ts';
-import { migrate } from '../database/migrations.ts';
 import { keyView } from '../domain/administrator-views.ts';
 import { keyAlgorithms, openKeyRing } from '../tokens/key-ring.ts';
 import { newOpaqueToken } from '../tokens/opaque-token.ts';
@@ -78,7 +77,7 @@ export const operationCommands: Record<string, Command> = {
       parse(args, {});
       const connection = await openConnection(config, pino({ level: 'silent' }));
       try {
-        const done = await migrate(connection.options);
+        const done = await connection.migrate();
         return {
           json: { migrations: done },
           text: done.length > 0 ? `Done: ${done.join(', ')}` : 'The database schema was up to date.',

@@ -115,16 +115,18 @@ export const sender = z
     'must be an address, such as: Example Accounts <accounts@example.com>',
   );
 
-/** 32 bytes in base64url. */
-export const secretKey = z
+export const keyWords = '32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_';
+const bytesOf = (key: string) => Buffer.from(key, 'base64url');
+const readKey = (key: string) => (/^[A-Za-z0-9_-]{43}=?$/.test(key) ? bytesOf(key).toString('base64url') : '');
+
+/** The keys of SECRET_KEY: the first encrypts, all decrypt. The file secret-key in DATA_DIR holds the same list. */
+export const secretKeys = z
   .string()
-  .refine((key) => /^[A-Za-z0-9_-]+=?$/.test(key) && Buffer.from(key, 'base64url').length === 32, {
-    error: 'must be 32 random bytes in base64url, as printed by: openssl rand -base64 32 | tr +/ -_',
-  })
-  .refine(
-    (key) => !isGuessable(Buffer.from(key, 'base64url')),
-    'is a sample or a guessable value: make a random one, by: openssl rand -base64 32 | tr +/ -_',
-  );
+  .transform((text) => text.split(',').map((key) => readKey(key.trim())))
+  .refine((keys) => keys.every(Boolean), `must be ${keyWords} (or several, separated by commas)`)
+  .refine((keys) => keys.length <= 8, 'must hold at most 8 keys')
+  .refine((keys) => new Set(keys).size === keys.length, 'must hold each key once')
+  .refine((keys) => !keys.some((key) => isGuessable(bytesOf(key))), `is a sample or guessable: make ${keyWords}`);
 
 /** The password in a URL; empty if there is none, or if it cannot be read. */
 export function passwordOf(url: string | undefined): string {

@@ -8,7 +8,7 @@ const firstMigration = '0001_clients';
 const lastMigration = '0056_refresh_token_lines';
 const isBaseline = /^01\d\d_/;
 /** The files of the baseline that an adopted database runs: it has the tables of the others. */
-const isRunAtAdoption = /_(triggers|stored_functions)$/;
+const isRunAtAdoption = /_(triggers|stored_functions|encryption_at_rest)$/;
 
 interface Adoption {
   directory: string;

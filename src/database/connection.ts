@@ -1,22 +1,14 @@
-// Opens the database of the settings, starting the embedded one if there is none, and finds its secret key.
-import {
-  chownSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+// Opens the database that the settings name, the embedded one included, and reads the secret keys that belong to it.
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Config, ConfigError } from '../config.ts';
+import { secretKeys as secretKeysShape } from '../config/setting-types.ts';
 import { randomSecret } from '../crypto/secrets.ts';
 import { type Database, openDatabase } from './database.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
+import { carryOverDataKeys } from './data-key-carry-over.ts';
 import { migrate, MigrationError } from './migrations.ts';
 
 export interface Connection {
@@ -24,9 +16,10 @@ export interface Connection {
   /** The driver's options for a connection to the server itself: the embedded one's socket, DATABASE_DIRECT_URL, or DATABASE_URL. */
   options: { connectionString: string } | { host: string; port: number; user: string; database: string; ssl: boolean };
   database: Database;
-  secretKey: string;
-  /** Replaces the key in DATA_DIR; undefined if SECRET_KEY is set. */
-  keepSecretKey: ((secretKey: string) => void) | undefined;
+  /** The keys of SECRET_KEY or of the file in DATA_DIR, the one that encrypts first. */
+  secretKeys: readonly string[];
+  /** Brings the schema up to date and returns what ran. @throws MigrationError */
+  migrate(): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -42,19 +35,21 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
   // not the error itself: the driver attaches its whole client to it
   const onError = ({ code, message: reason }: NodeJS.ErrnoException) =>
     logger.warn({ code, reason }, 'a database connection was lost');
+  const carryOver = (secretKeys: readonly string[]) => carryOverDataKeys(secretKeys, (line) => logger.info(line));
   if (config.databaseUrl !== undefined) {
     const direct = config.databaseDirectUrl === undefined ? undefined : { connectionString: config.databaseDirectUrl };
     const connection = { connectionString: config.databaseUrl };
     const { databasePoolSize: poolSize, databasePrepared: prepared } = config;
     const database = openDatabase({ connection, direct, prepared, poolSize, onError });
     const options = direct ?? connection;
+    const secretKeys = config.secretKeys!;
     return {
-      ...{ kind: 'external', options, database },
-      ...{ secretKey: config.secretKey!, keepSecretKey: undefined },
+      ...{ kind: 'external', options, database, secretKeys },
+      migrate: () => migrate(options, { beforeAdoption: carryOver(secretKeys) }),
       close: () => database.close(),
     };
   }
-  const secretKey = config.secretKey ?? keptSecretKey(config.dataDir);
+  const secretKeys = config.secretKeys ?? keptSecretKeys(config.dataDir);
   const embedded = await startEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => logger.info(line) });
   let closing = false;
   const restart = async () => {
@@ -72,15 +67,15 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
     logger.error('the embedded PostgreSQL server ended; it is started again');
     void restart();
   });
-  // the socket has no TLS, even if the driver's environment variables ask for it
+  // the server has no TLS on its socket; environment variables of the driver may say otherwise
   const options = { ...embedded.connection, ssl: false };
   const database = openDatabase({ connection: options, poolSize: config.databasePoolSize, onError });
   return {
     kind: 'embedded',
     options,
     database,
-    secretKey,
-    keepSecretKey: config.secretKey === undefined ? (key) => replaceSecretKey(config.dataDir, key) : undefined,
+    secretKeys,
+    migrate: () => migrate(options, { beforeAdoption: carryOver(secretKeys) }),
     async close() {
       closing = true;
       await database.close();
@@ -89,26 +84,13 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
   };
 }
 
-const secretKeyFile = (dataDir: string) => path.join(dataDir, 'secret-key');
-
-/** Replaces the key in DATA_DIR, in one step. */
-function replaceSecretKey(dataDir: string, key: string): void {
-  const file = secretKeyFile(dataDir);
-  const draft = `${file}.${process.pid}`;
-  // the file may belong to the user that runs the embedded database
-  const { uid, gid } = statSync(file);
-  writeFileSync(draft, `${key}\n`, { mode: 0o600, flush: true });
-  chownSync(draft, uid, gid);
-  renameSync(draft, file);
-}
-
 /**
- * Migrates the schema and returns the names of the migrations that ran. While the database does not answer, because it starts later or
- * fails over, it waits for DATABASE_WAIT seconds (security R109).
+ * Brings the schema up to date and returns what ran. It waits as long as the settings say for a database that does not answer
+ * yet, since it starts later or fails over at this moment (security R109).
  * @throws ConfigError with a sentence that names the setting, or MigrationError
  */
 export async function migrateOnceReachable(
-  { kind, options }: Connection,
+  connection: Connection,
   config: Config,
   logger: Logger,
   stopped?: AbortSignal,
@@ -116,10 +98,10 @@ export async function migrateOnceReachable(
   const end = performance.now() + config.databaseWait * 1000;
   for (let told = false; ; told = true) {
     try {
-      return await migrate(options);
+      return await connection.migrate();
     } catch (error) {
-      if (kind === 'embedded' || error instanceof MigrationError || !(error instanceof Error)) throw error;
-      // a name with several addresses has an error for each
+      if (connection.kind === 'embedded' || error instanceof MigrationError || !(error instanceof Error)) throw error;
+      // when a name has several addresses, the error of the first one is enough
       const { code = '', message } = ((error as AggregateError).errors?.[0] ?? error) as NodeJS.ErrnoException;
       if (code !== '' && !refusals.test(code)) throw error;
       const sentence = `The database of DATABASE_URL cannot be used: ${message}.`;
@@ -130,9 +112,9 @@ export async function migrateOnceReachable(
   }
 }
 
-/** Reads the key in DATA_DIR; the first start creates it, readable by its owner only. */
-function keptSecretKey(dataDir: string): string {
-  const file = secretKeyFile(dataDir);
+/** The keys in DATA_DIR, the first one made on the first start; readable by their owner only. */
+function keptSecretKeys(dataDir: string): readonly string[] {
+  const file = path.join(dataDir, 'secret-key');
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -145,7 +127,7 @@ function keptSecretKey(dataDir: string): string {
     );
   }
   if (!existsSync(file)) {
-    // a hard link appears in one step, and of two starts at once only one creates it
+    // a link appears with all bytes or not at all; when two starts race, one of them makes the file
     const draft = `${file}.${process.pid}`;
     try {
       writeFileSync(draft, `${randomSecret()}\n`, { flag: 'wx', mode: 0o600, flush: true });
@@ -158,9 +140,10 @@ function keptSecretKey(dataDir: string): string {
       rmSync(draft, { force: true });
     }
   }
-  const key = readFileSync(file, 'utf8').trim();
-  if (Buffer.from(key, 'base64url').length !== 32) {
-    throw new ConfigError(`The file ${file} does not hold a secret key: restore it from a backup, or set SECRET_KEY.`);
-  }
-  return key;
+  const keys = secretKeysShape.safeParse(readFileSync(file, 'utf8'));
+  if (!keys.success)
+    throw new ConfigError(
+      `The file ${file} does not hold secret keys: restore it from a backup, or set SECRET_KEY (it ${keys.error.issues[0]!.message}).`,
+    );
+  return keys.data;
 }

@@ -24,8 +24,6 @@ export interface Database extends Sql {
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** Calls `listener` with each notification on the channel, and with undefined whenever some may have been missed. */
   listen(channel: string, listener: (payload: string | undefined) => void): void;
-  /** Puts words behind the name of the connection that listens, for as long as it does: in pg_stat_activity everybody sees them. */
-  introduce(words: string): void;
   /** How many connections are at work and idle, and how many callers wait for one. */
   connections(): { busy: number; idle: number; waiting: number };
   close(): Promise<void>;
@@ -300,7 +298,6 @@ export function openDatabase(options: DatabaseOptions): Database {
       ),
     transaction: (work) => retried(() => transactionOnce(work)),
     listen: (channel, handler) => listener.listen(channel, handler),
-    introduce: (words) => listener.introduce(words),
     connections() {
       const all = { busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount };
       for (const { busy, idle, waiting } of Object.values(shared).map((each) => each.connections())) {

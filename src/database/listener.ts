@@ -1,4 +1,4 @@
-// One connection of its own that listens for the database's notifications, and comes back by itself.
+// Listens for the database's notifications on a connection of its own, and connects again when it is lost.
 import pg from 'pg';
 import { refuseStandby } from './standby.ts';
 
@@ -6,8 +6,6 @@ export type Notified = (payload: string | undefined) => void;
 
 export interface Listener {
   listen(channel: string, handler: Notified): void;
-  /** Puts words into the name of the connection, where other sessions see them. */
-  introduce(words: string): void;
   close(): Promise<void>;
 }
 
@@ -15,7 +13,6 @@ const pause = 500; // milliseconds before it connects again
 
 export function createListener(connection: pg.ClientConfig, onError: (error: Error) => void): Listener {
   const handlers = new Map<string, Notified>();
-  let introduction = '';
   let client: pg.Client | undefined;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -23,13 +20,13 @@ export function createListener(connection: pg.ClientConfig, onError: (error: Err
   async function connect(): Promise<void> {
     const next = new pg.Client({
       ...connection,
-      application_name: nameToShow(),
+      application_name: 'gatehouse listener',
       keepAlive: true,
       connectionTimeoutMillis: 2_500,
       query_timeout: 2_500,
     });
     let over = false;
-    // once a connection, by whichever sign its end shows first
+    // runs once for each connection: several events may report its end
     const lost = (): void => {
       if (over) return;
       over = true;
@@ -47,8 +44,6 @@ export function createListener(connection: pg.ClientConfig, onError: (error: Err
       await next.connect();
       await refuseStandby(next);
       client = next;
-      // the words may have changed meanwhile
-      await show(next);
       for (const channel of handlers.keys()) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
       for (const handler of handlers.values()) handler(undefined);
     } catch (error) {
@@ -56,12 +51,6 @@ export function createListener(connection: pg.ClientConfig, onError: (error: Err
       lost();
     }
     if (closed) await next.end().catch(() => undefined);
-  }
-
-  const nameToShow = () => `gatehouse listener ${introduction}`.trimEnd();
-
-  async function show(listening: pg.Client | undefined): Promise<void> {
-    await listening?.query(`SELECT set_config('application_name', $1, false)`, [nameToShow()]);
   }
 
   function again(): void {
@@ -73,12 +62,6 @@ export function createListener(connection: pg.ClientConfig, onError: (error: Err
       handlers.set(channel, handler);
       if (!client && !timer) timer = setTimeout(() => void connect(), 0);
       else void client?.query(`LISTEN ${pg.escapeIdentifier(channel)}`).catch(() => undefined);
-    },
-    introduce(words) {
-      if (words === introduction) return;
-      introduction = words;
-      // what fails on a connection that breaks is done on the next one
-      show(client).catch(() => undefined);
     },
     async close() {
       closed = true;

@@ -52,8 +52,7 @@ export function createSecondStep(options: {
     secure: options.secure,
     path: `${options.basePath}/login`,
   };
-  /** The associated data of the sealed cookie. */
-  const boundTo = (browserHash: Buffer) => `second step of ${browserHash.toString('base64url')}`;
+  const dataOf = (browserHash: Buffer) => `second step of ${browserHash.toString('base64url')}`;
   const digestOf = (passwordHash: string | undefined) =>
     passwordHash === undefined ? null : digest('password hash', passwordHash).toString('base64url');
 
@@ -67,7 +66,7 @@ export function createSecondStep(options: {
       const { sub, amr, passwordHash } = first;
       const [at, until] = [first.shownAt.getTime(), Date.now() + lifetime * 1000];
       const content: Content = { sub, amr, password: digestOf(passwordHash), at, until };
-      const sealed = secretBox.seal(JSON.stringify(content), boundTo(sessions.ensureBrowserHash(request, reply)));
+      const sealed = secretBox.seal(JSON.stringify(content), dataOf(sessions.ensureBrowserHash(request, reply)));
       reply.setCookie(secondStepCookie, sealed.toString('base64url'), { ...cookie, maxAge: lifetime });
     },
     /** Ends the step. */
@@ -94,7 +93,7 @@ export function createSecondStep(options: {
     if (value === undefined || !browserHash || !/^[A-Za-z0-9_-]{1,2000}$/.test(value)) return undefined;
     let content: Content;
     try {
-      const opened = await secretBox.open(Buffer.from(value, 'base64url'), boundTo(browserHash));
+      const opened = secretBox.open(Buffer.from(value, 'base64url'), dataOf(browserHash));
       content = JSON.parse(opened.toString()) as Content;
     } catch {
       return undefined;

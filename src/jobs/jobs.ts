@@ -7,10 +7,8 @@ import type { UsageCounters } from '../domain/usage-counters.ts';
 import { createMailTransport } from '../outbound/mail-transport.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
 import type { ClientCache } from '../repositories/clients/client-cache.ts';
-import { introduction } from '../repositories/keys/data-keys.ts';
 import type { Limits } from '../repositories/rate-limits/rate-limits.ts';
 import type { Store } from '../repositories/store.ts';
-import type { DataKeyRing } from '../tokens/data-key-ring.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import type { TokenService } from '../tokens/token-service.ts';
 import { startLogoutDelivery } from './logout-delivery.ts';
@@ -25,7 +23,6 @@ interface JobDependencies {
   clients: ClientCache;
   tokens: TokenService;
   keyRing: KeyRing;
-  dataKeyRing: DataKeyRing;
   limits: Limits;
   activity: UsageCounters;
   renderer: PageRenderer;
@@ -36,7 +33,7 @@ const keyInterval = 30_000; // milliseconds
 
 /** @returns what stops them */
 export function startJobs(dependencies: JobDependencies): { stop(): Promise<void> } {
-  const { config, database, logger, store, clients, tokens, keyRing, dataKeyRing, post } = dependencies;
+  const { config, database, logger, store, clients, tokens, keyRing, post } = dependencies;
   const { lifetimes } = config;
   let stopping = false;
   const logoutDelivery = startLogoutDelivery({
@@ -61,17 +58,8 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     logger,
   });
 
-  async function refreshDataKeys(): Promise<void> {
-    try {
-      await dataKeyRing.refresh();
-      database.introduce(introduction(dataKeyRing.knows));
-    } catch (error) {
-      if (!stopping) logger.error({ err: error }, 'the data keys could not be read');
-    }
-  }
   async function refreshKeys(): Promise<void> {
     try {
-      await refreshDataKeys();
       await keyRing.refresh();
       await keyRing.rotateDue({ interval: lifetimes.keyRotationInterval, lead: lifetimes.keyPublicationLead });
     } catch (error) {
@@ -79,13 +67,11 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
       if (!stopping) logger.error({ err: error }, 'the keys could not be read or rotated');
     }
   }
-  database.introduce(introduction(dataKeyRing.knows));
   // a notification without text means that some were lost
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
     if (kind === undefined || kind === 'keys') void refreshKeys();
-    if (kind === 'data-keys') void refreshDataKeys();
     if (kind === undefined || kind === 'logout') logoutDelivery.wake();
     if (kind === undefined || kind === 'mail') mailDelivery.wake();
   });

@@ -10,12 +10,12 @@ import { clientJudgementRepository } from './clients/client-review.ts';
 import { clientSessionsRepository } from './sessions/client-sessions.ts';
 import { clientsRepository } from './clients/clients.ts';
 import { clientSessionHandlesRepository } from './sessions/client-session-handles.ts';
-import { dataKeysRepository } from './keys/data-keys.ts';
 import { deferredRegistrationsRepository } from './registrations/deferred-registrations.ts';
 import { expiredRepository } from './retention/expired.ts';
 import { grantsRepository } from './clients/grants.ts';
 import { groupsRepository } from './groups/groups.ts';
 import { hourlyCountsRepository } from './audit/hourly-counts.ts';
+import { instancesRepository } from './instances/instances.ts';
 import { knownBrowsersRepository } from './sessions/device-cookies.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries/logout-deliveries.ts';
 import { mailedLinksRepository } from './mails/mailed-links.ts';
@@ -55,12 +55,12 @@ function repositories(sql: Sql, onEvent: EventListener) {
     clientJudgement: clientJudgementRepository(sql),
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
-    dataKeys: dataKeysRepository(sql),
     deferredRegistrations: deferredRegistrationsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
     groups: groupsRepository(sql),
     hourlyCounts: hourlyCountsRepository(sql),
+    instances: instancesRepository(sql),
     knownBrowsers: knownBrowsersRepository(sql),
     logoutDeliveries: logoutDeliveriesRepository(sql),
     mailedLinks: mailedLinksRepository(sql),

@@ -5,7 +5,7 @@ import type { Store } from '../repositories/store.ts';
 
 interface HealthDependencies {
   store: Pick<Store, 'users'>;
-  /** True while the service closes, still starts, or lacks the key for what is stored. */
+  /** True while the service starts or closes. */
   isUnfit: () => boolean;
 }
 

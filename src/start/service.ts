@@ -56,7 +56,7 @@ export async function startService(
     const store = createStore(database, (event) => logEvent(logger, event));
     let starting = true;
     const isStarting = () => starting;
-    const app = await buildApp({ config, database, secretKey: connection.secretKey, logger, siblings, isStarting });
+    const app = await buildApp({ config, database, secretKeys: connection.secretKeys, logger, siblings, isStarting });
     closeApp = () => app.close();
     // an administrator with a password from the settings exists before the first request
     if (config.adminPassword !== undefined) await createFirstAdministrator(config, store);

@@ -1,11 +1,11 @@
 // A client's credentials: made by the service, stored (hashed or sealed), and shown once (security R26, R40, R70).
 import type { SecretBox } from '../crypto/secret-box.ts';
+import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import { digest, randomSecret } from '../crypto/secrets.ts';
 import { type ClientMetadata, needsSecret, needsSecretAsKey } from '../oauth/client-metadata.ts';
 import { conflict, invalidRequest } from '../oauth/errors.ts';
 import type { Client, ClientCredentials } from '../repositories/clients/clients.ts';
 import { newOpaqueToken } from './opaque-token.ts';
-import { secretPlace, sharedSecretPlace } from './token-service.ts';
 
 /** Credentials as their holder gets them, once. */
 export interface ShownCredentials {
@@ -26,7 +26,10 @@ export function newCredentials(
   return {
     stored: {
       ...storedSecret(secretBox, clientId, metadata, clientSecret),
-      sharedSecretEncrypted: secretBox.seal(sharedSecret, sharedSecretPlace(clientId)),
+      sharedSecretEncrypted: secretBox.seal(
+        sharedSecret,
+        associatedDataOf('clients.shared_secret_encrypted', clientId),
+      ),
       registrationTokenHash: registrationAccessToken.hash,
     },
     shown: { clientSecret, sharedSecret, registrationAccessToken: registrationAccessToken.token },
@@ -116,6 +119,8 @@ export function storedSecret(
   return {
     secretHash: secret === undefined ? undefined : digest('client_secret', secret),
     secretEncrypted:
-      secret !== undefined && needsSecretAsKey(metadata) ? secretBox.seal(secret, secretPlace(clientId)) : undefined,
+      secret !== undefined && needsSecretAsKey(metadata)
+        ? secretBox.seal(secret, associatedDataOf('clients.client_secret_encrypted', clientId))
+        : undefined,
   };
 }

@@ -13,10 +13,10 @@ import {
 } from 'jose';
 import { ConfigError } from '../config.ts';
 import type { SecretBox } from '../crypto/secret-box.ts';
-import { DatabaseUnavailable } from '../database/database.ts';
 import { conflict, notFound } from '../oauth/errors.ts';
 import type { AuditEvent } from '../repositories/audit/audit-events.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
+import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import type { SigningKeyRow } from '../repositories/keys/signing-keys.ts';
 import type { Actor } from '../repositories/administration/actor.ts';
 
@@ -90,6 +90,8 @@ interface NewPair extends GenerateKeyPairResult {
 /** Who rotates by the schedule, in the audit trail. */
 const schedule: Actor = { actor: 'schedule' };
 
+const dataOf = (kid: string) => associatedDataOf('signing_keys.private_key_encrypted', kid);
+
 // seconds that a retired key stays published beyond the longest life of an ID Token, for caches and clocks
 const retirementMargin = 3600;
 
@@ -117,7 +119,7 @@ export async function openKeyRing({
     const offset = found.now.getTime() - Date.now();
     for (const row of found.keys) {
       if (opened.has(row.kid)) continue;
-      const jwk = JSON.parse(await openKey(row)) as JWK;
+      const jwk = JSON.parse(openKey(row)) as JWK;
       opened.set(row.kid, (await importJWK(jwk, row.alg)) as CryptoKey);
     }
     // of two readings at once the first to begin may be the last to end: it would bring a withdrawn key back
@@ -130,12 +132,10 @@ export async function openKeyRing({
     for (const kid of opened.keys()) if (!rows.some((row) => row.kid === kid)) opened.delete(kid);
   }
 
-  async function openKey(row: SigningKeyRow): Promise<string> {
+  function openKey(row: SigningKeyRow): string {
     try {
-      return (await secretBox.open(row.privateKeyEncrypted, place(row.kid))).toString();
+      return secretBox.open(row.privateKeyEncrypted, dataOf(row.kid)).toString();
     } catch (error) {
-      // the database's trouble is not the key's
-      if (error instanceof DatabaseUnavailable) throw error;
       throw new ConfigError(
         `The signing key ${row.kid} cannot be decrypted: its row in the database was altered. Restore it from a backup, or delete it.`,
         { cause: error },
@@ -161,7 +161,7 @@ export async function openKeyRing({
         alg,
         lead,
         publicJwk: { ...publicJwk, kid, alg, use: 'sig' },
-        privateKeyEncrypted: secretBox.seal(JSON.stringify(await exportJWK(privateKey)), place(kid)),
+        privateKeyEncrypted: secretBox.seal(JSON.stringify(await exportJWK(privateKey)), dataOf(kid)),
       });
       await keys.retire(alg, { lead, idTokenLifetime, margin: retirementMargin }, kid);
       kids.push(kid);
@@ -270,8 +270,4 @@ export async function openKeyRing({
   };
   await ring.refresh();
   return ring;
-}
-
-function place(kid: string): string {
-  return `signing_keys.private_key_encrypted.${kid}`;
 }

@@ -33,7 +33,7 @@ export interface RequestObjectOptions {
 export interface SigningClient {
   clientId: string;
   metadata: ClientMetadata;
-  secret: () => Promise<Buffer | undefined>;
+  secret: () => Buffer | undefined;
 }
 
 export type RequestObjects = ReturnType<typeof createRequestObjects>;
@@ -107,7 +107,7 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
       currentDate: now(),
     };
     if (alg !== 'HS256') return verifyWithKeys(object, (fresh) => clientKeys(client.metadata, fresh), options);
-    const secret = await client.secret();
+    const secret = client.secret();
     if (!secret)
       throw new RequestObjectRefused(
         'invalid_request_object',

@@ -6,6 +6,7 @@ import { namedClaims, releasedClaims } from '../oauth/claims.ts';
 import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
 import type { Authorization } from '../repositories/tokens/authorization-codes.ts';
 import type { Client } from '../repositories/clients/clients.ts';
+import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import { encryptFor, findRecipient, type Recipient } from './client-encryption.ts';
 import type { ClientKeys } from './client-keys.ts';
 import { isOwnJwt, mintIdToken, mintUserinfo, readIdTokenHint, type ResponseKey, verifyIdToken } from './id-token.ts';
@@ -34,8 +35,11 @@ export type TokenService = ReturnType<typeof createTokenService>;
 export function createTokenService(options: TokenServiceOptions) {
   const { issuer, keyRing, secretBox } = options;
 
-  async function clientSecret(client: Client): Promise<Buffer | undefined> {
-    return client.secretEncrypted && secretBox.open(client.secretEncrypted, secretPlace(client.clientId));
+  function clientSecret(client: Client): Buffer | undefined {
+    return (
+      client.secretEncrypted &&
+      secretBox.open(client.secretEncrypted, associatedDataOf('clients.client_secret_encrypted', client.clientId))
+    );
   }
 
   async function secretOf(clientId: string): Promise<Buffer | undefined> {
@@ -63,15 +67,18 @@ export function createTokenService(options: TokenServiceOptions) {
 
   async function responseKey(client: Client, alg: IdTokenSigningAlgorithm): Promise<ResponseKey> {
     if (alg !== 'HS256') return { alg };
-    const secret = await clientSecret(client);
+    const secret = clientSecret(client);
     if (!secret) throw new Error('a client with HS256 signatures has no stored secret');
     return { alg, secret };
   }
 
   return {
     /** The key of end-session requests, as its text in UTF-8. */
-    sharedSecret: (client: Client): Promise<Buffer> =>
-      secretBox.open(client.sharedSecretEncrypted, sharedSecretPlace(client.clientId)),
+    sharedSecret: (client: Client): Buffer =>
+      secretBox.open(
+        client.sharedSecretEncrypted,
+        associatedDataOf('clients.shared_secret_encrypted', client.clientId),
+      ),
     /** The key of client_secret_jwt and HS256; undefined when the secret is stored as a hash only. */
     clientSecret,
     /** Lifetimes in force for a client, in seconds. */
@@ -164,13 +171,4 @@ export function createTokenService(options: TokenServiceOptions) {
       return keyRing.jwks;
     },
   };
-}
-
-/** Where a client's secret is sealed: a ciphertext moved to another row does not open. */
-export function secretPlace(clientId: string): string {
-  return `clients.client_secret_encrypted.${clientId}`;
-}
-
-export function sharedSecretPlace(clientId: string): string {
-  return `clients.shared_secret_encrypted.${clientId}`;
 }

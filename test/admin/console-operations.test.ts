@@ -1,4 +1,5 @@
 // The console's pages about the service itself: overview, sessions, keys, audit.
+import { parseSecretKey } from '../../src/crypto/secret-key.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { obtainTokens, withoutLimits } from '../helpers/grants.ts';
@@ -115,7 +116,11 @@ test('new keys are made for the chosen algorithms, and one is withdrawn by the b
   const made = (await kids()).filter(({ kid }) => !before.some((key) => key.kid === kid));
   expect(made).toMatchObject([{ alg: 'EdDSA' }]);
   const { kid } = made[0]!;
-  expect(texts(await agent.get('/admin/keys'))).toContain(`${kid} Published, signs soon`);
+  const page = texts(await agent.get('/admin/keys'));
+  expect(page).toContain(`${kid} Published, signs soon`);
+  // the key of SECRET_KEY, by its id
+  expect(page).toContain(`Key ${parseSecretKey(service.secretKey).id} Instances that encrypt with it: 1`);
+  expect(page).not.toContain(service.secretKey);
 
   const address = `/admin/keys/withdraw?kid=${kid}`;
   const withdrawal = formOf(await agent.get(address), '/admin/keys/withdraw');

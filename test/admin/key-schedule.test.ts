@@ -122,7 +122,7 @@ async function whileStarted(
   const app = await buildApp({
     config: loadConfig({ DATABASE_URL: url, SECRET_KEY: service.secretKey }),
     database,
-    secretKey: service.secretKey,
+    secretKeys: [service.secretKey],
     logger: pino({ level: 'silent' }),
     ...options,
   });

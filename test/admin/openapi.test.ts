@@ -5,7 +5,7 @@ import { answers, type AnswerName } from '../../src/admin/api/answers.ts';
 import { adminRoutes } from '../../src/admin/api/routes.ts';
 import { errorCodes } from '../../src/oauth/errors.ts';
 import { auditEventTypes } from '../../src/repositories/audit/audit-events.ts';
-import { openDataKeyRing } from '../../src/tokens/data-key-ring.ts';
+import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
 import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { routesOf } from '../helpers/route-map.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -356,7 +356,7 @@ function walk(value: unknown, visit: (name: string, value: unknown) => void): vo
 
 /** An authenticator as its person set it up; its key is of no account. */
 async function authenticatorOf(sub: string): Promise<string> {
-  const secretEncrypted = (await openDataKeyRing(service.store, service.secretKey)).secretBox.seal('key', 'test');
+  const secretEncrypted = (await openEncryption(service.store, [service.secretKey])).secretBox.seal('key', 'test');
   await service.store.totpAuthenticators.insert({ id: 'one', sub, name: 'Telephone', secretEncrypted, lastStep: 0 });
   return 'one';
 }

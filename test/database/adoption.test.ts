@@ -5,6 +5,7 @@ import { decodeProtectedHeader, SignJWT } from 'jose';
 import { Secret, TOTP } from 'otpauth';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { carryOverDataKeys } from '../../src/database/data-key-carry-over.ts';
 import { migrate } from '../../src/database/migrations.ts';
 import { catalogueOf } from '../helpers/catalogue.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -112,7 +113,7 @@ describe('what a database held before it was adopted', () => {
     await receiver.start();
     await mailServer.start();
     await fill(database, receiver.host);
-    await migrate(database.connection);
+    await migrate(database.connection, { beforeAdoption: carryOverDataKeys([kept.secretKey], () => undefined) });
     service = await startTestService({
       database,
       secretKey: kept.secretKey,

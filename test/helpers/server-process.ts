@@ -44,20 +44,25 @@ export function startServer(settings: Record<string, string>, tree = root): Serv
   return start([], { LIMIT_CODES_PER_SESSION: '0', ...settings }, '', tree);
 }
 
+/** Starts the command line, which prints JSON. */
+export function startCommand(args: string[], settings: Record<string, string>, input?: string): ServerProcess {
+  return start([...args, '--json'], settings, input);
+}
+
 /** Runs the command line to its end, with `input` as its standard input, and returns what it printed as JSON. */
 export async function runCommand(
   args: string[],
   settings: Record<string, string>,
   input?: string,
 ): Promise<Record<string, unknown>> {
-  const command = start([...args, '--json'], settings, input);
+  const command = startCommand(args, settings, input);
   const { code } = await command.exited;
   if (code !== 0) throw new Error(`the command ${args.join(' ')} failed: ${command.stderr}`);
   return JSON.parse(command.stdout) as Record<string, unknown>;
 }
 
 function start(args: string[], settings: Record<string, string>, input = '', cwd = root): ServerProcess {
-  remember('SECRET_KEY', settings['SECRET_KEY']);
+  for (const key of settings['SECRET_KEY']?.split(',') ?? []) remember('SECRET_KEY', key);
   remember('password', settings['ADMIN_PASSWORD']);
   const child = spawn(join(cwd, 'bin/gatehouse'), args, {
     cwd,

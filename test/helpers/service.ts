@@ -10,8 +10,10 @@ import { buildApp } from '../../src/app.ts';
 import type { Authenticator } from '../../src/authenticators/authenticator.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { createPasswordHashing, type PasswordWork } from '../../src/crypto/password-hashing.ts';
+import type { SecretBox } from '../../src/crypto/secret-box.ts';
 import { randomId, randomSecret } from '../../src/crypto/secrets.ts';
 import { openDatabase } from '../../src/database/database.ts';
+import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
 import { listenAt } from '../../src/server/listen.ts';
 import { createPages, type PageRenderer } from '../../src/pages/renderer.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
@@ -19,7 +21,6 @@ import { createAdministration } from '../../src/repositories/administration/admi
 import { createStore, type Store } from '../../src/repositories/store.ts';
 import type { NewUser, User } from '../../src/repositories/users/users.ts';
 import { newCredentials } from '../../src/tokens/client-credentials.ts';
-import { type DataKeyRing, openDataKeyRing } from '../../src/tokens/data-key-ring.ts';
 import { type KeyAlgorithm, makeKeyPair } from '../../src/tokens/key-ring.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { remember } from './dump-search.ts';
@@ -152,7 +153,7 @@ export async function startTestService(
       },
     };
     const app = await buildApp({
-      ...{ config, database: observed, secretKey, logger, passwordWork, newKeyPair },
+      ...{ config, database: observed, secretKeys: [secretKey], logger, passwordWork, newKeyPair },
       renderer: rendererOf(config),
       authenticators: options.authenticators,
     });
@@ -171,7 +172,7 @@ export async function startTestService(
     });
   const opened = openDatabase({ connection: database.connection, poolSize: 4, onError: () => undefined });
   const store = createStore(opened);
-  const ring = await openDataKeyRing(store, secretKey);
+  const { secretBox } = await openEncryption(store, [secretKey]);
   const administration = createAdministration(store);
   return {
     issuer,
@@ -198,7 +199,7 @@ export async function startTestService(
         { admin: true },
       );
       const clientId = randomId();
-      const { stored, shown } = newCredentials(ring.secretBox, clientId, parsed);
+      const { stored, shown } = newCredentials(secretBox, clientId, parsed);
       await administration.createClient(
         { actor: 'test' },
         {
@@ -228,7 +229,7 @@ export async function startTestService(
     async stop() {
       for (const close of closers) await close();
       for (const [alg, pair] of keyPairs.splice(0)) spareKeyPairs.set(alg, [...(spareKeyPairs.get(alg) ?? []), pair]);
-      await rememberKeys(ring, store);
+      await rememberKeys(secretBox, store);
       await opened.close();
       rmSync(dataDir, { recursive: true, force: true });
       await database.drop();
@@ -236,15 +237,15 @@ export async function startTestService(
   };
 }
 
-/** The private signing keys and the data keys, which a dump must not hold either. */
-async function rememberKeys(ring: DataKeyRing, store: Store): Promise<void> {
-  await ring.refresh();
-  for (const key of ring.keys) remember('data key', key.root.toString('base64url'));
+/** The private signing keys, which a dump must not hold either. */
+async function rememberKeys(secretBox: SecretBox, store: Store): Promise<void> {
   for (const { kid, privateKeyEncrypted } of (await store.signingKeys.list()).keys) {
-    // a test may have put another value in its place
-    const place = `signing_keys.private_key_encrypted.${kid}`;
-    const opened = await ring.secretBox.open(privateKeyEncrypted, place).catch(() => undefined);
-    if (opened) remember('private key', (JSON.parse(opened.toString()) as { d: string }).d);
+    try {
+      const opened = secretBox.open(privateKeyEncrypted, `signing_keys.private_key_encrypted.${kid}`);
+      remember('private key', (JSON.parse(opened.toString()) as { d: string }).d);
+    } catch {
+      // a test has altered the row
+    }
   }
 }
 

@@ -1,22 +1,33 @@
-// Another SECRET_KEY, and everything encrypted anew, while two instances behind a balancer serve: the procedure of docs/operator.md.
+// Replaces a key of SECRET_KEY while two instances behind a load balancer serve, as docs/operator.md describes it.
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeProtectedHeader, jwtVerify, SignJWT } from 'jose';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createSecretBox } from '../../src/crypto/secret-box.ts';
+import { parseSecretKey } from '../../src/crypto/secret-key.ts';
 import { randomSecret } from '../../src/crypto/secrets.ts';
+import { type Authenticator, setUpAuthenticator } from '../helpers/authenticator.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 import { call, eventually } from '../helpers/grants.ts';
 import { LogoutReceiver } from '../helpers/logout-receiver.ts';
-import { freePort, runCommand, type ServerProcess, startServer, stopServers } from '../helpers/server-process.ts';
-import { responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
+import { MailServer } from '../helpers/mail-server.ts';
+import {
+  freePort,
+  runCommand,
+  type ServerProcess,
+  startCommand,
+  startServer,
+  stopServers,
+} from '../helpers/server-process.ts';
+import { hiddenFields, responseParameters, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 const password = 'correct horse battery';
 const redirectUri = 'https://rp.example.com/callback';
 
-/** Passes each connection on to the next of the instances that are up. */
+/** Passes each connection to the next of the instances that are up. */
 class Balancer {
   readonly up: number[] = [];
   readonly server: Server;
@@ -41,7 +52,7 @@ class Balancer {
     });
   }
 
-  /** Whoever asks next begins a new connection. */
+  /** The next request opens a new connection. */
   cut(): void {
     for (const socket of this.sockets) socket.destroy();
   }
@@ -50,6 +61,7 @@ class Balancer {
 let database: TestDatabase;
 let receiver: LogoutReceiver;
 let balancer: Balancer;
+const mailServer = new MailServer();
 beforeEach(async () => {
   database = await createTestDatabase();
   receiver = await new LogoutReceiver().start();
@@ -60,18 +72,22 @@ afterEach(async () => {
   balancer.cut();
   balancer.server.close();
   await receiver.stop();
+  await mailServer.stop();
   await database.drop();
 }, 60_000);
 
-test('SECRET_KEY is replaced and all is encrypted anew while two instances serve, and nothing fails meanwhile (security R29, R111)', async () => {
+test('a key of SECRET_KEY is replaced while two instances serve, and nothing fails at any step (decisions section 8, security R29, R111)', async () => {
   const port = await freePort();
   await new Promise<void>((resolve) => balancer.server.listen(port, 'localhost', resolve));
   const issuer = `http://localhost:${port}`;
   const ports = [await freePort(), await freePort()];
-  const oldKey = randomSecret();
+  mailServer.port = await freePort();
+  const [oldKey, newKey] = [randomSecret(), randomSecret()];
+  const [oldId, newId] = [parseSecretKey(oldKey).id, parseSecretKey(newKey).id];
   const settings = (secretKey: string) => ({
     ...{ BASE_URL: issuer, DATABASE_URL: database.url, SECRET_KEY: secretKey, ADMIN_PASSWORD: password },
-    ...{ REGISTRATION_APPROVAL: 'automatic', OUTBOUND_ALLOW: receiver.host, LIMIT_SIGN_IN_PER_NETWORK: '0' },
+    ...{ OUTBOUND_ALLOW: receiver.host, LIMIT_SIGN_IN_PER_NETWORK: '0' },
+    SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
   });
   const start = async (index: number, secretKey: string) => {
     const server = startServer({ ...settings(secretKey), PORT: String(ports[index]) });
@@ -79,22 +95,44 @@ test('SECRET_KEY is replaced and all is encrypted anew while two instances serve
     balancer.up.push(ports[index]!);
     return server;
   };
+  const command = (secretKey: string, args: string[], input?: string) => runCommand(args, settings(secretKey), input);
   const instances: ServerProcess[] = await Promise.all([start(0, oldKey), start(1, oldKey)]);
 
   // its secret signs its ID Tokens and Logout Tokens, its shared secret ends its session: both are stored encrypted
+  const created = await command(oldKey, ['registration-token', 'create']);
+  const token = created['initial_access_token'] as string;
   const { body: client } = await call(`${issuer}/register`, {
+    token,
     body: {
       ...{ redirect_uris: [redirectUri], id_token_signed_response_alg: 'HS256' },
       ...{ post_logout_redirect_uris: [redirectUri], backchannel_logout_uri: receiver.uri('/logout') },
     },
   });
-  const { body: signed } = await call(`${issuer}/register`, { body: { redirect_uris: [redirectUri] } });
+  const { body: signed } = await call(`${issuer}/register`, { token, body: { redirect_uris: [redirectUri] } });
   const credentials = (of: Record<string, unknown>) => ({
     ...{ clientId: of['client_id'] as string, redirectUri },
     basic: `Basic ${Buffer.from(`${of['client_id'] as string}:${of['client_secret'] as string}`).toString('base64')}`,
   });
 
-  /** Sign-in, consent, code, tokens by a secret and by a signing key, the signed end of a session, and a told logout. */
+  // an authenticator, whose key is stored encrypted
+  const ada = { username: 'ada', password, email: 'ada@example.com' };
+  await command(oldKey, ['user', 'create', '--username', 'ada', '--email', ada.email, '--password-stdin'], password);
+  await database.sql('UPDATE users SET email_verified = true WHERE username = $1', [ada.username]);
+  const first = new UserAgent({ issuer });
+  await first.signIn(ada);
+  const { app }: { app: Authenticator } = await setUpAuthenticator(first);
+  // a session, a mail that cannot be sent yet, and a registration that waits for an administrator with a verification code
+  const steady = new UserAgent({ issuer });
+  await steady.signIn({ username: 'admin', password });
+  const forgotten = await first.get('/password/forgotten');
+  await first.post('/password/forgotten', { ...hiddenFields(forgotten.body), login: ada.username });
+  const { body: deferred } = await call(`${issuer}/register`, {
+    body: { redirect_uris: [redirectUri], client_name: 'Deferred', registration_mode: ['approval'] },
+  });
+  const browserState = steady.cookies.get('GATEHOUSE_BROWSER_STATE');
+  expect(browserState).toBeDefined();
+
+  /** Sign-in, consent, code, tokens by a secret and by a signing key, the signed end of a session, and a delivered logout. */
   async function visit(): Promise<void> {
     const agent = new UserAgent({ issuer });
     for (const of of [client, signed]) {
@@ -108,11 +146,11 @@ test('SECRET_KEY is replaced and all is encrypted anew while two instances serve
       if (of === client) await jwtVerify(idToken, Buffer.from(client['client_secret'] as string), { issuer });
       else expect(decodeProtectedHeader(idToken).alg).toBe('RS256');
     }
-    const told = receiver.received.length;
+    const delivered = receiver.received.length;
     expect((await agent.submit(await agent.get('/logout'), { decision: 'sign-out' })).body).toContain('signed out');
     await eventually(
       async () => receiver.received.length,
-      (count) => count > told,
+      (count) => count > delivered,
       20_000,
     );
     await jwtVerify(receiver.received.at(-1)!.token, Buffer.from(client['client_secret'] as string), { issuer });
@@ -138,7 +176,7 @@ test('SECRET_KEY is replaced and all is encrypted anew while two instances serve
       visits++;
     }
   })().catch((error: unknown) => (failure = error));
-  /** One whole visit from now on. */
+  /** Waits for the end of the visit under way. */
   const visited = async () => {
     const begun = visits;
     await eventually(
@@ -148,82 +186,145 @@ test('SECRET_KEY is replaced and all is encrypted anew while two instances serve
     );
     expect(failure).toBeUndefined();
   };
-  /** As an operator replaces an instance: the balancer leaves it out first. */
-  async function replace(index: number, secretKey: string): Promise<void> {
+  /** As an operator restarts an instance: the load balancer leaves it out first. What was open before is finished afterwards. */
+  async function restart(index: number, ...keys: string[]): Promise<void> {
+    const agent = new UserAgent({ issuer });
+    const form = await agent.get('/login');
+    await database.sql('UPDATE authenticators SET last_step = 0');
+    const guest = new UserAgent({ issuer });
+    const secondStep = await guest.signIn(ada);
+    expect(secondStep.url).toContain('/login/second-factor');
+
     let resume!: () => void;
-    const begun = visits;
     held = new Promise<void>((resolve) => (resume = resolve));
-    await eventually(
-      async () => failure !== undefined || visits > begun,
-      (done) => done,
-      60_000,
-    );
+    await visited();
     balancer.up.splice(balancer.up.indexOf(ports[index]!), 1);
     balancer.cut();
     resume();
     instances[index]!.kill('SIGTERM');
-    await instances[index]!.exited;
-    instances[index] = await start(index, secretKey);
+    expect(await instances[index]!.exited).toMatchObject({ code: 0 });
+    instances[index] = await start(index, keys.join(','));
+
+    await visited();
+    expect((await agent.signIn({ username: 'admin', password }, form)).url).toBe(`${issuer}/account`);
+    expect((await guest.submit(secondStep, { code: app.code(1) })).url).toBe(`${issuer}/account`);
+    expect((await steady.get('/account')).status).toBe(200);
+    // the code that the old key made is valid for as long as that key is there
+    const code = deferred['verification_code'] as string;
+    const review = await steady.get(`/admin/registration?verification_code=${code}`);
+    if (keys.includes(oldKey)) expect(review.body).toContain('Deferred');
   }
-  const command = (secretKey: string, ...args: string[]) => runCommand(args, settings(secretKey));
+  const reencrypt = (...keys: string[]) => command(keys.join(','), ['secret-key', 'reencrypt']);
 
   await visited();
-  const rotated = await command(oldKey, 'secret-key', 'rotate');
-  const newKey = rotated['secret_key'] as string;
-  expect(newKey).toMatch(/^[A-Za-z0-9_-]{43}$/);
-  await replace(0, newKey);
+  await restart(0, oldKey, newKey);
+  await restart(1, oldKey, newKey);
+  await expect(reencrypt(newKey, oldKey)).rejects.toThrow(`2 instances encrypt with the key ${oldId}`);
+  await restart(0, newKey, oldKey);
+  await expect(reencrypt(newKey, oldKey)).rejects.toThrow(`An instance encrypts with the key ${oldId}`);
+  await expect(reencrypt(oldKey, newKey)).rejects.toThrow(`An instance encrypts with the key ${newId}`);
+  await restart(1, newKey, oldKey);
+  // the key that is not first any more is still needed
+  const early = startServer({ ...settings(newKey), PORT: String(await freePort()) });
+  expect(await early.exited).toMatchObject({ code: 1 });
+  expect(early.stderr).toMatch(
+    new RegExp(`^The setting SECRET_KEY, [^\n]* lacks the key ${oldId}, [^\n]* holds ${newId}\\)\\.\n$`),
+  );
+  // four signing keys, three shared secrets, one client secret, one authenticator
+  const encrypted = { secret_key_id: newId, not_needed: [oldId], not_needed_in: 1800 };
+  expect(await reencrypt(newKey, oldKey)).toEqual({ ...encrypted, values: 9 });
+  expect(await reencrypt(newKey, oldKey)).toEqual({ ...encrypted, values: 0 });
   await visited();
-  await expect(command(newKey, 'secret-key', 'retire')).rejects.toThrow('An instance runs with another SECRET_KEY');
-  await replace(1, newKey);
-  await expect(command(newKey, 'secret-key', 'reencrypt')).rejects.toThrow('retire it first');
-  const { retired } = await command(newKey, 'secret-key', 'retire');
-  expect(retired).toHaveLength(1);
-
-  const late = startServer({ ...settings(oldKey), PORT: String(await freePort()) });
-  expect(await late.exited).toMatchObject({ code: 1 });
-  expect(late.stderr).toContain('The setting SECRET_KEY is not the one that this database was encrypted under');
-  expect(late.stderr).toContain(rotated['secret_key_id'] as string);
-  for (const key of [oldKey, newKey]) expect(late.stderr).not.toContain(key);
-
-  expect(await command(newKey, 'secret-key', 'reencrypt')).toEqual({ data_key: 2, values: 4 + 3 });
-  await visited();
+  // all this time relying parties saw no change of the session
+  expect(steady.cookies.get('GATEHOUSE_BROWSER_STATE')).toBe(browserState);
+  await restart(0, newKey);
+  await restart(1, newKey);
+  expect(await reencrypt(newKey)).toEqual({ secret_key_id: newId, not_needed: [], not_needed_in: 0, values: 0 });
   running = false;
   await visitors;
   expect(failure).toBeUndefined();
-  expect(await command(newKey, 'secret-key', 'status')).toMatchObject({
-    secret_keys: [{ id: rotated['secret_key_id'], given: true }],
-    data_keys: [
-      { version: 1, values: 0, encrypts: false, expires_at: expect.any(String) },
-      { version: 2, values: 7, encrypts: true },
-    ],
-    instances: [{ data_key: 2 }, { data_key: 2 }],
-  });
-  const events = await database.sql<{ type: string }>(`SELECT type FROM audit_events WHERE type ~ '_key' ORDER BY id`);
-  expect(events.map((event) => event.type)).toEqual([
-    ...['secret_key.added', 'secret_key.retired', 'data_key.created', 'data_key.retired'],
+
+  await mailServer.start();
+  await database.sql('UPDATE mails SET next_attempt_at = now()');
+  await vi.waitUntil(() => mailServer.mails.some(({ link }) => link !== undefined), { timeout: 30_000, interval: 50 });
+  const { link } = mailServer.mails.find((mail) => mail.link !== undefined)!;
+  expect((await new UserAgent({ issuer }).get(link!)).status).toBe(200);
+
+  const late = startServer({ ...settings(oldKey), PORT: String(await freePort()) });
+  expect(await late.exited).toMatchObject({ code: 1 });
+  expect(late.stderr).toContain(`lacks the key ${newId}`);
+  const events = await database.sql<{ detail: object }>(
+    `SELECT detail FROM audit_events WHERE type = 'secret_key.reencrypted' ORDER BY id`,
+  );
+  expect(events.map(({ detail }) => detail)).toEqual([
+    { secret_key_id: newId, values: 9, not_needed: [oldId] },
+    { secret_key_id: newId, values: 0, not_needed: [oldId] },
+    { secret_key_id: newId, values: 0, not_needed: [] },
   ]);
+  for (const { stdout, stderr } of [...instances, early, late])
+    for (const key of [oldKey, newKey]) expect(stdout + stderr).not.toContain(key);
   for (const instance of instances) expect(instance.stderr).not.toMatch(/"level":(50|60)/);
 }, 240_000);
 
-test('the SECRET_KEY that is kept in DATA_DIR is replaced there by one that is piped in, and is not shown (security R29, R111)', async () => {
+test('the file in DATA_DIR holds a list of keys as SECRET_KEY does (decisions section 8, security R29, R111)', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-key-'));
   try {
     const settings = { DATA_DIR: join(folder, 'data') };
     const file = join(settings.DATA_DIR, 'secret-key');
-    await runCommand(['migrate'], settings);
-    const before = readFileSync(file, 'utf8');
-    const piped = randomSecret();
-    const short = runCommand(['secret-key', 'rotate', '--key-stdin'], settings, piped.slice(1));
-    await expect(short).rejects.toThrow(/The key must be 32 random bytes/);
-    await expect(short).rejects.not.toThrow(piped.slice(1));
-    const rotated = await runCommand(['secret-key', 'rotate', '--key-stdin'], settings, `${piped}\n`);
-    expect(rotated).toEqual({ secret_key_id: expect.stringMatching(/^[0-9a-f]{16}$/) });
-    expect(readFileSync(file, 'utf8')).toBe(`${piped}\n`);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(await runCommand(['secret-key', 'retire'], settings)).toMatchObject({ retired: [expect.any(String)] });
-    writeFileSync(file, before);
-    await expect(runCommand(['secret-key', 'status'], settings)).rejects.toThrow('SECRET_KEY is not the one');
+    await runCommand(['keys', 'list'], settings);
+    const before = readFileSync(file, 'utf8').trim();
+    const [oldId, added] = [parseSecretKey(before).id, randomSecret()];
+    writeFileSync(file, `${added},${before.slice(1)}\n`);
+    const short = runCommand(['keys', 'list'], settings);
+    await expect(short).rejects.toThrow(/The file .*secret-key does not hold secret keys: .*SECRET_KEY/);
+    await expect(short).rejects.not.toThrow(before.slice(1));
+    writeFileSync(file, `${added}\n`);
+    await expect(runCommand(['keys', 'list'], settings)).rejects.toThrow(`lacks the key ${oldId}`);
+    writeFileSync(file, `${added},${before}\n`);
+    expect(await runCommand(['secret-key', 'reencrypt'], settings)).toMatchObject({ values: 4, not_needed: [oldId] });
+    writeFileSync(file, `${added}\n`);
+    expect(await runCommand(['keys', 'list'], settings)).toHaveLength(4);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}, 120_000);
+
+test('a re-encryption that is killed in the middle is finished by the next one (decisions section 8, security R29)', async () => {
+  const [oldKey, newKey] = [randomSecret(), randomSecret()];
+  const settings = (secretKey: string) => ({ DATABASE_URL: database.url, SECRET_KEY: secretKey });
+  await runCommand(['user', 'create', '--username', 'ada', '--password-stdin'], settings(oldKey), password);
+  await runCommand(['keys', 'list'], settings(oldKey));
+  const count = 20_000;
+  const names = Array.from({ length: count }, (_, index) => `authenticator ${index}`);
+  const open = (key: string) => createSecretBox([parseSecretKey(key)]);
+  const box = open(oldKey);
+  await database.sql(
+    `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step)
+     SELECT n.id, u.sub, '', n.sealed, 0 FROM users u, unnest($1::text[], $2::bytea[]) AS n (id, sealed) WHERE u.username = 'ada'`,
+    [names, names.map((name) => box.seal(`key of ${name}`, `authenticators.secret_encrypted.${name}`))],
+  );
+  const list = `${newKey},${oldKey}`;
+  const killed = startCommand(['secret-key', 'reencrypt'], settings(list));
+  await vi.waitUntil(() => killed.stderr.includes(`of ${count + 4} values`), { timeout: 60_000, interval: 2 });
+  killed.kill('SIGKILL');
+  await killed.exited;
+  const left = async () =>
+    (
+      await database.sql<{ n: number }>(
+        'SELECT count(*)::int AS n FROM authenticators WHERE sealed_key_id(secret_encrypted) = $1',
+        [parseSecretKey(oldKey).id],
+      )
+    )[0]!.n;
+  const rest = await left();
+  expect(rest).toBeGreaterThan(0);
+  expect(rest).toBeLessThan(count);
+
+  expect(await runCommand(['secret-key', 'reencrypt'], settings(list))).toMatchObject({ values: rest });
+  expect(await left()).toBe(0);
+  const stored = await database.sql<{ id: string; sealed: Buffer }>(
+    'SELECT id, secret_encrypted AS sealed FROM authenticators',
+  );
+  for (const { id, sealed } of stored)
+    expect(open(newKey).open(sealed, `authenticators.secret_encrypted.${id}`).toString()).toBe(`key of ${id}`);
+  expect(await runCommand(['keys', 'list'], settings(newKey))).toHaveLength(4);
 }, 120_000);

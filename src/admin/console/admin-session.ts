@@ -136,10 +136,10 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     if (sealed === undefined || state === undefined) return undefined;
     let sent: SentRequest;
     try {
-      const opened = await secretBox.open(Buffer.from(sealed, 'base64url'), requestCookie);
+      const opened = secretBox.open(Buffer.from(sealed, 'base64url'), requestCookie);
       sent = JSON.parse(opened.toString()) as SentRequest;
     } catch {
-      // not ours, or sealed with a key that is gone
+      // not ours, or encrypted with a key that SECRET_KEY no longer holds
       return undefined;
     }
     const fits = equalSecrets(sent.state, state) && Date.now() - sent.at < requestLifetime * 1000;

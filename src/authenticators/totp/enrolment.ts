@@ -54,7 +54,7 @@ export function createTotpEnrolment(options: {
 
   async function readState(user: User, sealed: string): Promise<State | undefined> {
     try {
-      const opened = await secretBox.open(Buffer.from(sealed, 'base64url'), `authenticator of ${user.sub}`);
+      const opened = secretBox.open(Buffer.from(sealed, 'base64url'), `authenticator of ${user.sub}`);
       const state = JSON.parse(opened.toString()) as State;
       return state.until > Date.now() ? state : undefined;
     } catch {

@@ -24,7 +24,7 @@ export function createTotpAuthenticator({ store, secretBox, attemptCode }: TotpO
   /** True if the code is good. Each code is good once (RFC 6238 5.2). */
   async function use(sub: string, code: string): Promise<boolean> {
     for (const { id, secretEncrypted } of await store.totpAuthenticators.list(sub)) {
-      const step = stepOfCode(await secretBox.open(secretEncrypted, secretOf(id)), code, Date.now());
+      const step = stepOfCode(secretBox.open(secretEncrypted, secretOf(id)), code, Date.now());
       if (step !== undefined && (await store.totpAuthenticators.use(id, step))) return true;
     }
     return false;

@@ -124,8 +124,8 @@ export interface OperationsPages {
     /** When the service makes the next ones by itself. */
     next?: Date;
     rotateUri: string;
-    dataKeys: { version: number; createdAt: Date; seals: boolean; expiresAt?: Date }[];
-    secretKeys: { id: string; instances: number }[];
+    /** Keys of SECRET_KEY that encrypted stored values, or with which instances encrypt now. */
+    secretKeys: { id: string; isUsed: boolean; instances: number }[];
   };
   'console-keys-rotate': ConsoleFrame & {
     algorithms: string[];
@@ -302,7 +302,7 @@ export const operationsExamples: Examples<OperationsPages> = {
     },
   ],
   'console-keys': [
-    { ...keysFrame, keys: [], rotateUri: '/admin/keys/rotate', dataKeys: [], secretKeys: [] },
+    { ...keysFrame, keys: [], rotateUri: '/admin/keys/rotate', secretKeys: [] },
     {
       ...keysFrame,
       done: 'keys-rotated',
@@ -335,13 +335,9 @@ export const operationsExamples: Examples<OperationsPages> = {
       ],
       next: new Date('2026-06-12T09:26:53Z'),
       rotateUri: '/admin/keys/rotate',
-      dataKeys: [
-        { version: 1, createdAt: at, seals: false, expiresAt: new Date('2026-04-14T09:26:53Z') },
-        { version: 2, createdAt: at, seals: true },
-      ],
       secretKeys: [
-        { id: '0f1e2d3c4b5a6978', instances: 2 },
-        { id: '8796a5b4c3d2e1f0', instances: 0 },
+        { id: '0f1e2d3c4b5a6978', isUsed: false, instances: 2 },
+        { id: '8796a5b4c3d2e1f0', isUsed: true, instances: 0 },
       ],
     },
   ],

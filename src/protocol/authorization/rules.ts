@@ -12,7 +12,7 @@ export interface RequestRules {
   findClient: ClientCache['find'];
   /** @throws OAuthError invalid_target */
   findAudience: (resource: string) => Promise<string[]>;
-  clientSecret: (client: Client) => Promise<Buffer | undefined>;
+  clientSecret: (client: Client) => Buffer | undefined;
   requestObjects: RequestObjects;
   requirePkce: boolean;
   /** Whether the name localhost is a loopback address (security R23). */

@@ -97,7 +97,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: EndSessi
         client.clientId,
         config.issuer,
         {
-          sharedSecret: await tokens.sharedSecret(client),
+          sharedSecret: tokens.sharedSecret(client),
           jwks: hasKeys ? () => clientKeys(client.metadata, false) : undefined,
         },
         tokens.now(),

@@ -163,7 +163,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     registrationAccessToken: string,
   ): Promise<Record<string, unknown>> {
     const sent = body['shared_secret'];
-    const isRight = typeof sent === 'string' && equalSecrets(sent, (await tokens.sharedSecret(client)).toString());
+    const isRight = typeof sent === 'string' && equalSecrets(sent, tokens.sharedSecret(client).toString());
     return registrationResponse(config, client, { registrationAccessToken, sharedSecret: isRight ? sent : undefined });
   }
 

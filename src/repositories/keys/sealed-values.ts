@@ -1,28 +1,33 @@
-// The columns that hold sealed values, whatever their tables: counted by data key, and sealed anew a batch at a time.
+// Reads and replaces the encrypted columns of all tables, and tells which keys of SECRET_KEY encrypted them.
 import { type Sql, statement } from '../../database/database.ts';
 
+/** The names are a stored format: they stay when a table or a column is renamed. */
 const columns = [
-  { table: 'signing_keys', column: 'private_key_encrypted', key: 'kid' },
-  { table: 'clients', column: 'shared_secret_encrypted', key: 'client_id' },
-  { table: 'clients', column: 'client_secret_encrypted', key: 'client_id' },
-  { table: 'authenticators', column: 'secret_encrypted', key: 'id' },
+  { name: 'signing_keys.private_key_encrypted', table: 'signing_keys', column: 'private_key_encrypted', key: 'kid' },
+  { name: 'clients.shared_secret_encrypted', table: 'clients', column: 'shared_secret_encrypted', key: 'client_id' },
+  { name: 'clients.client_secret_encrypted', table: 'clients', column: 'client_secret_encrypted', key: 'client_id' },
+  { name: 'authenticators.secret_encrypted', table: 'authenticators', column: 'secret_encrypted', key: 'id' },
 ] as const;
+export type SealedColumn = (typeof columns)[number]['name'];
+
+/** What a stored value is bound to: copied to another row or column, it does not decrypt (security R29). */
+export function associatedDataOf(name: SealedColumn, rowId: string): string {
+  return `${name}.${rowId}`;
+}
 
 export interface SealedValue {
+  /** Of its row. */
   id: string;
   sealed: Buffer;
 }
 
-const places = columns.map(({ table, column, key }) => ({
-  /** What a value of a row is bound to. */
-  place: (id: string) => `${table}.${column}.${id}`,
-  name: `${table}.${column}`,
-  older: statement(
-    `sealed_values.older.${column}`,
+const statements = columns.map(({ table, column, key }) => ({
+  others: statement(
+    `sealed_values.others.${column}`,
     `SELECT ${key} AS id, ${column} AS sealed FROM ${table}
-      WHERE ${key} > $1 AND ${column} IS NOT NULL AND data_key_version(${column}) <> $2 ORDER BY ${key} LIMIT $3`,
+      WHERE ${key} > $1 AND ${column} IS NOT NULL AND sealed_key_id(${column}) <> $2 ORDER BY ${key} LIMIT $3`,
   ),
-  // what somebody changed meanwhile stays; the same secret is no new version of its client
+  // a value that a request changed meanwhile stays; the same secret is no new version of its client
   replace: statement(
     `sealed_values.replace.${column}`,
     `UPDATE ${table} t SET ${column} = n.after FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS n (id, before, after)
@@ -30,40 +35,45 @@ const places = columns.map(({ table, column, key }) => ({
   ),
 }));
 
-const count = statement(
-  'sealed_values.count',
-  `SELECT version, count(*)::int AS values FROM (${columns
-    .map(({ table, column }) => `SELECT data_key_version(${column}) AS version FROM ${table}`)
-    .join(' UNION ALL ')}) AS sealed WHERE version IS NOT NULL GROUP BY version ORDER BY version`,
-);
-const sample = statement(
-  'sealed_values.sample',
+// one step in the index per key, however many values there are
+const keyIds = statement(
+  'sealed_values.key_ids',
   columns
     .map(
-      ({ table, column, key }) =>
-        `(SELECT '${table}.${column}.' || ${key} AS place, ${column} AS sealed FROM ${table} WHERE ${column} IS NOT NULL LIMIT 1)`,
+      ({ table, column }) =>
+        `(WITH RECURSIVE ids AS (
+            SELECT min(sealed_key_id(${column})) AS id FROM ${table}
+            UNION ALL
+            SELECT (SELECT min(sealed_key_id(${column})) FROM ${table} WHERE sealed_key_id(${column}) > ids.id)
+              FROM ids WHERE ids.id IS NOT NULL)
+          SELECT id FROM ids WHERE id IS NOT NULL)`,
     )
-    .join(' UNION ALL '),
+    .join(' UNION ') + ' ORDER BY id',
+);
+const countOthers = statement(
+  'sealed_values.count_others',
+  `SELECT (${columns
+    .map(({ table, column }) => `(SELECT count(*) FROM ${table} WHERE sealed_key_id(${column}) <> $1)`)
+    .join(' + ')})::int AS values`,
 );
 
 export function sealedValuesRepository(sql: Sql) {
   return {
-    /** Every column, as table.column. */
-    names: places.map(({ name }) => name),
-    /** How many values are sealed with each data key. */
-    async count(): Promise<Map<number, number>> {
-      const rows = await sql.query<{ version: number; values: number }>(count);
-      return new Map(rows.map((row) => [row.version, row.values]));
+    names: columns.map(({ name }) => name),
+    /** The ids of the keys that encrypted the stored values, each once. */
+    async keyIds(): Promise<string[]> {
+      return (await sql.query<{ id: string }>(keyIds)).map(({ id }) => id);
     },
-    /** One value of each column that has any, with its place. */
-    sample: (): Promise<{ place: string; sealed: Buffer }[]> => sql.query(sample),
-    /** Values of a column that another data key sealed, in the order of their rows from `after` on. */
-    older: (column: number, after: string, version: number, limit: number): Promise<SealedValue[]> =>
-      sql.query(places[column]!.older, [after, version, limit]),
-    place: (column: number, id: string): string => places[column]!.place(id),
-    /** Puts values in the place of others; returns how many were still there. */
+    /** How many values other keys than this one encrypted. */
+    async countOthers(keyId: string): Promise<number> {
+      return (await sql.query<{ values: number }>(countOthers, [keyId]))[0]!.values;
+    },
+    /** Values of a column that other keys than this one encrypted, in the order of their rows, from `after` on. */
+    others: (column: number, after: string, keyId: string, limit: number): Promise<SealedValue[]> =>
+      sql.query(statements[column]!.others, [after, keyId, limit]),
+    /** Replaces values of a column; returns how many were still as they were. */
     async replace(column: number, values: { id: string; before: Buffer; after: Buffer }[]): Promise<number> {
-      const rows = await sql.query(places[column]!.replace, [
+      const rows = await sql.query(statements[column]!.replace, [
         values.map((value) => value.id),
         values.map((value) => value.before),
         values.map((value) => value.after),

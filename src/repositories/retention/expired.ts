@@ -49,7 +49,7 @@ const tables = [
   // for an hour more, a registrant that polls is told that its time is over
   byExpiry('deferred_registrations', 'expires_at', `now() - interval '1 hour'`),
   byExpiry('signing_keys'),
-  byExpiry('data_keys'),
+  byExpiry('instances', 'seen_at', `now() - interval '1 day'`),
   byExpiry('sessions', 'idle_expires_at'),
   byExpiry('logout_deliveries'),
   // nothing waits for a receiver that was not tried for a day

@@ -30,7 +30,7 @@ const withdrawalForm = z.object({ csrf: text(100), kid: text(64), typed: text(10
 
 export interface KeyRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'dataKeys'>;
+  store: Pick<Store, 'instances' | 'sealedValues'>;
   keyRing: KeyRing;
   console: Console;
 }
@@ -41,8 +41,8 @@ export function keyRoutes(app: FastifyInstance, { console, store, keyRing, confi
   app.get(list, async (request, reply) => {
     const visit = await console.enter(request, reply);
     if (!visit) return reply;
-    const [rows, instances] = await Promise.all([store.dataKeys.list(), store.dataKeys.runningInstances()]);
-    const seals = rows.findLast((row) => row.active)?.version;
+    const [keyIds, instances] = await Promise.all([store.sealedValues.keyIds(), store.instances.running()]);
+    const encrypting = instances.map(({ secretKeyId }) => secretKeyId);
     const made = keyAlgorithms.map((alg) =>
       Math.max(...keyRing.keys.filter((key) => key.alg === alg).map(({ createdAt }) => createdAt.getTime())),
     );
@@ -59,15 +59,10 @@ export function keyRoutes(app: FastifyInstance, { console, store, keyRing, confi
         })),
         ...(keyRotationInterval > 0 && { next: new Date(Math.min(...made) + keyRotationInterval * 1000) }),
         rotateUri: rotation,
-        dataKeys: rows.map(({ version, createdAt, expiresAt }) => ({
-          version,
-          createdAt,
-          seals: version === seals,
-          ...(expiresAt && { expiresAt }),
-        })),
-        secretKeys: [...new Set(rows.flatMap((row) => [...row.wrappings.keys()]))].map((id) => ({
+        secretKeys: [...new Set([...keyIds, ...encrypting])].map((id) => ({
           id,
-          instances: instances.filter(({ secretKeyId }) => secretKeyId === id).length,
+          isUsed: keyIds.includes(id),
+          instances: encrypting.filter((one) => one === id).length,
         })),
       },
       { section },

@@ -307,11 +307,11 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     reply.clearCookie(cookieName, cookie);
     if (sealed === undefined) return undefined;
     try {
-      const opened = await secretBox.open(Buffer.from(sealed, 'base64url'), cookieName);
+      const opened = secretBox.open(Buffer.from(sealed, 'base64url'), cookieName);
       const flow = JSON.parse(opened.toString()) as Flow;
       return Date.now() - flow.at < lifetime * 1000 && flow.sid === visit.session.sid ? flow : undefined;
     } catch {
-      // not ours, or sealed with a key that is gone
+      // not ours, or encrypted with a key that SECRET_KEY no longer holds
       return undefined;
     }
   }
