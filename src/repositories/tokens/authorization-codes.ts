@@ -3,6 +3,7 @@ import { isForeignKeyViolation, type Sql, statement } from '../../database/datab
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
+import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
 import { call } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
 
@@ -54,37 +55,17 @@ export interface Authorization {
   user: Subject;
 }
 
-export interface Redemption {
+export interface Redemption extends RedemptionRequest {
   codeHash: Buffer;
-  clientId: string;
-  redirectUri: string | undefined;
-  /** The challenge that the presented verifier makes. */
-  codeChallenge: string | undefined;
   accessTokenHash: Buffer;
   refreshTokenHash: Buffer | undefined;
   /** Of a handle that never stood in a URL, for clients of the UMA profile. */
   handleHash: Buffer | undefined;
-  /** A resource that the tokens must be for. */
-  resource: string | undefined;
   /** In seconds. */
   accessTokenLifetime: number;
   refreshTokenLifetime: number;
   refreshTokenAbsoluteLifetime: number;
 }
-
-/** Why a code was not redeemed. */
-export type RedemptionFailure =
-  | 'unknown'
-  | 'expired'
-  | 'ended' // the session, the user, the client or the grant is no longer good
-  | 'client'
-  | 'redirect_uri'
-  | 'pkce_missing'
-  | 'pkce_unexpected'
-  | 'pkce'
-  | 'resource' // the authorization is not for it: the code stays as it is
-  | 'replayed' // and everything that came of it is revoked
-  | 'retried'; // within seconds, by the same client: only refused
 
 export type RedemptionResult =
   | { authorization: Authorization; issuedAt: Date }
@@ -116,7 +97,7 @@ const issue = call('authorization_codes.issue', {
 
 const redeem = call('authorization_codes.redeem', {
   function: redeemCode,
-  types: 'bytea, text, text, text, bytea, bytea, double precision, double precision, double precision, bytea, text',
+  types: 'bytea, jsonb, jsonb',
   columns: 'r.*, u.*',
   join: withUser,
   // as refreshing does
@@ -187,16 +168,20 @@ export function authorizationCodesRepository(sql: Sql) {
         }
       >(redeem, [
         redemption.codeHash,
-        redemption.clientId,
-        redemption.redirectUri,
-        redemption.codeChallenge,
-        redemption.accessTokenHash,
-        redemption.refreshTokenHash,
-        redemption.accessTokenLifetime,
-        redemption.refreshTokenLifetime,
-        redemption.refreshTokenAbsoluteLifetime,
-        redemption.handleHash,
-        redemption.resource,
+        {
+          client_id: redemption.clientId,
+          redirect_uri: redemption.redirectUri,
+          code_challenge: redemption.codeChallenge,
+          resource: redemption.resource,
+        },
+        {
+          access_token: redemption.accessTokenHash.toString('hex'),
+          refresh_token: redemption.refreshTokenHash?.toString('hex'),
+          handle: redemption.handleHash?.toString('hex'),
+          access_seconds: redemption.accessTokenLifetime,
+          refresh_seconds: redemption.refreshTokenLifetime,
+          family_seconds: redemption.refreshTokenAbsoluteLifetime,
+        },
       ]);
       if (!row || row.client_session_id === null)
         return { failure: 'unknown', sub: undefined, clientId: undefined, burned: false };

@@ -1,10 +1,13 @@
 -- Redeems a code exactly once (security R14, R15, R16, R17, R22, R35). It locks the client session first, as refresh, revocation and logout do; then an
--- update claims the code and sees what earlier redemptions did. `failure` is NULL where tokens were issued; the whole is NULL for an unknown code.
-CREATE FUNCTION {{redeem_code}}(
-  presented bytea, by_client text, for_redirect_uri text, verified_challenge text, new_access_token bytea, new_refresh_token bytea,
-  access_seconds double precision, refresh_seconds double precision, family_seconds double precision, new_handle bytea, for_resource text
-) RETURNS token_answer LANGUAGE plpgsql AS $$
+-- update claims the code and sees what earlier redemptions did. `failure` is NULL where tokens were issued; the whole is NULL for an unknown code. A test
+-- holds it to decideRedemption() in src/oauth/code-redemption.ts.
+--   expected: client_id, redirect_uri, code_challenge (which the verifier makes), resource
+--   issue: access_token, refresh_token, handle (hashes in hex), access_seconds, refresh_seconds, family_seconds
+CREATE FUNCTION {{redeem_code}}(presented bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
 DECLARE
+  by_client text := expected ->> 'client_id';
+  verified_challenge text := expected ->> 'code_challenge';
+  for_resource text := expected ->> 'resource';
   answer token_answer;
   code record;
   family record;
@@ -32,7 +35,7 @@ BEGIN
     WHEN NOT FOUND THEN 'ended'
     WHEN code.expires_at <= now() THEN 'expired'
     WHEN family.client_id <> by_client THEN 'client'
-    WHEN for_redirect_uri IS NULL OR code.redirect_uri <> for_redirect_uri THEN 'redirect_uri'
+    WHEN code.redirect_uri IS DISTINCT FROM expected ->> 'redirect_uri' THEN 'redirect_uri'
     WHEN code.code_challenge IS NOT NULL AND verified_challenge IS NULL THEN 'pkce_missing'
     WHEN code.code_challenge IS NULL AND verified_challenge IS NOT NULL THEN 'pkce_unexpected'
     WHEN code.code_challenge <> verified_challenge THEN 'pkce'
@@ -57,19 +60,20 @@ BEGIN
     answer.nonce := family.nonce;
     answer.requested := family.requested;
     answer.issued_at := now();
-    needed_until := now() + make_interval(secs => access_seconds);
-    INSERT INTO access_tokens (token_hash, client_session_id, expires_at) VALUES (new_access_token, family.id, needed_until);
-    IF new_handle IS NOT NULL THEN
+    needed_until := now() + make_interval(secs => (issue -> 'access_seconds')::double precision);
+    INSERT INTO access_tokens (token_hash, client_session_id, expires_at) VALUES (decode(issue ->> 'access_token', 'hex'), family.id, needed_until);
+    IF issue ->> 'handle' IS NOT NULL THEN
       needed_until := greatest(needed_until, family_until);
-      INSERT INTO client_session_handles (handle_hash, client_session_id) VALUES (new_handle, family.id);
+      INSERT INTO client_session_handles (handle_hash, client_session_id) VALUES (decode(issue ->> 'handle', 'hex'), family.id);
     END IF;
-    IF new_refresh_token IS NOT NULL THEN
+    IF issue ->> 'refresh_token' IS NOT NULL THEN
       IF family.offline THEN
-        family_until := family.created_at + make_interval(secs => family_seconds);
+        family_until := family.created_at + make_interval(secs => (issue -> 'family_seconds')::double precision);
       END IF;
       needed_until := greatest(needed_until, family_until);
       INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at)
-        VALUES (new_refresh_token, family.id, 1, least(now() + make_interval(secs => refresh_seconds), family_until));
+        VALUES (decode(issue ->> 'refresh_token', 'hex'), family.id, 1,
+                least(now() + make_interval(secs => (issue -> 'refresh_seconds')::double precision), family_until));
     END IF;
     IF needed_until > family.expires_at THEN
       UPDATE client_sessions SET expires_at = needed_until WHERE id = family.id;

@@ -1,18 +1,13 @@
 // The table refresh_tokens: rotation, its grace, and the end of a family whose spent token comes back.
 import { type Sql } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import { grace, type RefreshFailure, type RefreshRequest } from '../../oauth/refresh-rotation.ts';
 import type { Authorization } from './authorization-codes.ts';
 import { call } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
 
-export interface Refresh {
+export interface Refresh extends RefreshRequest {
   tokenHash: Buffer;
-  clientId: string;
-  /** A narrower scope for the new access token; undefined keeps the whole. */
-  scope: string[] | undefined;
-  /** A resource that the tokens must be for. */
-  resource: string | undefined;
-  rotate: boolean;
   accessTokenHash: Buffer;
   refreshTokenHash: Buffer;
   /** In seconds. */
@@ -21,29 +16,14 @@ export interface Refresh {
   refreshTokenAbsoluteLifetime: number;
 }
 
-export type RefreshFailure =
-  | 'unknown'
-  | 'client' // another client's token: it stays as it is
-  | 'ended' // session, user, client or grant is no longer good
-  | 'expired'
-  | 'scope' // asked for more than was granted
-  | 'resource' // the authorization is not for it
-  | 'grace' // too many uses within the grace: only refused
-  | 'reused'; // after the grace, or of a line that the grace did not leave: the family is revoked (security R33, R121)
-
 export type RefreshResult =
   | { authorization: Authorization; issuedAt: Date; rotated: boolean }
   | { failure: RefreshFailure; sub: string | undefined; clientId: string | undefined };
 
-// decisions section 4: a spent token may come back within 10 s of its first use, 5 times at most (security R32)
-const graceSeconds = 10;
-const graceUses = 5;
-
 const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url));
 const rotate = call('refresh_tokens.rotate', {
   function: useRefreshToken,
-  types: `bytea, text, text[], text, boolean, bytea, bytea, double precision, double precision, double precision,
-    double precision, integer`,
+  types: 'bytea, jsonb, jsonb',
   columns: 'r.*, u.*',
   join: withUser,
   // the family, of which somebody may have many tokens
@@ -71,17 +51,21 @@ export function refreshTokensRepository(sql: Sql) {
         }
       >(rotate, [
         refresh.tokenHash,
-        refresh.clientId,
-        refresh.scope,
-        refresh.resource,
-        refresh.rotate,
-        refresh.accessTokenHash,
-        refresh.refreshTokenHash,
-        refresh.accessTokenLifetime,
-        refresh.refreshTokenLifetime,
-        refresh.refreshTokenAbsoluteLifetime,
-        graceSeconds,
-        graceUses,
+        {
+          client_id: refresh.clientId,
+          scope: refresh.scope,
+          resource: refresh.resource,
+          grace_seconds: grace.seconds,
+          grace_uses: grace.uses,
+        },
+        {
+          rotates: refresh.rotate,
+          access_token: refresh.accessTokenHash.toString('hex'),
+          refresh_token: refresh.refreshTokenHash.toString('hex'),
+          access_seconds: refresh.accessTokenLifetime,
+          refresh_seconds: refresh.refreshTokenLifetime,
+          family_seconds: refresh.refreshTokenAbsoluteLifetime,
+        },
       ]);
       if (!row || row.client_session_id === null) return { failure: 'unknown', sub: undefined, clientId: undefined };
       if (row.failure !== null) return { failure: row.failure, sub: row.sub, clientId: row.client_id };

@@ -1,22 +1,24 @@
 -- Uses a refresh token (security R12, R31, R32, R33, R34, R35, R36). It locks the client session first, then stores and counts the use, and what follows
--- depends on that count: a successor, a refusal, or the end of the client session. `asked` is a narrower scope, or NULL for the whole. `failure` is NULL
--- where tokens were issued; the whole is NULL for an unknown token.
+-- depends on that count: a successor, a refusal, or the end of the client session. `failure` is NULL where tokens were issued; the whole is NULL for an
+-- unknown token. A test holds it to decideRefresh() in src/oauth/refresh-rotation.ts.
+--   expected: client_id, scope (a narrower one; null for the whole), resource, grace_seconds, grace_uses
+--   issue: rotates, access_token, refresh_token (hashes in hex), access_seconds, refresh_seconds, family_seconds
 --
 -- The refresh tokens of a client session are a tree: each knows its parent, and a parent that was used again has several children. During the grace of
 -- a parent all its children are good. The first use after the grace keeps the child whose line was used (security R121): client_sessions.line moves down
 -- to that child, and a token of another line is as dead as a reused one. This costs nothing where no token was used twice, and elsewhere a look at the
 -- parents of the last seconds. Access tokens of an ended line live until their end.
-CREATE FUNCTION {{use_refresh_token}}(
-  presented bytea, by_client text, asked text[], for_resource text, rotates boolean, new_access_token bytea, new_refresh_token bytea,
-  access_seconds double precision, refresh_seconds double precision, family_seconds double precision, grace_seconds double precision,
-  grace_uses integer
-) RETURNS token_answer LANGUAGE plpgsql AS $$
+CREATE FUNCTION {{use_refresh_token}}(presented bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
 DECLARE
+  for_resource text := expected ->> 'resource';
+  rotates boolean := (issue -> 'rotates')::boolean;
+  refresh_seconds double precision := (issue -> 'refresh_seconds')::double precision;
   answer token_answer;
   spent record;
   family record;
   good record;
   granted text[];
+  asked text[];
   family_until timestamptz;
   in_force boolean;
   grace_since timestamptz;
@@ -34,7 +36,7 @@ BEGIN
   answer.client_session_id := family.id;
   answer.client_id := family.client_id;
   answer.sub := family.sub;
-  IF family.client_id <> by_client THEN
+  IF family.client_id IS DISTINCT FROM expected ->> 'client_id' THEN
     answer.failure := 'client';
     RETURN answer;
   END IF;
@@ -54,7 +56,8 @@ BEGIN
     granted := ARRAY(SELECT value FROM unnest(granted) WITH ORDINALITY AS each (value, place)
                       WHERE value = ANY (good.registered) AND value = ANY (good.consented) ORDER BY place);
   END IF;
-  IF asked IS NOT NULL THEN
+  IF jsonb_typeof(expected -> 'scope') = 'array' THEN
+    asked := ARRAY(SELECT jsonb_array_elements_text(expected -> 'scope'));
     IF NOT asked <@ granted THEN
       answer.failure := 'scope';
       RETURN answer;
@@ -65,7 +68,7 @@ BEGIN
     answer.failure := 'resource';
     RETURN answer;
   END IF;
-  family_until := CASE WHEN family.offline THEN family.created_at + make_interval(secs => family_seconds) ELSE good.expires_at END;
+  family_until := CASE WHEN family.offline THEN family.created_at + make_interval(secs => (issue -> 'family_seconds')::double precision) ELSE good.expires_at END;
   UPDATE refresh_tokens rt SET
          uses = rt.uses + CASE WHEN rotates OR rt.spent_at IS NOT NULL THEN 1 ELSE 0 END,
          spent_at = CASE WHEN rotates THEN coalesce(rt.spent_at, clock_timestamp()) ELSE rt.spent_at END,
@@ -77,7 +80,7 @@ BEGIN
   IF NOT in_force THEN
     SELECT rt.generation, rt.uses, rt.spent_at, rt.parent INTO spent FROM refresh_tokens rt WHERE rt.token_hash = presented;
   END IF;
-  grace_since := clock_timestamp() - make_interval(secs => grace_seconds);
+  grace_since := clock_timestamp() - make_interval(secs => (expected -> 'grace_seconds')::double precision);
   -- Goes from this token up to the one from which all good tokens came; without such a token, to the end of the grace. On the way it finds the token from
   -- which they come from now on (security R121). A token that was stored without its parent keeps its own line at its first use.
   IF family.line IS NOT NULL OR spent.uses > 1 OR (spent.parent IS NULL AND spent.generation > 1) THEN
@@ -101,7 +104,7 @@ BEGIN
     answer.failure := 'expired';
     RETURN answer;
   END IF;
-  IF spent.uses > grace_uses + 1 THEN
+  IF spent.uses > (expected -> 'grace_uses')::integer + 1 THEN
     answer.failure := 'grace';
     RETURN answer;
   END IF;
@@ -118,11 +121,12 @@ BEGIN
   answer.issued_at := now();
   answer.rotated := spent.uses >= 1;
   INSERT INTO access_tokens (token_hash, client_session_id, scope, expires_at)
-    VALUES (new_access_token, family.id, answer.scope, now() + make_interval(secs => access_seconds));
+    VALUES (decode(issue ->> 'access_token', 'hex'), family.id, answer.scope,
+            now() + make_interval(secs => (issue -> 'access_seconds')::double precision));
   IF answer.rotated THEN
     INSERT INTO refresh_tokens (token_hash, client_session_id, generation, expires_at, parent)
-      VALUES (new_refresh_token, family.id, spent.generation + 1, least(now() + make_interval(secs => refresh_seconds), family_until),
-              presented);
+      VALUES (decode(issue ->> 'refresh_token', 'hex'), family.id, spent.generation + 1,
+              least(now() + make_interval(secs => refresh_seconds), family_until), presented);
   END IF;
   RETURN answer;
 END $$;

@@ -6,7 +6,7 @@ import { invalidGrant, invalidTarget } from '../../../oauth/errors.ts';
 import { codeChallenge, isCodeVerifier } from '../../../oauth/pkce.ts';
 import { splitScope } from '../../../oauth/scope.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
-import type { RedemptionFailure } from '../../../repositories/tokens/authorization-codes.ts';
+import type { RedemptionFailure } from '../../../oauth/code-redemption.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import type { GrantType, TokenResponse } from '../grant-type.ts';
 import type { Store } from '../../../repositories/store.ts';

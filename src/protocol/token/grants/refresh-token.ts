@@ -4,7 +4,7 @@ import { oneResource } from '../../../sender-constraint/audience.ts';
 import { readParameters, text } from '../../../server/parameters.ts';
 import { invalidGrant, invalidScope, invalidTarget } from '../../../oauth/errors.ts';
 import { isScope, splitScope } from '../../../oauth/scope.ts';
-import type { RefreshFailure } from '../../../repositories/tokens/refresh-tokens.ts';
+import type { RefreshFailure } from '../../../oauth/refresh-rotation.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import type { GrantType, TokenResponse } from '../grant-type.ts';
 import type { Store } from '../../../repositories/store.ts';

@@ -1,0 +1,71 @@
+// Decides whether an authorization code is redeemed; the stored function that redeems it decides the same, and a test compares the two.
+
+export interface CodeFacts {
+  clientId: string;
+  redirectUri: string;
+  codeChallenge: string | undefined;
+  /** The resources that the authorization is for; undefined is the client itself. */
+  audience: string[] | undefined;
+  /** The session, the user, the client and the grant are still good. */
+  live: boolean;
+  expired: boolean;
+  /** Since the first redemption; undefined before it. */
+  secondsSinceRedemption: number | undefined;
+  /** Earlier requests that did not prove that the code is theirs. */
+  failures: number;
+}
+
+export interface RedemptionRequest {
+  clientId: string;
+  redirectUri: string | undefined;
+  /** The challenge that the presented verifier makes. */
+  codeChallenge: string | undefined;
+  /** A resource that the tokens must be for. */
+  resource: string | undefined;
+}
+
+/** Why a code was not redeemed. */
+export type RedemptionFailure =
+  | 'unknown'
+  | 'expired'
+  | 'ended' // the session, the user, the client or the grant is no longer good
+  | 'client'
+  | 'redirect_uri'
+  | 'pkce_missing'
+  | 'pkce_unexpected'
+  | 'pkce'
+  | 'resource' // the authorization is not for it: the code stays as it is
+  | 'replayed' // and everything that came of the code is revoked
+  | 'retried'; // within seconds, by the same client: only refused
+
+/** Undefined where tokens are issued. @property ends the client session is deleted with all that came of it */
+export type RedemptionRefusal = { failure: RedemptionFailure; burned: boolean; ends: boolean } | undefined;
+
+const maxFailures = 5;
+/** A client that lost the response repeats its request within this time. */
+const retrySeconds = 5;
+const provesNothing = new Set<RedemptionFailure>(['client', 'redirect_uri', 'pkce_missing', 'pkce_unexpected', 'pkce']);
+
+/** Security R14, R15, R16, R17, R22. */
+export function decideRedemption(code: CodeFacts, request: RedemptionRequest): RedemptionRefusal {
+  const mismatch = mismatchOf(code, request);
+  const isRedeemed = code.secondsSinceRedemption !== undefined;
+  if (!isRedeemed && mismatch === undefined) return undefined;
+  const counts = !isRedeemed && provesNothing.has(mismatch!);
+  const burned = code.failures + (counts ? 1 : 0) >= maxFailures;
+  const isReplayed = isRedeemed && (code.clientId !== request.clientId || code.secondsSinceRedemption! > retrySeconds);
+  return { failure: isReplayed ? 'replayed' : (mismatch ?? 'retried'), burned, ends: isReplayed || burned };
+}
+
+/** The first reason, in this order, for which the request is not the one that the code was issued for. */
+function mismatchOf(code: CodeFacts, request: RedemptionRequest): RedemptionFailure | undefined {
+  if (!code.live) return 'ended';
+  if (code.expired) return 'expired';
+  if (code.clientId !== request.clientId) return 'client';
+  if (code.redirectUri !== request.redirectUri) return 'redirect_uri';
+  if (code.codeChallenge !== undefined && request.codeChallenge === undefined) return 'pkce_missing';
+  if (code.codeChallenge === undefined && request.codeChallenge !== undefined) return 'pkce_unexpected';
+  if (code.codeChallenge !== request.codeChallenge) return 'pkce';
+  if (request.resource !== undefined && !code.audience?.includes(request.resource)) return 'resource';
+  return undefined;
+}

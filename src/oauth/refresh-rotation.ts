@@ -1,0 +1,60 @@
+// Decides whether a refresh token buys tokens; the stored function that uses it decides the same, and a test compares the two.
+
+export interface RefreshFacts {
+  clientId: string;
+  /** The session, the user, the client and the grant are still good. */
+  live: boolean;
+  /** What was granted, and what the registration and the grant still allow (security R12). */
+  scope: string[];
+  registered: string[];
+  consented: string[];
+  /** The resources that the authorization is for; undefined is the client itself. */
+  audience: string[] | undefined;
+  expired: boolean;
+  /** How often it was used before, and since the first time; a token that is not rotated is never spent. */
+  uses: number;
+  secondsSinceFirstUse: number | undefined;
+  /** Another line of tokens survived the grace (security R121). */
+  isOfEndedLine: boolean;
+}
+
+export interface RefreshRequest {
+  clientId: string;
+  /** A narrower scope; undefined keeps the whole. */
+  scope: string[] | undefined;
+  resource: string | undefined;
+  /** Whether a new refresh token takes its place. */
+  rotate: boolean;
+}
+
+export type RefreshFailure =
+  | 'unknown'
+  | 'client' // another client's token: it stays as it is
+  | 'ended' // the session, the user, the client or the grant is no longer good
+  | 'expired'
+  | 'scope' // asked for more than was granted
+  | 'resource' // the authorization is not for it
+  | 'grace' // too many uses within the grace: only refused
+  | 'reused'; // after the grace, or of a line that the grace did not leave: the client session is revoked (security R33, R121)
+
+export type RefreshOutcome = { failure: RefreshFailure } | { scope: string[]; rotated: boolean };
+
+/** A spent token may come back within so many seconds of its first use, so many times at most (decisions section 4, security R32). */
+export const grace = { seconds: 10, uses: 5 };
+
+/** Security R12, R31, R32, R33, R34. */
+export function decideRefresh(token: RefreshFacts, request: RefreshRequest): RefreshOutcome {
+  if (token.clientId !== request.clientId) return { failure: 'client' };
+  if (!token.live) return { failure: 'ended' };
+  const granted = token.scope.filter((value) => token.registered.includes(value) && token.consented.includes(value));
+  if (request.scope && !request.scope.every((value) => granted.includes(value))) return { failure: 'scope' };
+  if (request.resource !== undefined && !token.audience?.includes(request.resource)) return { failure: 'resource' };
+  const isSpent = token.uses > 0;
+  const isExpired = token.expired && !isSpent;
+  const uses = token.uses + (!isExpired && (request.rotate || isSpent) ? 1 : 0);
+  if (token.isOfEndedLine || (uses > 1 && (token.secondsSinceFirstUse ?? 0) > grace.seconds))
+    return { failure: 'reused' };
+  if (isExpired) return { failure: 'expired' };
+  if (uses > grace.uses + 1) return { failure: 'grace' };
+  return { scope: request.scope ?? granted, rotated: uses >= 1 };
+}

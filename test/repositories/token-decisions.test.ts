@@ -1,0 +1,160 @@
+// The stored functions that redeem codes and use refresh tokens decide as the rules in src/oauth do, whatever is stored and whatever is asked.
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { decideRedemption } from '../../src/oauth/code-redemption.ts';
+import { decideRefresh } from '../../src/oauth/refresh-rotation.ts';
+import { obtainTokens, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
+
+let service: TestService;
+let client: TestClient;
+beforeAll(async () => {
+  service = await startTestService({ environment: withoutLimits });
+  client = await service.createClient({ scope: 'openid email profile' });
+  // leaves a session and a grant
+  await obtainTokens(service, client, await service.createUser(), { scope: 'openid email profile' });
+});
+afterAll(() => service?.stop());
+
+const sql = <Row extends Record<string, unknown>>(text: string, values: unknown[]) =>
+  service.database.sql<Row>(text, values);
+const lifetimes = { accessTokenLifetime: 60, refreshTokenLifetime: 600, refreshTokenAbsoluteLifetime: 6000 };
+/** Far on one side of a limit of seconds, so that the time that the test takes does not matter. */
+const age = fc.constantFrom(-3600, 3600);
+const optional = <T>(...values: T[]) => fc.constantFrom(undefined, ...values);
+const resource = 'https://api.example.com';
+const other = 'https://other.example.com';
+
+interface Authorization {
+  live: boolean;
+  audience: string[] | undefined;
+  scope?: string[];
+  line?: Buffer | undefined;
+}
+
+/** A client session in the session and for the client of this test. */
+async function clientSession({ live, audience, scope = ['openid'], line }: Authorization): Promise<string> {
+  const [row] = await sql<{ id: string }>(
+    `INSERT INTO client_sessions
+       (session_id, sid, sub, client_id, client_epoch, scope, audience, line, offline, auth_time, amr, expires_at)
+     SELECT s.id, s.sid, s.sub, c.client_id, c.epoch - CASE WHEN $2 THEN 0 ELSE 1 END, $3, $4, $5, false, s.auth_time, s.amr,
+            now() + interval '1 day'
+       FROM sessions s, clients c WHERE c.client_id = $1 RETURNING id`,
+    [client.clientId, live, scope.join(' '), audience, line],
+  );
+  return row!.id;
+}
+
+const isThere = async (id: string) => (await sql('SELECT 1 FROM client_sessions WHERE id = $1', [id])).length > 0;
+const hasToken = async (hash: Buffer) =>
+  (await sql('SELECT 1 FROM access_tokens WHERE token_hash = $1', [hash])).length > 0;
+
+test('a code is redeemed, refused or revoked as the rule says (security R14, R15, R16, R17, R22)', async () => {
+  const challenges = ['a'.repeat(43), 'b'.repeat(43)];
+  const stored = fc.record({
+    codeChallenge: optional(...challenges),
+    audience: optional([resource]),
+    // mostly good, so that what comes after is reached
+    live: fc.constantFrom(true, true, true, false),
+    expired: fc.constantFrom(false, false, false, true),
+    secondsSinceRedemption: fc.oneof(fc.constant(undefined), age),
+    failures: fc.integer({ min: 0, max: 4 }),
+  });
+  const request = fc.record({
+    isOwn: fc.constantFrom(true, true, true, false),
+    redirectUri: fc.constantFrom(client.redirectUri, client.redirectUri, undefined, 'https://rp.example.com/other'),
+    codeChallenge: optional(...challenges),
+    resource: optional(resource, other),
+  });
+  const reached = new Set<string | undefined>();
+  await fc.assert(
+    fc.asyncProperty(stored, request, async (code, { isOwn, ...asked }) => {
+      const id = await clientSession(code);
+      const [codeHash, accessTokenHash] = [randomBytes(32), randomBytes(32)];
+      const { secondsSinceRedemption: seconds } = code;
+      await sql(
+        `INSERT INTO authorization_codes
+           (code_hash, client_session_id, redirect_uri, code_challenge, failures, expires_at, redeemed_at, redemptions)
+         VALUES ($1, $2, $3, $4, $5, now() + interval '1 hour' * CASE WHEN $6 THEN -1 ELSE 1 END,
+                 now() - make_interval(secs => $7), CASE WHEN $7::float8 IS NULL THEN 0 ELSE 1 END)`,
+        [codeHash, id, client.redirectUri, code.codeChallenge, code.failures, code.expired, seconds],
+      );
+      const presented = { ...asked, clientId: isOwn ? client.clientId : 'another' };
+      const facts = { ...code, clientId: client.clientId, redirectUri: client.redirectUri };
+      const refusal = decideRedemption(facts, presented);
+      const hashes = { codeHash, accessTokenHash, refreshTokenHash: randomBytes(32), handleHash: undefined };
+      const result = await service.store.authorizationCodes.redeem({ ...presented, ...hashes, ...lifetimes });
+      reached.add(refusal?.failure);
+      if (refusal) expect(result).toMatchObject({ failure: refusal.failure, burned: refusal.burned });
+      else expect(result).toMatchObject({ authorization: { clientSessionId: id } });
+      expect(await hasToken(accessTokenHash)).toBe(!refusal);
+      expect(await isThere(id)).toBe(!refusal?.ends);
+    }),
+    { numRuns: 400 },
+  );
+  // no rule was left out
+  expect([...reached].sort()).toEqual([
+    ...['client', 'ended', 'expired', 'pkce', 'pkce_missing', 'pkce_unexpected'],
+    ...['redirect_uri', 'replayed', 'resource', 'retried', undefined],
+  ]);
+});
+
+test('a refresh token buys tokens, is refused or ends its client session as the rule says (security R12, R31, R32, R33, R121)', async () => {
+  const scopes = ['openid', 'email', 'profile'];
+  const some = fc.subarray(scopes, { minLength: 1 });
+  const mostly = fc.oneof({ arbitrary: fc.constant(scopes), weight: 3 }, { arbitrary: some, weight: 1 });
+  const stored = fc.record({
+    live: fc.constantFrom(true, true, true, true, false),
+    scope: some,
+    registered: mostly,
+    consented: mostly,
+    audience: optional([resource]),
+    expired: fc.constantFrom(false, false, true),
+    use: fc.option(fc.record({ uses: fc.integer({ min: 1, max: 7 }), secondsSinceFirstUse: age }), { nil: undefined }),
+    isOfEndedLine: fc.constantFrom(false, false, false, true),
+  });
+  const request = fc.record({
+    isOwn: fc.constantFrom(true, true, true, true, false),
+    scope: fc.oneof({ arbitrary: fc.constant(undefined), weight: 2 }, { arbitrary: some, weight: 1 }),
+    resource: optional(resource),
+    rotate: fc.boolean(),
+  });
+  const reached = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(stored, request, async ({ use, ...token }, { isOwn, ...asked }) => {
+      const uses = use?.uses ?? 0;
+      const secondsSinceFirstUse = use?.secondsSinceFirstUse;
+      await sql(
+        `UPDATE clients SET metadata = metadata || jsonb_build_object('scope', $2::text) WHERE client_id = $1`,
+        [client.clientId, token.registered.join(' ')],
+      );
+      await sql('UPDATE grants SET scope = $2 WHERE client_id = $1', [client.clientId, token.consented]);
+      const id = await clientSession({ ...token, line: token.isOfEndedLine ? randomBytes(32) : undefined });
+      const [tokenHash, accessTokenHash] = [randomBytes(32), randomBytes(32)];
+      await sql(
+        `INSERT INTO refresh_tokens (token_hash, client_session_id, generation, uses, spent_at, expires_at)
+         VALUES ($1, $2, 1, $3, now() - make_interval(secs => $4), now() + interval '1 hour' * CASE WHEN $5 THEN -1 ELSE 1 END)`,
+        [tokenHash, id, uses, secondsSinceFirstUse, token.expired],
+      );
+      const presented = { ...asked, clientId: isOwn ? client.clientId : 'another' };
+      const facts = { ...token, clientId: client.clientId, uses, secondsSinceFirstUse };
+      const outcome = decideRefresh(facts, presented);
+      const hashes = { tokenHash, accessTokenHash, refreshTokenHash: randomBytes(32) };
+      const result = await service.store.refreshTokens.rotate({ ...presented, ...hashes, ...lifetimes });
+      reached.add('failure' in outcome ? outcome.failure : outcome.rotated ? 'rotated' : 'kept');
+      if ('failure' in outcome) expect(result).toMatchObject(outcome);
+      else
+        expect(result).toMatchObject({
+          rotated: outcome.rotated,
+          authorization: { clientSessionId: id, scope: outcome.scope.join(' ') },
+        });
+      expect(await hasToken(accessTokenHash)).toBe(!('failure' in outcome));
+      expect(await isThere(id)).toBe(!('failure' in outcome && outcome.failure === 'reused'));
+    }),
+    { numRuns: 400 },
+  );
+  expect([...reached].sort()).toEqual([
+    ...['client', 'ended', 'expired', 'grace', 'kept', 'resource', 'reused', 'rotated', 'scope'],
+  ]);
+});
