@@ -32,9 +32,7 @@ import { logoutEndpoint } from './logout/routes.ts';
 import { registrationModes } from './registration/deferred.ts';
 import { registrationEndpoint } from './registration/routes.ts';
 import { revocationEndpoint } from './revocation/routes.ts';
-import { authorizationCodeGrant } from './token/grants/authorization-code.ts';
-import { clientCredentialsGrant } from './token/grants/client-credentials.ts';
-import { refreshTokenGrant } from './token/grants/refresh-token.ts';
+import { type GrantDependencies, grantTypes } from './token/grants/grant-types.ts';
 import { tokenEndpoint } from './token/routes.ts';
 import { userDataEndpoint } from './user-data/routes.ts';
 import { userinfoEndpoint } from './userinfo/routes.ts';
@@ -75,7 +73,6 @@ export const crossOriginPaths = [
   '/register/:clientId',
 ];
 
-const grants = [authorizationCodeGrant, refreshTokenGrant, clientCredentialsGrant];
 const clientEndpoints = [
   registrationEndpoint,
   pushedAuthorizationRequestEndpoint,
@@ -117,10 +114,13 @@ export async function protocolEndpoints(
   app: FastifyInstance,
   dependencies: DependenciesOf<typeof clientEndpoints> &
     Omit<DependenciesOf<[typeof tokenEndpoint]>, 'grantTypes'> &
-    Parameters<(typeof grants)[number]>[0],
+    GrantDependencies,
 ): Promise<void> {
   await registerAll(app, clientEndpoints, dependencies);
-  await app.register(tokenEndpoint, { ...dependencies, grantTypes: grants.map((grant) => grant(dependencies)) });
+  await app.register(tokenEndpoint, {
+    ...dependencies,
+    grantTypes: grantTypes.map((grantType) => grantType(dependencies)),
+  });
 }
 
 /** What clients send browsers to. */

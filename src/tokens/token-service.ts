@@ -1,6 +1,7 @@
-// The token service: it mints everything that the service issues, and is the only door to keys.
+// Mints every token that the service issues, and holds the keys that sign them.
 import type { SecretBox } from '../crypto/secret-box.ts';
 import { acrOf } from '../oauth/acr.ts';
+import type { Binding } from '../oauth/binding.ts';
 import { type IdTokenSigningAlgorithm, isPublicClient } from '../oauth/client-metadata.ts';
 import { namedClaims, releasedClaims } from '../oauth/claims.ts';
 import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
@@ -12,6 +13,7 @@ import type { ClientKeys } from './client-keys.ts';
 import { isOwnJwt, mintIdToken, mintUserinfo, readIdTokenHint, type ResponseKey, verifyIdToken } from './id-token.ts';
 import type { KeyRing } from './key-ring.ts';
 import { mintLogoutToken } from './logout-token.ts';
+import { newOpaqueToken, type OpaqueToken } from './opaque-token.ts';
 
 export interface TokenServiceOptions {
   issuer: string;
@@ -28,6 +30,21 @@ export interface TokenServiceOptions {
   };
   /** Whether confidential clients' refresh tokens rotate too. */
   rotateConfidential: boolean;
+}
+
+/** What a token response may hold beside an access token. */
+export type TokenKind = 'id_token' | 'refresh_token' | 'client_session_handle';
+
+/** The tokens of one response, made before they are stored. */
+export interface PreparedTokens {
+  accessToken: OpaqueToken;
+  /** Where the client is registered for refresh tokens. */
+  refreshToken: OpaqueToken | undefined;
+  /** Where the client registered the UMA profile. */
+  handle: OpaqueToken | undefined;
+  /** Whom the ID Token is encrypted for; undefined where it is not. */
+  recipient: Recipient | undefined;
+  lifetimes: ReturnType<TokenService['lifetimes']>;
 }
 
 export type TokenService = ReturnType<typeof createTokenService>;
@@ -72,6 +89,15 @@ export function createTokenService(options: TokenServiceOptions) {
     return { alg, secret };
   }
 
+  /**
+   * Whom the client's ID Tokens are encrypted for; undefined where they are not.
+   * @throws OAuthError temporarily_unavailable or invalid_request
+   */
+  async function idTokenRecipient({ metadata }: Client): Promise<Recipient | undefined> {
+    if (metadata.id_token_encrypted_response_alg === undefined) return undefined;
+    return findRecipient(options.clientKeys, metadata, 'id_token');
+  }
+
   return {
     /** The key of end-session requests, as its text in UTF-8. */
     sharedSecret: (client: Client): Buffer =>
@@ -85,13 +111,28 @@ export function createTokenService(options: TokenServiceOptions) {
     lifetimes,
     /** Public clients' refresh tokens rotate always (RFC 9700 4.14.2). */
     rotates: (client: Client): boolean => isPublicClient(client.metadata) || options.rotateConfidential,
+    idTokenRecipient,
     /**
-     * Whom the client's ID Tokens are encrypted for; undefined where they are not. Asked before a code or a token is
-     * used up: the client's keys may be out of reach.
+     * Makes the tokens of a response of the token endpoint; they live once their hashes are stored. It comes before a code or a token is
+     * used up, since the keys that ID Tokens are encrypted with may be out of reach.
+     * @param kinds what may be issued beside an access token: the client gets those of them that it is registered for
      * @throws OAuthError temporarily_unavailable or invalid_request
      */
-    idTokenRecipient: (client: Client): Promise<Recipient | undefined> =>
-      findRecipient(options.clientKeys, client.metadata, 'id_token'),
+    async prepare(client: Client, binding: Binding, kinds: readonly TokenKind[]): Promise<PreparedTokens> {
+      // a token that says to be bound and is not would be worse than none
+      if (binding !== 'none') throw new Error('no table keeps the thumbprint that a token is bound to');
+      const { grant_types: grantTypes, uma_profile: hasHandle } = client.metadata;
+      const wants = (kind: TokenKind, isRegistered: boolean) => isRegistered && kinds.includes(kind);
+      return {
+        accessToken: newOpaqueToken('access_token'),
+        refreshToken: wants('refresh_token', grantTypes.includes('refresh_token'))
+          ? newOpaqueToken('refresh_token')
+          : undefined,
+        handle: wants('client_session_handle', hasHandle) ? newOpaqueToken('client_session_handle') : undefined,
+        recipient: kinds.includes('id_token') ? await idTokenRecipient(client) : undefined,
+        lifetimes: lifetimes(client),
+      };
+    },
     /**
      * An ID Token for an authorization. With an access token at hand, or a code for one, the claims of the scopes stay at UserInfo, but for
      * those of the scope `scope` (decisions section 5) and those that were asked for by name (Core 5.5). A client that registered

@@ -1,24 +1,55 @@
-// What a grant type is: a name and what it makes of a token request of an authenticated client.
-import type { FastifyRequest } from 'fastify';
+// Defines a grant type: its parameters, and how it authorizes the request of an authenticated client.
+import type { z } from 'zod';
+import type { OAuthError } from '../../oauth/errors.ts';
+import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
+import type { Authorization } from '../../repositories/tokens/authorization-codes.ts';
+import type { PreparedTokens, TokenKind } from '../../tokens/token-service.ts';
 
-/** A successful token response (RFC 6749 5.1, OpenID Connect Core 3.1.3.3). */
-export interface TokenResponse {
-  access_token: string;
-  token_type: 'Bearer';
-  /** In seconds. */
-  expires_in: number;
-  scope?: string;
-  refresh_token?: string;
-  id_token?: string;
-  /** For clients of the UMA profile: a handle of the client session that never stood in a URL (decisions section 5). */
-  client_session_handle?: string;
+/** What a grant decides by, beside its own parameters. */
+export interface GrantContext {
+  /** Authenticated, and registered for the grant type. */
+  client: Client;
+  /** The one resource that the request names (RFC 8707 section 2). */
+  resource: string | undefined;
+  /**
+   * Makes tokens whose hashes the grant stores in the same database call that decides.
+   * @param kinds what the grant may issue beside an access token; the client gets those of them that it is registered for
+   */
+  prepare(kinds: readonly TokenKind[]): Promise<PreparedTokens>;
 }
 
-export interface GrantType {
+/** Tokens of a user. The grant's database call decided, and stored what `prepare` had made. */
+export interface UserTokens {
+  tokens: PreparedTokens;
+  authorization: Authorization;
+  /** The database's time. */
+  issuedAt: Date;
+  /** Of the authentication request, for the ID Token. */
+  nonce?: string | undefined;
+  refreshToken: string | undefined;
+}
+
+/** An access token of the client itself, which the endpoint makes and stores. */
+export interface ClientToken {
+  /** What the client may have, as far as the request asked for it. */
+  scope: string[];
+  /** Whether the request named the scope: then nothing of it is left out silently. */
+  isScopeNamed: boolean;
+}
+
+/** No tokens; the event goes into the audit log. */
+export interface Refusal {
+  refusal: OAuthError;
+  event?: Pick<AuditEvent, 'type' | 'clientId' | 'sub' | 'detail'>;
+}
+
+/** A grant never sees the HTTP request. The endpoint authenticates the client, applies what all grants share, and answers. */
+export interface GrantType<Parameters = unknown> {
   readonly name: string;
   /** Whether a public client may use it. */
   readonly allowsPublic: boolean;
-  /** Checks its own parameters in the request's body; throws OAuthError. */
-  handle(request: FastifyRequest, client: Client): Promise<TokenResponse>;
+  /** Its own parameters of the token request. */
+  readonly parameters: z.ZodType<Parameters>;
+  authorize(parameters: Parameters, context: GrantContext): Promise<UserTokens | ClientToken | Refusal>;
 }

@@ -1,44 +1,140 @@
-// POST /token: authenticates the client and hands the request to its grant type (RFC 6749 3.2).
+// Serves POST /token, in the phases that every grant type shares (RFC 6749 section 3.2).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
+import type { Config } from '../../config.ts';
+import type { UsageCounters } from '../../domain/usage-counters.ts';
+import type { Binding } from '../../oauth/binding.ts';
+import { clientDisabled, unauthorizedClient, unsupportedGrantType } from '../../oauth/errors.ts';
+import { splitScope } from '../../oauth/scope.ts';
+import type { Client } from '../../repositories/clients/clients.ts';
+import type { Store } from '../../repositories/store.ts';
+import { audienceOf, oneResource, scopeFor } from '../../sender-constraint/audience.ts';
+import type { AuditTrail } from '../../server/audit.ts';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { readParameters, text } from '../../server/parameters.ts';
-import { unauthorizedClient, unsupportedGrantType } from '../../oauth/errors.ts';
-import type { GrantType } from './grant-type.ts';
-import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Metrics } from '../../server/metrics.ts';
-import type { UsageCounters } from '../../domain/usage-counters.ts';
+import { readParameters, text } from '../../server/parameters.ts';
+import type { TokenService } from '../../tokens/token-service.ts';
+import type { ClientToken, GrantContext, GrantType, UserTokens } from './grant-type.ts';
 
-const shape = z.object({ grant_type: text(255) });
+const grantTypeParameter = z.object({ grant_type: text(255) });
+const resourceParameter = z.object({ resource: text(2000).optional() });
+
+/** A successful token response (RFC 6749 section 5.1, OpenID Connect Core 3.1.3.3). */
+interface TokenResponse {
+  access_token: string;
+  token_type: 'Bearer';
+  /** In seconds. */
+  expires_in: number;
+  scope?: string;
+  refresh_token?: string;
+  id_token?: string;
+  /** For clients of the UMA profile: a handle of the client session that was never part of a URL (decisions section 5). */
+  client_session_handle?: string;
+}
 
 interface TokenDependencies {
   grantTypes: readonly GrantType[];
   authenticateClient: AuthenticateClient;
+  config: Pick<Config, 'issuer'>;
+  store: Pick<Store, 'accessTokens' | 'clients'>;
+  tokens: TokenService;
+  audit: AuditTrail;
   metrics: Metrics;
   activity: UsageCounters;
 }
 
 export async function tokenEndpoint(
   app: FastifyInstance,
-  { authenticateClient, grantTypes, metrics, activity }: TokenDependencies,
+  { authenticateClient, config, store, tokens, audit, metrics, activity, ...options }: TokenDependencies,
 ): Promise<void> {
-  const byName = new Map(grantTypes.map((grantType) => [grantType.name, grantType]));
+  const grantTypes = new Map(options.grantTypes.map((grantType) => [grantType.name, grantType]));
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
 
   app.post('/token', async (request, reply) => {
-    const { grant_type: name } = readParameters(shape, request.body);
-    const grantType = byName.get(name);
+    const { grant_type: name } = readParameters(grantTypeParameter, request.body);
+    const grantType = grantTypes.get(name);
+    // authenticate the client
     const client = await authenticateClient(request, { allowPublic: grantType?.allowsPublic ?? true });
+    // establish the binding: clients cannot prove to hold a key yet
+    const binding: Binding = 'none';
+    // find the grant
     if (!grantType) throw unsupportedGrantType('this grant_type is not supported');
     if (!client.metadata.grant_types.some((registered) => registered === name)) {
       throw unauthorizedClient('the client is not registered for this grant_type');
     }
-    const response = await grantType.handle(request, client);
+    const parameters = readParameters(grantType.parameters, request.body);
+    const { resource } = readParameters(resourceParameter, request.body);
+    // let it authorize
+    const context: GrantContext = {
+      client,
+      resource: resource === undefined ? undefined : oneResource(resource),
+      prepare: (kinds) => tokens.prepare(client, binding, kinds),
+    };
+    const authorized = await grantType.authorize(parameters, context);
+    if ('refusal' in authorized) {
+      const { refusal, event } = authorized;
+      if (event) await audit(request, { ...event, outcome: 'failure', actor: client.clientId });
+      throw refusal;
+    }
+    // apply resource and scope policy, issue
+    const isOfUser = 'authorization' in authorized;
+    const response = isOfUser ? await userResponse(client, authorized) : await clientResponse(context, authorized);
+    // answer
+    const sub = isOfUser ? authorized.authorization.user.sub : undefined;
+    request.log.info({ client_id: client.clientId, sub, grant_type: name }, 'tokens issued');
     metrics.granted(name);
     activity.granted();
     noStore(reply);
     return response;
   });
+
+  /** The tokens of a user: the grant's database call has applied the policy, and stored them. */
+  async function userResponse(
+    client: Client,
+    { tokens: prepared, authorization, issuedAt, nonce, refreshToken }: UserTokens,
+  ): Promise<TokenResponse> {
+    const accessToken = prepared.accessToken.token;
+    const response: TokenResponse = {
+      access_token: accessToken,
+      token_type: 'Bearer',
+      expires_in: prepared.lifetimes.accessToken,
+      scope: authorization.scope,
+    };
+    if (refreshToken !== undefined) response.refresh_token = refreshToken;
+    if (prepared.handle) response.client_session_handle = prepared.handle.token;
+    if (splitScope(authorization.scope).includes('openid')) {
+      const { recipient } = prepared;
+      const issued = { at: issuedAt, recipient, accessToken, nonce, direct: true };
+      response.id_token = await tokens.idToken(client, authorization, issued);
+    }
+    return response;
+  }
+
+  /** A token of the client itself, for the resource that it named. */
+  async function clientResponse(
+    { client, resource, prepare }: GrantContext,
+    { scope, isScopeNamed }: ClientToken,
+  ): Promise<TokenResponse> {
+    const audience = resource === undefined ? undefined : await audienceOf(store, config.issuer, resource);
+    const granted = scopeFor(audience, scope, isScopeNamed).join(' ');
+    const { accessToken, lifetimes } = await prepare([]);
+    const stored = await store.accessTokens.insertForClient({
+      tokenHash: accessToken.hash,
+      clientId: client.clientId,
+      scope: granted,
+      lifetime: lifetimes.accessToken,
+      audience,
+    });
+    if (!stored) throw clientDisabled();
+    const response: TokenResponse = {
+      access_token: accessToken.token,
+      token_type: 'Bearer',
+      expires_in: lifetimes.accessToken,
+    };
+    if (granted !== '') response.scope = granted;
+    return response;
+  }
 }

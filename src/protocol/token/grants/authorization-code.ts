@@ -1,23 +1,18 @@
-// The grant type authorization_code (RFC 6749 4.1.3, RFC 7636, OpenID Connect Core 3.1.3).
+// Redeems an authorization code (RFC 6749 section 4.1.3, RFC 7636, OpenID Connect Core 3.1.3).
 import { z } from 'zod';
-import { oneResource } from '../../../sender-constraint/audience.ts';
-import { readParameters, text } from '../../../server/parameters.ts';
 import { invalidGrant, invalidTarget } from '../../../oauth/errors.ts';
 import { codeChallenge, isCodeVerifier } from '../../../oauth/pkce.ts';
-import { splitScope } from '../../../oauth/scope.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
-import type { RedemptionFailure } from '../../../oauth/code-redemption.ts';
-import { newOpaqueToken, opaqueTokenHash } from '../../../tokens/opaque-token.ts';
-import type { GrantType, TokenResponse } from '../grant-type.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { TokenService } from '../../../tokens/token-service.ts';
-import type { AuditTrail } from '../../../server/audit.ts';
+import type { RedemptionFailure } from '../../../oauth/code-redemption.ts';
+import { text } from '../../../server/parameters.ts';
+import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
+import type { GrantType } from '../grant-type.ts';
 
-const shape = z.object({
+const parameters = z.object({
   code: text(512),
   redirect_uri: text(2000).optional(),
   code_verifier: text(256).optional(),
-  resource: text(2000).optional(),
 });
 
 const descriptions: Record<RedemptionFailure, string> = {
@@ -34,81 +29,50 @@ const descriptions: Record<RedemptionFailure, string> = {
   retried: 'the code was redeemed before',
 };
 
-/** The failures that stand in the audit trail, beside the one that burns a code. */
+/** The failures that the audit log records, beside the one that burns a code. */
 const events: Partial<Record<RedemptionFailure, AuditEventType>> = {
   replayed: 'code.replayed',
   client: 'code.misused',
 };
 
-interface AuthorizationCodeGrantDependencies {
+export function authorizationCodeGrant({
+  store,
+}: {
   store: Pick<Store, 'authorizationCodes'>;
-  tokens: TokenService;
-  audit: AuditTrail;
-}
-
-export function authorizationCodeGrant({ store, tokens, audit }: AuthorizationCodeGrantDependencies): GrantType {
+}): GrantType<z.infer<typeof parameters>> {
   return {
     name: 'authorization_code',
     allowsPublic: true,
-    async handle(request, client) {
-      const parameters = readParameters(shape, request.body);
-      const codeHash = opaqueTokenHash('authorization_code', parameters.code);
-      if (!codeHash) throw invalidGrant(descriptions.unknown);
-      const verifier = parameters.code_verifier;
-      const lifetimes = tokens.lifetimes(client);
-      const accessToken = newOpaqueToken('access_token');
-      const refreshToken = client.metadata.grant_types.includes('refresh_token')
-        ? newOpaqueToken('refresh_token')
-        : undefined;
-      const recipient = await tokens.idTokenRecipient(client);
-      const handle = client.metadata.uma_profile ? newOpaqueToken('client_session_handle') : undefined;
+    parameters,
+    async authorize({ code, redirect_uri: redirectUri, code_verifier: verifier }, { client, resource, prepare }) {
+      const codeHash = opaqueTokenHash('authorization_code', code);
+      if (!codeHash) return { refusal: invalidGrant(descriptions.unknown) };
+      const tokens = await prepare(['id_token', 'refresh_token', 'client_session_handle']);
       const result = await store.authorizationCodes.redeem({
         codeHash,
         clientId: client.clientId,
-        redirectUri: parameters.redirect_uri,
+        redirectUri,
         // a verifier of a wrong form matches no challenge, and counts as a failure like any other
         codeChallenge:
           verifier === undefined ? undefined : isCodeVerifier(verifier) ? codeChallenge(verifier) : 'malformed',
-        accessTokenHash: accessToken.hash,
-        refreshTokenHash: refreshToken?.hash,
-        handleHash: handle?.hash,
-        resource: oneResource(parameters.resource),
-        accessTokenLifetime: lifetimes.accessToken,
-        refreshTokenLifetime: lifetimes.refreshToken,
-        refreshTokenAbsoluteLifetime: lifetimes.refreshTokenAbsolute,
+        accessTokenHash: tokens.accessToken.hash,
+        refreshTokenHash: tokens.refreshToken?.hash,
+        handleHash: tokens.handle?.hash,
+        resource,
+        accessTokenLifetime: tokens.lifetimes.accessToken,
+        refreshTokenLifetime: tokens.lifetimes.refreshToken,
+        refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,
       });
-      if ('failure' in result) {
-        const { failure, sub, clientId, burned } = result;
-        const type = burned ? 'code.burned' : events[failure];
-        if (type) {
-          const detail = { failure: burned ? failure : undefined };
-          await audit(request, { type, outcome: 'failure', actor: client.clientId, clientId, sub, detail });
-        }
-        throw failure === 'resource' ? invalidTarget(descriptions.resource) : invalidGrant(descriptions[failure]);
+      if (!('failure' in result)) {
+        const { nonce } = result.authorization;
+        return { ...result, tokens, nonce, refreshToken: tokens.refreshToken?.token };
       }
-      const { authorization, issuedAt } = result;
-      const response: TokenResponse = {
-        access_token: accessToken.token,
-        token_type: 'Bearer',
-        expires_in: lifetimes.accessToken,
-        scope: authorization.scope,
-      };
-      if (refreshToken) response.refresh_token = refreshToken.token;
-      if (handle) response.client_session_handle = handle.token;
-      if (splitScope(authorization.scope).includes('openid')) {
-        response.id_token = await tokens.idToken(client, authorization, {
-          at: issuedAt,
-          recipient,
-          accessToken: accessToken.token,
-          nonce: authorization.nonce,
-          direct: true,
-        });
-      }
-      request.log.info(
-        { client_id: client.clientId, sub: authorization.user.sub, grant_type: 'authorization_code' },
-        'tokens issued',
-      );
-      return response;
+      const { failure, sub, clientId, burned } = result;
+      const refusal =
+        failure === 'resource' ? invalidTarget(descriptions.resource) : invalidGrant(descriptions[failure]);
+      const type = burned ? 'code.burned' : events[failure];
+      if (!type) return { refusal };
+      return { refusal, event: { type, clientId, sub, detail: { failure: burned ? failure : undefined } } };
     },
   };
 }

@@ -1,91 +1,76 @@
-// The grant type refresh_token (RFC 6749 6, RFC 9700 4.14.2, OpenID Connect Core 12).
+// Uses a refresh token (RFC 6749 section 6, RFC 9700 section 4.14.2, OpenID Connect Core 12).
 import { z } from 'zod';
-import { oneResource } from '../../../sender-constraint/audience.ts';
-import { readParameters, text } from '../../../server/parameters.ts';
 import { invalidGrant, invalidScope, invalidTarget } from '../../../oauth/errors.ts';
 import { isScope, splitScope } from '../../../oauth/scope.ts';
-import type { RefreshFailure } from '../../../oauth/refresh-rotation.ts';
-import { newOpaqueToken, opaqueTokenHash } from '../../../tokens/opaque-token.ts';
-import type { GrantType, TokenResponse } from '../grant-type.ts';
+import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { Store } from '../../../repositories/store.ts';
+import type { RefreshFailure } from '../../../oauth/refresh-rotation.ts';
+import { text } from '../../../server/parameters.ts';
+import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
-import type { AuditTrail } from '../../../server/audit.ts';
+import type { GrantType } from '../grant-type.ts';
 
-const shape = z.object({ refresh_token: text(512), scope: text(1024).optional(), resource: text(2000).optional() });
+const parameters = z.object({ refresh_token: text(512), scope: text(1024).optional() });
 
-const descriptions: Record<Exclude<RefreshFailure, 'scope' | 'resource'>, string> = {
+const descriptions: Record<RefreshFailure, string> = {
   unknown: 'the refresh token is not known',
   client: 'the refresh token was issued to another client',
   ended: 'the authorization is no longer in force',
   expired: 'the refresh token has expired',
+  scope: 'scope exceeds what was granted',
+  resource: 'the authorization is not for this resource',
   grace: 'the refresh token was used before',
   reused: 'the refresh token was used before, or another one took its place: ask the user to sign in again',
 };
 
+/** The failures that the audit log records. */
+const events: Partial<Record<RefreshFailure, AuditEventType>> = {
+  reused: 'refresh_token.reused',
+  client: 'refresh_token.misused',
+};
+
+const errors: Partial<Record<RefreshFailure, typeof invalidGrant>> = { scope: invalidScope, resource: invalidTarget };
+
 interface RefreshTokenGrantDependencies {
   store: Pick<Store, 'refreshTokens'>;
-  tokens: TokenService;
-  audit: AuditTrail;
+  tokens: Pick<TokenService, 'rotates'>;
 }
 
-export function refreshTokenGrant({ store, tokens, audit }: RefreshTokenGrantDependencies): GrantType {
+export function refreshTokenGrant({
+  store,
+  tokens: { rotates },
+}: RefreshTokenGrantDependencies): GrantType<z.infer<typeof parameters>> {
   return {
     name: 'refresh_token',
     allowsPublic: true,
-    async handle(request, client) {
-      const parameters = readParameters(shape, request.body);
-      const tokenHash = opaqueTokenHash('refresh_token', parameters.refresh_token);
-      if (!tokenHash) throw invalidGrant(descriptions.unknown);
-      if (parameters.scope !== undefined && !isScope(parameters.scope))
-        throw invalidScope('scope must be a list of scope values');
-      const lifetimes = tokens.lifetimes(client);
-      const recipient = await tokens.idTokenRecipient(client);
-      const accessToken = newOpaqueToken('access_token');
-      const successor = newOpaqueToken('refresh_token');
+    parameters,
+    async authorize({ refresh_token: presented, scope }, { client, resource, prepare }) {
+      const tokenHash = opaqueTokenHash('refresh_token', presented);
+      if (!tokenHash) return { refusal: invalidGrant(descriptions.unknown) };
+      if (scope !== undefined && !isScope(scope))
+        return { refusal: invalidScope('scope must be a list of scope values') };
+      const tokens = await prepare(['id_token', 'refresh_token']);
       const result = await store.refreshTokens.rotate({
         tokenHash,
         clientId: client.clientId,
-        scope: parameters.scope === undefined ? undefined : splitScope(parameters.scope),
-        resource: oneResource(parameters.resource),
-        rotate: tokens.rotates(client),
-        accessTokenHash: accessToken.hash,
-        refreshTokenHash: successor.hash,
-        accessTokenLifetime: lifetimes.accessToken,
-        refreshTokenLifetime: lifetimes.refreshToken,
-        refreshTokenAbsoluteLifetime: lifetimes.refreshTokenAbsolute,
+        scope: scope === undefined ? undefined : splitScope(scope),
+        resource,
+        rotate: rotates(client),
+        accessTokenHash: tokens.accessToken.hash,
+        refreshTokenHash: tokens.refreshToken!.hash,
+        accessTokenLifetime: tokens.lifetimes.accessToken,
+        refreshTokenLifetime: tokens.lifetimes.refreshToken,
+        refreshTokenAbsoluteLifetime: tokens.lifetimes.refreshTokenAbsolute,
       });
-      if ('failure' in result) {
-        const { failure, sub } = result;
-        if (failure === 'resource') throw invalidTarget('the authorization is not for this resource');
-        if (failure === 'scope') throw invalidScope('scope exceeds what was granted');
-        if (failure === 'reused' || failure === 'client') {
-          const type = failure === 'reused' ? 'refresh_token.reused' : 'refresh_token.misused';
-          await audit(request, { type, outcome: 'failure', actor: client.clientId, clientId: result.clientId, sub });
-        }
-        throw invalidGrant(descriptions[failure]);
+      if (!('failure' in result)) {
+        const { authorization, issuedAt, rotated } = result;
+        // without a nonce, which belongs to the authentication request (Core 12.2)
+        return { tokens, authorization, issuedAt, refreshToken: rotated ? tokens.refreshToken!.token : presented };
       }
-      const { authorization, issuedAt } = result;
-      const response: TokenResponse = {
-        access_token: accessToken.token,
-        token_type: 'Bearer',
-        expires_in: lifetimes.accessToken,
-        scope: authorization.scope,
-        refresh_token: result.rotated ? successor.token : parameters.refresh_token,
-      };
-      if (splitScope(authorization.scope).includes('openid')) {
-        // no nonce: it belongs to the authentication request (Core 12.2)
-        response.id_token = await tokens.idToken(client, authorization, {
-          at: issuedAt,
-          recipient,
-          accessToken: accessToken.token,
-          direct: true,
-        });
-      }
-      request.log.info(
-        { client_id: client.clientId, sub: authorization.user.sub, grant_type: 'refresh_token' },
-        'tokens issued',
-      );
-      return response;
+      const { failure, clientId, sub } = result;
+      const refusal = (errors[failure] ?? invalidGrant)(descriptions[failure]);
+      const type = events[failure];
+      return type ? { refusal, event: { type, clientId, sub } } : { refusal };
     },
   };
 }

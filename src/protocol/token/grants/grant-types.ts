@@ -1,0 +1,20 @@
+// Lists the grant types of the token endpoint.
+import type { Store } from '../../../repositories/store.ts';
+import type { TokenService } from '../../../tokens/token-service.ts';
+import type { GrantType } from '../grant-type.ts';
+import { authorizationCodeGrant } from './authorization-code.ts';
+import { clientCredentialsGrant } from './client-credentials.ts';
+import { refreshTokenGrant } from './refresh-token.ts';
+
+/** What a grant type may use; it takes less of it. */
+export interface GrantDependencies {
+  store: Store;
+  tokens: TokenService;
+}
+
+/** One line for each. Its name is also among the `grantTypes` that clients register (oauth/client-metadata.ts). */
+export const grantTypes: ((dependencies: GrantDependencies) => GrantType)[] = [
+  authorizationCodeGrant,
+  refreshTokenGrant,
+  clientCredentialsGrant,
+];
