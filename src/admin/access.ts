@@ -1,36 +1,29 @@
-// Who may call the admin routes: a Bearer access token with the scope admin, of an administrator or of a client that was given it.
+// Checks that a request to the admin routes has an access token with the scope admin, of an administrator or of a client that was given it.
 import type { FastifyRequest } from 'fastify';
 import { multiFactor } from '../oauth/acr.ts';
-import { insufficientAuthentication, insufficientScope, invalidToken } from '../oauth/errors.ts';
+import { insufficientAuthentication, insufficientScope } from '../oauth/errors.ts';
 import { type AdministratorScope, splitScope } from '../oauth/scope.ts';
-import { opaqueTokenHash } from '../tokens/opaque-token.ts';
-import { requireAudience } from '../sender-constraint/audience.ts';
 import { maxAuthAge } from '../browser/recent-sign-in.ts';
-import { bearerToken } from '../sender-constraint/bearer-token.ts';
-import type { Config } from '../config.ts';
+import { type ProtectedResource, requireAccessToken } from '../sender-constraint/protected-resource.ts';
 import type { Store } from '../repositories/store.ts';
 
-export interface AdministratorAccess {
-  config: Pick<Config, 'issuer'>;
+export interface AdministratorAccess extends ProtectedResource {
   store: Pick<Store, 'accessTokens' | 'secondFactors'>;
 }
 
 /**
- * Returns who acts: a subject or a client id.
- * @param scopes each of them is enough; for people only as administrators
- * @param fresh whether a person must have shown the password lately, and the second factor if there is one; a client that was given the scope always shows its secret
+ * Returns the actor: the subject of an administrator, or a client id.
+ * @param scopes any one of them is enough; a user must also be an administrator
+ * @param fresh whether a user must have authenticated recently, with the second factor if the user has one; a client authenticates for each token
  * @throws OAuthError invalid_token, insufficient_scope or insufficient_user_authentication
  */
 export async function requireAdministrator(
   request: FastifyRequest,
-  { config, store }: AdministratorAccess,
+  resource: AdministratorAccess,
   scopes: readonly AdministratorScope[] = ['admin'],
   fresh = false,
 ): Promise<string> {
-  const hash = opaqueTokenHash('access_token', bearerToken(request));
-  const token = hash && (await store.accessTokens.find(hash));
-  if (!token) throw invalidToken('the access token is unknown, expired or revoked');
-  requireAudience(config.issuer, token, request);
+  const token = await requireAccessToken(resource, request);
   const given = splitScope(token.scope);
   if (!scopes.some((scope) => given.includes(scope)) || (token.user && !token.user.admin)) {
     throw insufficientScope(
@@ -40,8 +33,8 @@ export async function requireAdministrator(
   if (!token.user) return token.clientId;
   const { sub } = token.user;
   if (fresh && (token.authenticationAge ?? Infinity) > maxAuthAge) throw insufficientAuthentication(maxAuthAge);
-  // a token from before there was one does not speak for the person any more
-  if (fresh && !token.amr?.includes('mfa') && (await store.secondFactors.mfaStatus(sub))?.enrolled)
+  // a token from before the user had a second factor is not enough any more
+  if (fresh && !token.amr?.includes('mfa') && (await resource.store.secondFactors.mfaStatus(sub))?.enrolled)
     throw insufficientAuthentication(maxAuthAge, multiFactor);
   return sub;
 }

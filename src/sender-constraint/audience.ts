@@ -1,12 +1,11 @@
-// Whom a token is for, when the client names a resource (RFC 8707, decisions section 2), and where such a token serves.
-import type { FastifyRequest } from 'fastify';
-import { invalidScope, invalidTarget, invalidToken } from '../oauth/errors.ts';
-import { isAtIssuer, isForeign, isOwnResource, servesAt } from '../oauth/own-resource.ts';
+// Finds the audience of a token whose client names a resource, and the scope that such a token may have (RFC 8707, decisions section 2).
+import { invalidScope, invalidTarget } from '../oauth/errors.ts';
+import { isAtIssuer, isForeign, isOwnResource } from '../oauth/own-resource.ts';
 import { isAdministratorScope, withoutAdministration } from '../oauth/scope.ts';
 import type { Repositories } from '../repositories/store.ts';
 
 /**
- * The one resource of a request; several would widen a token to all of their servers.
+ * The one resource of a request: a token for several would be good at all of their servers.
  * @throws OAuthError invalid_target
  */
 export function oneResource<R extends string | undefined>(resource: R): R {
@@ -15,7 +14,7 @@ export function oneResource<R extends string | undefined>(resource: R): R {
 }
 
 /**
- * The audience of a token for a resource: its URI, and the client that is its server where the service itself is not.
+ * The audience of a token for a resource: its URI, and the client that is its server unless the service itself is.
  * @throws OAuthError invalid_target when no enabled client registered the URI
  */
 export async function audienceOf(
@@ -35,8 +34,8 @@ export async function audienceOf(
 }
 
 /**
- * What a token may hold of the scopes that the client may have: for a resource of another server nothing that this service
- * administers by (security R115).
+ * What a token may have of the scopes that the client may have: for a resource of another server no administrator scope of this
+ * service (security R115).
  * @param asked whether the client named the scopes
  * @throws OAuthError invalid_scope
  */
@@ -45,18 +44,4 @@ export function scopeFor(audience: readonly string[] | undefined, scopes: string
   if (asked && scopes.some(isAdministratorScope))
     throw invalidScope('the scopes admin and metrics are for this service only: leave them out, or leave out resource');
   return withoutAdministration(scopes);
-}
-
-/**
- * Refuses a token that was issued for another resource than the address that it was brought to (security R115).
- * @throws OAuthError invalid_token
- */
-export function requireAudience(
-  issuer: string,
-  { restrictedTo }: { restrictedTo: readonly string[] | undefined },
-  request: FastifyRequest,
-): void {
-  // mostly undefined: a token without resource serves everywhere, and what follows costs something
-  if (restrictedTo !== undefined && !servesAt(issuer, restrictedTo, request.url, request.routeOptions.url))
-    throw invalidToken('the token was issued for another resource: get one for this address, or one without resource');
 }

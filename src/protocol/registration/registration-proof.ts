@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest, equalDigests } from '../../crypto/secrets.ts';
-import { bearerToken } from '../../sender-constraint/bearer-token.ts';
+import { bearerToken } from '../../sender-constraint/protected-resource.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import { conflict, invalidRequest, invalidToken } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';

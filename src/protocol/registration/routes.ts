@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest, equalDigests, equalSecrets, randomId } from '../../crypto/secrets.ts';
-import { bearerToken } from '../../sender-constraint/bearer-token.ts';
+import { bearerToken } from '../../sender-constraint/protected-resource.ts';
 import { bearerErrors, noStore } from '../../server/errors.ts';
 import { onlyJson } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';

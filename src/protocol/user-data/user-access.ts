@@ -1,13 +1,12 @@
-// Who asks for a user's data, and for whom: the two Authorization variants of the service specification 4.7.
+// Checks which client asks for the data of which user, by the two variants of the Authorization header (service specification 4.7).
 import type { FastifyRequest } from 'fastify';
-import { requireAudience } from '../../sender-constraint/audience.ts';
-import { bearerToken } from '../../sender-constraint/bearer-token.ts';
+import { bearerToken, requireAccepted } from '../../sender-constraint/protected-resource.ts';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
 import type { Store } from '../../repositories/store.ts';
-import { accessDenied, insufficientScope, invalidRequest, invalidToken } from '../../oauth/errors.ts';
+import { accessDenied, insufficientScope, invalidRequest } from '../../oauth/errors.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { opaqueTokenHash, opaqueTokenKind } from '../../tokens/opaque-token.ts';
@@ -17,7 +16,7 @@ export interface Access {
   variant: 'client' | 'uma';
   clientId: string;
   user: Subject;
-  /** By which the client knows the user. */
+  /** The subject by which the client knows the user. */
   subject: string;
   scopes: string[];
 }
@@ -31,8 +30,8 @@ export interface UserAccessDependencies {
 }
 
 /**
- * Authenticates by whichever variant the Authorization header has, and checks `sub` (security R84); whose data it is comes
- * from there alone (security R86).
+ * Authenticates by the variant that the Authorization header has, and checks `sub` (security R84). The user is that of the header
+ * alone (security R86).
  * @throws OAuthError
  */
 export async function access(options: UserAccessDependencies, request: FastifyRequest, sub: string): Promise<Access> {
@@ -65,22 +64,20 @@ async function umaAccess(
 ): Promise<Access> {
   const token = bearerToken(request);
   const kind = opaqueTokenKind(token);
-  const found = await (kind === 'authorization_code'
+  const live = await (kind === 'authorization_code'
     ? store.clientSessionHandles.useCode(opaqueTokenHash(kind, token)!)
     : kind === 'client_session_handle'
       ? store.clientSessionHandles.useHandle(opaqueTokenHash(kind, token)!)
       : kind === 'access_token'
         ? store.accessTokens.find(opaqueTokenHash(kind, token)!)
         : undefined);
-  if (!found) throw invalidToken('the token is unknown, expired or revoked');
-  requireAudience(config.issuer, found, request);
-  const { user, subject, clientId } = found;
+  const { user, subject, clientId, scope } = requireAccepted(config.issuer, request, live, 'token');
   if (!user || subject === undefined) throw insufficientScope('the token is not of an End-User');
   if (sub !== 'me' && sub !== subject) throw accessDenied('the token is of another End-User');
-  return { variant: 'uma', clientId, user, subject, scopes: splitScope(found.scope) };
+  return { variant: 'uma', clientId, user, subject, scopes: splitScope(scope) };
 }
 
-/** A token in a URL or a body may have been seen by others: it is refused, and a handle is ended (security R83). */
+/** Others may have seen a token in a URL or a body: it is refused, and a code or handle is ended (security R83). */
 async function refuseTokensElsewhere({ store }: UserAccessDependencies, request: FastifyRequest): Promise<void> {
   const values = [request.params, request.query, request.body].flatMap((part) =>
     typeof part === 'object' && part !== null ? Object.values(part).flat() : [],

@@ -1,14 +1,12 @@
-// GET /user/info: the End-User's claims for an access token (OpenID Connect Core 5.3, RFC 6750).
+// Serves GET /user/info: the End-User's claims for an access token (OpenID Connect Core 5.3, RFC 6750).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { requireAudience } from '../../sender-constraint/audience.ts';
-import { bearerToken } from '../../sender-constraint/bearer-token.ts';
+import { bearerToken, requireAccessToken } from '../../sender-constraint/protected-resource.ts';
 import { bearerErrors, noStore } from '../../server/errors.ts';
 import { addFormParser } from '../../server/form-body.ts';
 import { singleValued } from '../../server/parameters.ts';
 import { namedClaims, releasedClaims } from '../../oauth/claims.ts';
 import { insufficientScope, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import { claimsOfScopes, splitScope } from '../../oauth/scope.ts';
-import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
@@ -29,10 +27,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
 
   /** Sends the claims as the client registered to get them, whatever Accept says (Core 5.3.2). */
   async function answer(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
-    const tokenHash = opaqueTokenHash('access_token', token);
-    const found = tokenHash && (await store.accessTokens.find(tokenHash));
-    if (!found) throw invalidToken('the access token is unknown, expired or revoked');
-    requireAudience(config.issuer, found, request);
+    const found = await requireAccessToken({ config, store }, request, token);
     const scopes = splitScope(found.scope);
     if (!found.user || found.subject === undefined || !scopes.includes('openid'))
       throw insufficientScope('the access token has not the scope openid');
@@ -55,7 +50,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
     return reply;
   });
 
-  // before the body is looked at
+  // before the body is read
   const onRequest = async (): Promise<void> => {
     if (!config.userinfoPost)
       throw new OAuthError('invalid_request', 'this address answers GET', 405, { headers: { allow: 'GET' } });
@@ -66,7 +61,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
   });
 }
 
-/** By header or by form field, not by both (RFC 6750 2). */
+/** The token by header or by form field, not by both (RFC 6750 section 2). */
 function postedToken(request: FastifyRequest): string {
   const field = singleValued(request.body)['access_token'];
   if (field === undefined) return bearerToken(request);

@@ -134,8 +134,11 @@ export function accessTokensRepository(sql: Sql) {
 function toAccessToken(row: Row): AccessToken {
   return {
     clientId: row.client_id,
-    // one from before the rule may have more (security R115)
-    scope: isForeign(row.audience ?? undefined) ? withoutAdministration(splitScope(row.scope)).join(' ') : row.scope,
+    // a token from before the rule may have more (security R115)
+    scope:
+      row.audience !== null && isForeign(row.audience)
+        ? withoutAdministration(splitScope(row.scope)).join(' ')
+        : row.scope,
     issuedAt: toDate(row.issued_at),
     expiresAt: toDate(row.expires_at),
     user: row.sub === null ? undefined : toTokenUser(row, row.sub),
