@@ -1,0 +1,47 @@
+// Defines a client authentication method: how a request carries its credentials, and how they are verified.
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ClientCache } from '../repositories/clients/client-cache.ts';
+import type { Client } from '../repositories/clients/clients.ts';
+import type { Store } from '../repositories/store.ts';
+import type { ClientKeys } from '../tokens/client-keys.ts';
+import type { TokenService } from '../tokens/token-service.ts';
+
+/** The parts of a request that may carry credentials. */
+export interface CredentialSource {
+  headers: IncomingHttpHeaders;
+  /** Of the form body, each at most once. */
+  parameters: Readonly<Record<string, string>>;
+}
+
+/** The credentials of one request. */
+export interface Credentials {
+  clientId: string;
+  /** Whether the cached client makes it pointless to read the stored one. */
+  suits(cached: Client): boolean;
+  /** Whether verifying may check a signature or fetch keys. */
+  isCostly: boolean;
+  /** @throws OAuthError invalid_client */
+  verify(client: Client): void | Promise<void>;
+}
+
+export interface ClientAuthenticationMethod {
+  readonly name: string;
+  /** Whether it proves nothing: a disabled client, and one that is not allowed at the endpoint, is then unknown. */
+  readonly isPublic?: boolean;
+  /** Whether a client that is registered for this method may use the present one. */
+  accepts(registered: string): boolean;
+  /** Whether a request carries credentials of this method; a request carries those of one method only. */
+  isUsed(source: CredentialSource): boolean;
+  /** @throws OAuthError invalid_request or invalid_client */
+  read(source: CredentialSource): Credentials;
+}
+
+/** What a method may use; it takes less of it. */
+export interface MethodDependencies {
+  clients: ClientCache;
+  store: Pick<Store, 'clients'>;
+  tokens: TokenService;
+  clientKeys: ClientKeys;
+  /** Valid audiences of assertions. */
+  audiences: string[];
+}

@@ -1,0 +1,34 @@
+// Lists the client authentication methods.
+import { invalidClient } from '../oauth/errors.ts';
+import { clientSecretJwt, privateKeyJwt } from './client-assertion.ts';
+import { clientSecretBasic, clientSecretPost } from './client-secret.ts';
+import type { ClientAuthenticationMethod, MethodDependencies } from './method.ts';
+
+/** A public client only names itself. */
+const none: ClientAuthenticationMethod = {
+  name: 'none',
+  isPublic: true,
+  accepts: (registered) => registered === 'none',
+  // where the request has no credentials of another method
+  isUsed: () => false,
+  read({ parameters: { client_id: clientId } }) {
+    if (clientId === undefined) throw invalidClient('no credentials');
+    return {
+      clientId,
+      isCostly: false,
+      suits: ({ metadata }) => metadata.token_endpoint_auth_method === 'none',
+      verify({ metadata: { token_endpoint_auth_method: registered } }) {
+        if (registered !== 'none') throw invalidClient(`the client is registered for ${registered}`);
+      },
+    };
+  },
+};
+
+/** One line for each. Its name is also among the `clientAuthenticationMethods` that clients register (oauth/client-metadata.ts). */
+export const authenticationMethods: ((dependencies: MethodDependencies) => ClientAuthenticationMethod)[] = [
+  () => clientSecretBasic,
+  () => clientSecretPost,
+  clientSecretJwt,
+  privateKeyJwt,
+  () => none,
+];
