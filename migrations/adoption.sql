@@ -24,3 +24,19 @@ DROP FUNCTION sign_in(
 DROP TABLE data_key_wrappings, data_keys;
 DROP FUNCTION signing_key_sealed, client_sealed, authenticator_sealed, data_key_effects, keep_used_data_key CASCADE;
 DROP FUNCTION hold_data_key, data_key_version;
+
+-- The list of authentication methods is in the code alone: a new method needs no change of the schema.
+ALTER TABLE clients
+  DROP CONSTRAINT clients_metadata_check,
+  DROP CONSTRAINT clients_check1,
+  ADD CONSTRAINT clients_metadata_check CHECK (
+    jsonb_typeof(metadata) = 'object'
+    AND jsonb_typeof(metadata -> 'redirect_uris') = 'array'
+    AND jsonb_typeof(metadata -> 'grant_types') = 'array'
+    AND jsonb_typeof(metadata -> 'response_types') = 'array'
+    AND jsonb_typeof(metadata -> 'scope') = 'string'
+    AND jsonb_typeof(metadata -> 'token_endpoint_auth_method') = 'string'
+  ),
+  ADD CONSTRAINT clients_secret CHECK (
+    metadata ->> 'token_endpoint_auth_method' NOT LIKE 'client\_secret\_%' OR client_secret_hash IS NOT NULL
+  );

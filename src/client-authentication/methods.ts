@@ -24,7 +24,7 @@ const none: ClientAuthenticationMethod = {
   },
 };
 
-/** One line for each. Its name is also among the `clientAuthenticationMethods` that clients register (oauth/client-metadata.ts). */
+/** One line for each. Its name is also among the `clientAuthenticationMethods` that clients register (oauth/registrable-values.ts). */
 export const authenticationMethods: ((dependencies: MethodDependencies) => ClientAuthenticationMethod)[] = [
   () => clientSecretBasic,
   () => clientSecretPost,

@@ -6,18 +6,10 @@ import { invalidClientMetadata, invalidRedirectUri } from './errors.ts';
 import { canVerify, isKnownKey, isValidKey, maxKeys } from './json-web-key.ts';
 import { contentEncryptionAlgorithms, encryptionKeys, keyManagementAlgorithms } from './response-encryption.ts';
 import { firstRefusal, refusal, rule } from './refusals.ts';
+import { clientAuthenticationMethods, grantTypes, oneOf } from './registrable-values.ts';
 import { neededGrantTypes, parseResponseType, type ResponseType } from './response-type.ts';
 import { administratorScopes, registrableScopes, splitScope } from './scope.ts';
 import { sectorRefusal, subjectTypes } from './subject-type.ts';
-
-export const clientAuthenticationMethods = [
-  'client_secret_basic',
-  'client_secret_post',
-  'client_secret_jwt',
-  'private_key_jwt',
-  'none',
-] as const;
-export type ClientAuthenticationMethod = (typeof clientAuthenticationMethods)[number];
 
 export const idTokenSigningAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256'] as const;
 export type IdTokenSigningAlgorithm = (typeof idTokenSigningAlgorithms)[number];
@@ -103,7 +95,7 @@ export const clientMetadataShape = z.object({
     )
     .optional(),
   grant_types: z
-    .array(z.enum(['authorization_code', 'implicit', 'refresh_token', 'client_credentials'], rule('choice.grant-type')))
+    .array(oneOf(grantTypes, rule('choice.grant-type')))
     .min(1, rule('missing.entry'))
     .optional(),
   frontchannel_logout_uri: webUri.optional(),
@@ -111,7 +103,7 @@ export const clientMetadataShape = z.object({
   backchannel_logout_uri: webUri.optional(),
   backchannel_logout_session_required: z.boolean(rule('boolean')).optional(),
   application_type: z.enum(['web', 'native'], rule('choice.application-type')).default('web'),
-  token_endpoint_auth_method: z.enum(clientAuthenticationMethods, rule('choice.method')).default('client_secret_basic'),
+  token_endpoint_auth_method: oneOf(clientAuthenticationMethods, rule('choice.method')).default('client_secret_basic'),
   token_endpoint_auth_signing_alg: z.enum(assertionSigningAlgorithms, rule('choice.algorithm')).optional(),
   id_token_signed_response_alg: z.enum(idTokenSigningAlgorithms, rule('choice.algorithm')).default('RS256'),
   id_token_encrypted_response_alg: keyManagement.optional(),
@@ -178,14 +170,14 @@ export function parseClientMetadata(
       ? invalidRedirectUri({ ...refused, member: 'redirect_uris' })
       : invalidClientMetadata(refused);
   }
-  const grantTypes = parsed.data.grant_types;
-  const usesCode = grantTypes === undefined || grantTypes.includes('authorization_code');
+  const given = parsed.data.grant_types;
+  const usesCode = given === undefined || given.includes('authorization_code');
   const responseTypes = (parsed.data.response_types as ResponseType[] | undefined) ?? (usesCode ? ['code'] : []);
   const needed = neededGrantTypes(responseTypes);
   const metadata: ClientMetadata = {
     ...parsed.data,
     response_types: responseTypes,
-    grant_types: grantTypes ?? (needed.length > 0 ? needed : ['authorization_code']),
+    grant_types: given ?? (needed.length > 0 ? needed : ['authorization_code']),
   };
   const missing = needed.find((grantType) => !metadata.grant_types.includes(grantType));
   if (missing !== undefined) {
@@ -208,7 +200,7 @@ export function parseClientMetadata(
   if (sector !== undefined) throw invalidClientMetadata(sector);
   const method = metadata.token_endpoint_auth_method;
   const scopes = splitScope(metadata.scope);
-  const allowed: readonly string[] = [...registrableScopes, ...(options.admin ? administratorScopes : [])];
+  const allowed: readonly string[] = [...registrableScopes(), ...(options.admin ? administratorScopes : [])];
   const foreign = scopes.find((scope) => !allowed.includes(scope));
   if (foreign !== undefined)
     throw invalidClientMetadata(refusal('choice.scope', 'scope', { scopes: allowed.join(', ') }));

@@ -1,7 +1,7 @@
 // Lists the scope values and the claims that each releases (service specification 2.4, OpenID Connect Core 5.4).
 
-/** The claims that each scope value releases. */
-export const scopeClaims: Readonly<Record<string, readonly string[]>> = {
+/** The scopes that clients register, with the claims that each releases: one line each, and its words (`scope.…` in templates/messages). */
+export const scopeClaims: Record<string, readonly string[]> = {
   openid: [],
   profile: [
     'name',
@@ -39,12 +39,10 @@ export const administratorScopes = ['admin', 'metrics'] as const;
 export type AdministratorScope = (typeof administratorScopes)[number];
 
 /** The scopes that a client may register. */
-export const registrableScopes: readonly string[] = Object.keys(scopeClaims);
+export const registrableScopes = (): string[] => Object.keys(scopeClaims);
 
-/** The scopes of OpenID Connect (Core 3.1.2.1, 5.4, 11). `scope` and `groups` are extensions of this service. */
-export const standardScopes: readonly string[] = registrableScopes.filter(
-  (scope) => scope !== 'scope' && scope !== 'groups',
-);
+/** The scopes of OpenID Connect (Core 3.1.2.1, 5.4, 11); a client has to name the others. */
+export const standardScopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'];
 
 /** Splits a scope parameter into its values, in order and without duplicates (RFC 6749 3.3). */
 export function splitScope(scope: string): string[] {

@@ -1,14 +1,14 @@
 // Decides which change of a registration must wait for an administrator's approval (decisions section 2, security R45, R117).
 import { isDeepStrictEqual } from 'node:util';
-import type { ClientAuthenticationMethod, ClientMetadata } from './client-metadata.ts';
+import type { ClientMetadata } from './client-metadata.ts';
 import { splitScope } from './scope.ts';
 import { sectorIdentifier } from './subject-type.ts';
 
 /** The members that pages show to users (security R117). */
 const shownMembers = ['client_name', 'logo_uri', 'client_uri', 'policy_uri', 'tos_uri', 'contacts'] as const;
 
-/** Ranks methods of client authentication: the client's own key, a shared secret, none. */
-function strength(method: ClientAuthenticationMethod): number {
+/** How well a method proves the client: by a key of its own, by a secret that both sides know, or not at all. */
+function strength(method: string): number {
   return method === 'private_key_jwt' ? 2 : method === 'none' ? 0 : 1;
 }
 

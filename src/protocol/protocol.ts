@@ -5,12 +5,12 @@ import { acrValues } from '../oauth/acr.ts';
 import { supportedClaims } from '../oauth/claims.ts';
 import {
   assertionSigningAlgorithms,
-  clientAuthenticationMethods,
   idTokenSigningAlgorithms,
   requestObjectSigningAlgorithms,
 } from '../oauth/client-metadata.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../oauth/response-encryption.ts';
 import { responseModes, responseTypes } from '../oauth/response-type.ts';
+import { clientAuthenticationMethods, grantTypes as registrableGrantTypes } from '../oauth/registrable-values.ts';
 import { registrableScopes } from '../oauth/scope.ts';
 import { subjectTypes } from '../oauth/subject-type.ts';
 import { crossOrigin } from '../server/cross-origin.ts';
@@ -138,9 +138,9 @@ function capabilitiesOf(config: Config, locales: readonly string[]): Capabilitie
     ownEndpoints,
     responseTypes,
     responseModes,
-    grantTypes: ['authorization_code', 'refresh_token', 'client_credentials', 'implicit'],
+    grantTypes: registrableGrantTypes,
     prompts: promptValues(config),
-    scopes: registrableScopes,
+    scopes: registrableScopes(),
     claims: supportedClaims,
     clientAuthenticationMethods,
     assertionAlgorithms: assertionSigningAlgorithms,

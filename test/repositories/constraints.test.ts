@@ -21,8 +21,8 @@ test.each([
   ['a client of an unknown status', `UPDATE clients SET status = 'half'`, broken],
   ['a client without redirect_uris', `UPDATE clients SET metadata = metadata - 'redirect_uris'`, broken],
   [
-    'a client with an unknown method',
-    `UPDATE clients SET metadata = metadata || '{"token_endpoint_auth_method": "tls"}'`,
+    'a client whose authentication method is no name',
+    `UPDATE clients SET metadata = metadata || '{"token_endpoint_auth_method": ["none"]}'`,
     broken,
   ],
   ['a confidential client without a secret', `UPDATE clients SET client_secret_hash = NULL`, broken],

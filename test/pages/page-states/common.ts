@@ -1,5 +1,5 @@
 // States that the pages on the way into and out of applications, the account's and a registration's can be in, beside the examples.
-import { clientAuthenticationMethods } from '../../../src/oauth/client-metadata.ts';
+import { clientAuthenticationMethods } from '../../../src/oauth/registrable-values.ts';
 import { examples, type LoginProblem, type Pages } from '../../../src/pages/views/index.ts';
 import { translation, type View } from './state.ts';
 
@@ -45,6 +45,7 @@ const scopes = [
   'groups',
   'offline_access',
   'admin',
+  'metrics',
   'urn:other',
 ];
 const claims = Object.keys(translation('en')).flatMap((key) =>

@@ -2,11 +2,11 @@
 import type { ClientField, FieldFault } from '../../../pages/views/console-clients.ts';
 import {
   assertionSigningAlgorithms,
-  clientAuthenticationMethods,
   clientMetadataShape,
   idTokenSigningAlgorithms,
 } from '../../../oauth/client-metadata.ts';
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from '../../../oauth/response-encryption.ts';
+import { clientAuthenticationMethods, grantTypes } from '../../../oauth/registrable-values.ts';
 import { responseTypes } from '../../../oauth/response-type.ts';
 import { administratorScopes, registrableScopes } from '../../../oauth/scope.ts';
 import { subjectTypes } from '../../../oauth/subject-type.ts';
@@ -16,7 +16,7 @@ type Form = Record<string, string>;
 interface Definition {
   name: string;
   kind: ClientField['kind'];
-  options?: readonly string[];
+  options?: () => readonly string[];
 }
 
 const text = (name: string): Definition => ({ name, kind: 'text' });
@@ -24,8 +24,16 @@ const address = (name: string): Definition => ({ name, kind: 'address' });
 const lines = (name: string): Definition => ({ name, kind: 'lines' });
 const check = (name: string): Definition => ({ name, kind: 'check' });
 const number = (name: string): Definition => ({ name, kind: 'number' });
-const choice = (name: string, options: readonly string[]): Definition => ({ name, kind: 'choice', options });
-const choices = (name: string, options: readonly string[]): Definition => ({ name, kind: 'choices', options });
+const choice = (name: string, options: readonly string[]): Definition => ({
+  name,
+  kind: 'choice',
+  options: () => options,
+});
+const choices = (name: string, options: readonly string[] | (() => readonly string[])): Definition => ({
+  name,
+  kind: 'choices',
+  options: typeof options === 'function' ? options : () => options,
+});
 
 const lifetimes = {
   authorization_code_lifetime: 'authorizationCode',
@@ -62,9 +70,9 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
   {
     name: 'rights',
     fields: [
-      choices('grant_types', ['authorization_code', 'refresh_token', 'client_credentials', 'implicit']),
+      choices('grant_types', grantTypes),
       choices('response_types', responseTypes),
-      choices('scope', [...registrableScopes, ...administratorScopes]),
+      choices('scope', () => [...registrableScopes(), ...administratorScopes]),
       check('first_party'),
       check('self_managed'),
       check('require_pkce'),
@@ -159,10 +167,12 @@ export function formOfClient(client: Client): Form {
 /** The form as it was sent: a choice of several comes as a parameter each. */
 export function readForm(sent: Record<string, string>): Form {
   const form: Form = {};
-  for (const { name, kind, options = [] } of fields) {
+  for (const { name, kind, options } of fields) {
     const value =
       kind === 'choices'
-        ? options.filter((_option, index) => sent[`${name}.${index}`] !== undefined).join(between(name))
+        ? options!()
+            .filter((_option, index) => sent[`${name}.${index}`] !== undefined)
+            .join(between(name))
         : (sent[name] ?? '');
     if (value.trim() !== '') form[name] = kind === 'json' || kind === 'lines' ? value : value.trim();
   }
@@ -178,7 +188,7 @@ export function fieldsOf(
     name: group.name,
     fields: group.fields.map(({ name, kind, options }): ClientField => {
       const field: ClientField = { name, kind, value: form[name] ?? '' };
-      if (options) field.options = [...options];
+      if (options) field.options = [...options()];
       if (kind === 'choices') field.taken = field.value.split(between(name));
       if (faults[name] !== undefined) field.fault = faults[name];
       return field;

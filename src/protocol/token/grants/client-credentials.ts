@@ -16,7 +16,8 @@ export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> 
       if (scope !== undefined && !isScope(scope))
         return { refusal: invalidScope('scope must be a list of scope values') };
       // the scopes that registrants choose are about a user, and there is none
-      const registered = splitScope(client.metadata.scope).filter((value) => !registrableScopes.includes(value));
+      const ofUsers = registrableScopes();
+      const registered = splitScope(client.metadata.scope).filter((value) => !ofUsers.includes(value));
       const asked = scope === undefined ? registered : splitScope(scope);
       if (!asked.every((value) => registered.includes(value)))
         return { refusal: invalidScope('scope exceeds what the client may have without an End-User') };

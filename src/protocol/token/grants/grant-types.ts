@@ -12,7 +12,7 @@ export interface GrantDependencies {
   tokens: TokenService;
 }
 
-/** One line for each. Its name is also among the `grantTypes` that clients register (oauth/client-metadata.ts). */
+/** One line for each. Its name is also among the `grantTypes` that clients register (oauth/registrable-values.ts). */
 export const grantTypes: ((dependencies: GrantDependencies) => GrantType)[] = [
   authorizationCodeGrant,
   refreshTokenGrant,

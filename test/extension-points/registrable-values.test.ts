@@ -1,0 +1,42 @@
+// Holds each list of registrable values to its words in every language, and to the code that serves its values.
+import { expect, test } from 'vitest';
+import { authenticationMethods } from '../../src/client-authentication/methods.ts';
+import { clientAuthenticationMethods, grantTypes as registrable } from '../../src/oauth/registrable-values.ts';
+import { administratorScopes, registrableScopes } from '../../src/oauth/scope.ts';
+import { subjectTypes } from '../../src/oauth/subject-type.ts';
+import { grantTypes } from '../../src/protocol/token/grants/grant-types.ts';
+import { translation } from '../pages/page-states/state.ts';
+
+/** Each list by the key of its words; the names of algorithms and response types are shown as they are. */
+const lists: Record<string, readonly string[]> = {
+  'registration.grant': registrable,
+  'registration.method': clientAuthenticationMethods,
+  'console.option.subject_type': subjectTypes,
+  scope: [...registrableScopes(), ...administratorScopes],
+};
+
+/** The keys that a language lacks. */
+const missing = (locale: string, ofLists = lists) => {
+  const messages = translation(locale);
+  const keys = Object.entries(ofLists).flatMap(([kind, values]) => values.map((value) => `${kind}.${value}`));
+  return keys.filter((key) => !Object.hasOwn(messages, key));
+};
+
+test.each(['en', 'de', 'ar'])(
+  'each registrable value has its words in %s (architecture, extension points)',
+  (locale) => {
+    expect(missing(locale)).toEqual([]);
+  },
+);
+
+test('a value without words is found (architecture, extension points)', () => {
+  expect(missing('de', { scope: ['openid', 'example'] })).toEqual(['scope.example']);
+});
+
+test('each registrable grant type and authentication method is served, and no other (architecture, extension points)', () => {
+  // a grant type and a method are made without anything of the service, as long as nobody uses them
+  const served = grantTypes.map((grantType) => grantType({ store: {}, tokens: {} } as never).name);
+  // the implicit grant has no token request
+  expect(new Set([...served, 'implicit'])).toEqual(new Set(registrable));
+  expect(authenticationMethods.map((method) => method({} as never).name)).toEqual(clientAuthenticationMethods);
+});
