@@ -13,6 +13,7 @@ import type { ClientAuthenticationMethod, CredentialSource, Credentials, MethodD
 
 type Name = ReturnType<typeof assertionMethod>;
 
+const carrier = { parameters: ['client_assertion', 'client_assertion_type'] };
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 export const clientSecretJwt = (dependencies: MethodDependencies): ClientAuthenticationMethod =>
@@ -27,8 +28,8 @@ function assertion(
   return {
     name,
     accepts: (registered) => registered === name,
-    isUsed: ({ parameters: { client_assertion: text, client_assertion_type: type } }) =>
-      (text !== undefined || type !== undefined) && assertionMethod(text ?? '') === name,
+    carrier,
+    isMeant: ({ parameters }) => assertionMethod(parameters['client_assertion'] ?? '') === name,
     read,
   };
 

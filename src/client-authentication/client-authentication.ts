@@ -58,9 +58,13 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
     authenticateClient(request, rules) {
       readParameters(parameters, request.body);
       const source = { headers: request.headers, parameters: singleValued(request.body) };
-      const used = methods.filter((method) => method.isUsed(source));
-      if (used.length > 1) throw invalidRequest('use one method of client authentication only');
-      const method = used[0] ?? publicMethod;
+      const used = methods.filter(({ carrier: { header, parameters: names } }) => {
+        const inHeader = header !== undefined && source.headers[header] !== undefined;
+        return inHeader || names?.some((name) => source.parameters[name] !== undefined);
+      });
+      if (used.some(({ carrier }) => carrier !== used[0]!.carrier))
+        throw invalidRequest('use one method of client authentication only');
+      const method = used.find(({ isMeant }) => isMeant?.(source) ?? true) ?? publicMethod;
       return authenticate(request, method, method.read(source), rules);
     },
     /** For addresses without a form: only the header is read. */

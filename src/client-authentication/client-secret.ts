@@ -11,7 +11,7 @@ const accepts = (registered: string) => names.includes(registered);
 export const clientSecretBasic: ClientAuthenticationMethod = {
   name: 'client_secret_basic',
   accepts,
-  isUsed: ({ headers }) => headers.authorization !== undefined,
+  carrier: { header: 'authorization' },
   read({ headers, parameters }) {
     const basic = readBasic(headers.authorization ?? '');
     if (parameters['client_id'] !== undefined && parameters['client_id'] !== basic.clientId) {
@@ -24,7 +24,7 @@ export const clientSecretBasic: ClientAuthenticationMethod = {
 export const clientSecretPost: ClientAuthenticationMethod = {
   name: 'client_secret_post',
   accepts,
-  isUsed: ({ parameters }) => parameters['client_secret'] !== undefined,
+  carrier: { parameters: ['client_secret'] },
   read({ parameters: { client_id: clientId, client_secret: secret = '' } }) {
     if (clientId === undefined) throw invalidClient('no credentials');
     return secretCredentials({ clientId, secret });

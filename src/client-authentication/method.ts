@@ -30,8 +30,10 @@ export interface ClientAuthenticationMethod {
   readonly isPublic?: boolean;
   /** Whether a client that is registered for this method may use the present one. */
   accepts(registered: string): boolean;
-  /** Whether a request carries credentials of this method; a request carries those of one method only. */
-  isUsed(source: CredentialSource): boolean;
+  /** The header and the form parameters that carry its credentials. A request uses one carrier only; methods may share the value of one. */
+  readonly carrier: { readonly header?: string; readonly parameters?: readonly string[] };
+  /** Whether the credentials are of this method, and not of another one with the same carrier. */
+  readonly isMeant?: (source: CredentialSource) => boolean;
   /** @throws OAuthError invalid_request or invalid_client */
   read(source: CredentialSource): Credentials;
 }

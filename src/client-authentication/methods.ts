@@ -9,8 +9,8 @@ const none: ClientAuthenticationMethod = {
   name: 'none',
   isPublic: true,
   accepts: (registered) => registered === 'none',
-  // where the request has no credentials of another method
-  isUsed: () => false,
+  // a request without credentials of another method
+  carrier: {},
   read({ parameters: { client_id: clientId } }) {
     if (clientId === undefined) throw invalidClient('no credentials');
     return {

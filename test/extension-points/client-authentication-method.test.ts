@@ -15,7 +15,7 @@ const words = 'a badge that it shows';
 const badge: ClientAuthenticationMethod = {
   name,
   accepts: (registered) => registered === name,
-  isUsed: ({ headers }) => headers['example-badge'] !== undefined,
+  carrier: { header: 'example-badge' },
   read({ headers, parameters }) {
     const clientId = parameters['client_id'] ?? '';
     return {

@@ -1,4 +1,4 @@
-// POST /introspect: what a token is good for, to those who may know (RFC 7662, service specification 4.8).
+// Serves POST /introspect: tells a client whether a token is active, and for what (RFC 7662, service specification 4.8).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createCallLimit } from '../../domain/call-limit.ts';
@@ -17,7 +17,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 
-// whatever was sent as token has a verdict: one of any length, of any characters, is malformed at worst
+// a token of any length and any characters gets an answer: at worst it is malformed
 const shape = z.object({ token: z.string(), token_type_hint: text(255).optional() });
 
 /** A live token, whatever its kind. */
@@ -29,19 +29,19 @@ interface Known {
   issuedAt: Date;
   expiresAt: Date;
   user: Subject | undefined;
-  /** By which the client of the token knows the user. */
+  /** The subject by which the client of the token knows the user. */
   subject: string | undefined;
   sid: string | undefined;
   authTime: Date | undefined;
   amr: string[] | undefined;
   nonce: string | undefined;
   requested?: RequestedClaims | undefined;
-  /** Whether its own client could have made it, as with an ID Token by HS256: then it is no evidence to other clients. */
+  /** Whether its own client could have made it, like an ID Token signed by HS256: then it proves nothing to other clients. */
   byClient?: boolean;
 }
 
 const malformed = new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
-// whatever the cause (security R77)
+// the same for every cause (security R77)
 const inactive = { active: false };
 
 interface IntrospectionDependencies {
@@ -53,13 +53,13 @@ interface IntrospectionDependencies {
 
 export async function introspectionEndpoint(app: FastifyInstance, options: IntrospectionDependencies): Promise<void> {
   const { config, store, tokens, authenticateClient } = options;
-  // nobody tries tokens out here without end (security R80)
+  // so that no client can try tokens without limit (security R80)
   const countCall = createCallLimit(config.limits.introspections);
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
 
   app.post('/introspect', async (request, reply) => {
-    // before the token is looked at (security R75)
+    // before the token is read (security R75)
     const caller = await authenticateClient(request, { disabledStatus: 403 });
     const wait = countCall(caller.clientId);
     if (wait > 0) throw tooOften(wait);
@@ -75,7 +75,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     return found && mayKnow(caller, found) ? describe(found, await subjectFor(caller, found)) : inactive;
   });
 
-  /** The live token behind a text; `malformed`, without asking the database, for what we could never have issued. */
+  /** The live token; `malformed`, without a query, for a text that the service cannot have issued. */
   async function find(token: string): Promise<Known | 'malformed' | undefined> {
     const kind = opaqueTokenKind(token);
     switch (kind) {
@@ -98,7 +98,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     }
   }
 
-  /** An ID Token is alive as long as its own time and a client session of its session and client. */
+  /** An ID Token is active until it expires, as long as its client session lives. */
   async function findIdToken(token: string): Promise<Known | undefined> {
     const content = await tokens.verifyIdToken(token);
     const session = content && (await store.clientSessions.findBySid(content.sid, content.clientId, content.sub));
@@ -113,7 +113,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       user: session.user,
       subject: content.sub,
       sid: content.sid,
-      // the client's own word is no evidence: what is stored is (security R122)
+      // what the client may have signed itself proves nothing: the stored time does (security R122)
       authTime: content.vouched?.authTime ?? session.authTime,
       amr: session.amr,
       nonce: content.vouched?.nonce,
@@ -121,7 +121,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     };
   }
 
-  /** Each client knows a user by its own subject only: a resource server by the one that it would be told itself. */
+  /** Each client knows a user by its own subject only; a resource server gets the subject that its own tokens would have. */
   async function subjectFor(caller: Client, { clientId, user, subject }: Known): Promise<string> {
     if (!user || subject === undefined) return clientId;
     if (caller.clientId === clientId) return subject;
@@ -138,7 +138,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     return {
       active: true,
       client_id: token.clientId,
-      // the name is everybody's for the user: a pairwise client gets it with the scopes that release it only
+      // the user name is the same for all clients: a client with pairwise subjects gets it only with a scope that releases it
       username: user && (sub === user.sub || released['preferred_username'] !== undefined) ? user.username : undefined,
       scope: token.scope === '' ? undefined : token.scope,
       sub,
@@ -164,10 +164,10 @@ function tooOften(wait: number): OAuthError {
   return new OAuthError('temporarily_unavailable', `too many introspections: wait ${wait} seconds`, 429, { headers });
 }
 
-/** Its own token, one that is for it, or any if an administrator said so (decisions section 4, security R76). */
+/** A client may introspect its own tokens, those meant for it, and any token if an administrator allowed that (decisions section 4, security R76). */
 function mayKnow(caller: Client, token: Known): boolean {
   if (token.clientId === caller.clientId) return true;
-  // what its client could have made is answered to that client alone (security R122)
+  // a token that its client could have made is active for that client only (security R122)
   if (token.byClient) return false;
   return caller.introspect === 'any' || token.audience.includes(caller.clientId);
 }

@@ -1,4 +1,4 @@
-// Who a registration request proves to be: by registration access token, secret, initial access token or Idempotency-Key.
+// Finds which client a registration request proves to be: by registration access token, secret, initial access token or Idempotency-Key.
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -14,7 +14,7 @@ import type { AuthenticateRegistrant } from '../../client-authentication/client-
 
 const clientPath = z.object({ clientId: text(255) });
 
-/** What a POST proves. */
+/** The proof of a POST. */
 export type Proof = { client: Client; /** By an Idempotency-Key alone. */ byKey?: true } | { initialAccessToken: true };
 
 export interface RegistrationProofDependencies {
@@ -27,14 +27,14 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
 
   /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof (security R43). */
   async function prove(request: FastifyRequest, body: Record<string, unknown>): Promise<Proof | undefined> {
-    // a bad key is refused whatever else proves the request
+    // a bad key is refused, even with another proof
     idempotencyKey(request, body);
     const header = request.headers.authorization;
     if (header !== undefined && /^Basic /i.test(header)) return { client: await authenticateRegistrant(request) };
     if (header !== undefined) {
       const token = bearerToken(request);
       const initial = opaqueTokenHash('initial_access_token', token);
-      // what was registered with such a token was enabled at once: no key repeats it (security R120)
+      // such a registration was enabled at once: no key repeats it (security R120)
       if (initial && (await store.registrationTokens.isValid(initial))) return { initialAccessToken: true };
       const client = await findByRegistrationToken(token, body['client_id']);
       if (client) return { client };
@@ -62,7 +62,7 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
     return clientId === undefined || client?.clientId === clientId ? client : undefined;
   }
 
-  /** The client of the address, proven by its registration access token; one answer for all that is wrong (security R44). */
+  /** The client of the address, proven by its registration access token; every failure has the same answer (security R44). */
   async function authorize(request: FastifyRequest): Promise<Client> {
     const { clientId } = readParameters(clientPath, request.params);
     const token = bearerToken(request);
@@ -79,7 +79,7 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
 }
 
 /**
- * Locks the client that a request has proven to hold, if the proof still holds: what was renewed since then is nobody's (security R44).
+ * Locks the client that a request has proven to be, if the proof still holds: its token may have been renewed since (security R44).
  * @throws OAuthError invalid_token
  */
 export async function lockHeld({ clients }: Pick<Repositories, 'clients'>, held: Client): Promise<Client> {

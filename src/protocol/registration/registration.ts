@@ -1,4 +1,4 @@
-// What registration answers, and which members a registrant may not send.
+// Writes the answer of a registration, and refuses members that a registrant may not send.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
 import { administratorMembers, serverMembers } from '../../oauth/client-metadata.ts';
@@ -47,7 +47,7 @@ export function refuseForeignMembers(
 ): void {
   const hasTold = (member: string, value: unknown) =>
     isDeepStrictEqual(value, answered[member]) ||
-    // the last answer may be from before the approval, of which the client hears nothing
+    // the client's last answer may be from before the approval, which the client is not told of
     (member === 'status' && everEnabled && (value === 'enabled' || value === 'disabled'));
   const foreign = [...administratorMembers, ...serverMembers].find(
     (member) => member in body && !hasTold(member, body[member]),
@@ -58,7 +58,7 @@ export function refuseForeignMembers(
     );
 }
 
-/** What a registration may hold: the scopes that only an administrator gives are ignored in it (decisions section 2). */
+/** A registration without the scopes that only an administrator gives, which are ignored in it (decisions section 2). */
 export function withoutAdministratorScopes(body: Record<string, unknown>): Record<string, unknown> {
   const { scope, ...rest } = body;
   if (typeof scope !== 'string') return body;
@@ -68,7 +68,7 @@ export function withoutAdministratorScopes(body: Record<string, unknown>): Recor
 
 /**
  * An update without the scopes that an administrator gave to this client: they are sent back with the others, and stay (RFC 7592 2.2).
- * Any that it does not have are left in, and refused with the rest of the metadata.
+ * The administrator scopes that the client does not have are left in, and refused with the rest of the metadata.
  */
 export function withoutGivenScopes(client: Client, body: Record<string, unknown>): Record<string, unknown> {
   const { scope } = body;

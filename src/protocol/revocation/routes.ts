@@ -1,4 +1,4 @@
-// POST /revoke: a client gives up a token of its own (RFC 7009).
+// Serves POST /revoke: a client revokes a token of its own (RFC 7009).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { jsonErrors, noStore } from '../../server/errors.ts';
@@ -34,7 +34,7 @@ export async function revocationEndpoint(
 
   app.post('/revoke', async (request, reply) => {
     const client = await authenticateClient(request, { allowPublic: true, disabledStatus: 403 });
-    // the token says itself what it is: the hint is not needed (RFC 7009 2.1)
+    // the token's prefix tells its kind: the hint is not needed (RFC 7009 section 2.1)
     const { token } = readParameters(shape, request.body);
     const kind = opaqueTokenKind(token);
     if (kind !== undefined && revocable.includes(kind)) {

@@ -1,4 +1,4 @@
-// GET /user/{sub}/address, info, settings, scope: what a client may know and keep of a user (service specification 4.7).
+// Serves GET /user/{sub}/address, info, settings and scope: what a client may read and store of a user (service specification 4.7).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { bearerErrors, jsonErrors, noStore } from '../../server/errors.ts';
@@ -10,7 +10,7 @@ import { type Access, access, type UserAccessDependencies } from './user-access.
 import { readSettings, settingsBodyLimit, tooLarge } from './settings.ts';
 import type { Store } from '../../repositories/store.ts';
 
-// the settings' own limits are told apart
+// the settings have limits of their own, with refusals of their own
 const settingsLimits = { depth: 20, members: Infinity };
 const bySub = z.object({ sub: text(255) });
 

@@ -1,4 +1,4 @@
-// The body of a settings write: which keys are set, which are removed, within the limits of decisions section 5 (security R87).
+// Reads the body of a write of settings: the keys to set and to remove, within the limits of decisions section 5 (security R87).
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 
 const maxKey = 128;
@@ -15,7 +15,7 @@ export function readSettings(body: unknown): { set: Record<string, unknown>; rem
   if (!isObject(settings))
     throw invalidRequest('send {"settings": {key: value}} as application/json'.replaceAll('"', "'"));
   const entries = Object.entries(settings);
-  // as many as can be there are removed, and as many as there may be are set
+  // a write removes at most the keys that exist, and sets at most as many as may exist
   if (entries.length > 2 * maxKeys) throw tooLarge();
   const set: Record<string, unknown> = {};
   const remove: string[] = [];
@@ -33,7 +33,7 @@ export function readSettings(body: unknown): { set: Record<string, unknown>; rem
   return { set, remove };
 }
 
-/** The whole would pass the limits. */
+/** The settings would exceed their limits. */
 export function tooLarge(): OAuthError {
   return new OAuthError(
     'invalid_request',

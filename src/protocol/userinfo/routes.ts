@@ -25,7 +25,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
   await addFormParser(app);
   app.setErrorHandler(bearerErrors);
 
-  /** Sends the claims as the client registered to get them, whatever Accept says (Core 5.3.2). */
+  /** Sends the claims in the form that the client registered, not that of Accept (Core 5.3.2). */
   async function answer(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
     const found = await requireAccessToken({ config, store }, request, token);
     const scopes = splitScope(found.scope);
