@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright-core';
 import { createPages } from '../src/pages/renderer.ts';
-import { examples, type PageName } from '../src/pages/views/index.ts';
+import type { PageName } from '../src/pages/views/index.ts';
+import { examples } from '../templates/examples/index.ts';
 import type { View } from '../test/pages/page-states/index.ts';
 import { openRendered } from '../test/helpers/rendered-page.ts';
 

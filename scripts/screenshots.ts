@@ -6,7 +6,8 @@ import { chromium, type Page } from 'playwright-core';
 import { createPages } from '../src/pages/renderer.ts';
 import { browserArguments } from '../test/helpers/browser-arguments.ts';
 import { inspect, overflow } from '../test/helpers/page-inspection.ts';
-import { examples, type ClientView, type PageName, type Pages } from '../src/pages/views/index.ts';
+import type { ClientView, PageName, Pages } from '../src/pages/views/index.ts';
+import { examples } from '../templates/examples/index.ts';
 
 const [folder, only = ''] = process.argv.slice(2);
 if (folder === undefined) {

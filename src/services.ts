@@ -14,6 +14,7 @@ import { createConstantAnswers } from './server/constant-answers.ts';
 import { createDeviceCookies } from './browser/device-cookie.ts';
 import { createMetrics, type Siblings } from './server/metrics.ts';
 import { createPageResponses } from './pages/page-response.ts';
+import { checkTemplates } from './pages/check-templates.ts';
 import { createPages, type PageRenderer } from './pages/renderer.ts';
 import { createPasskeys } from './authenticators/passkey/passkeys.ts';
 import { createPasswordCheck } from './authenticators/password/check.ts';
@@ -60,11 +61,12 @@ export async function buildServices({
   secretKeys,
   logger,
   passwordWork,
-  renderer = createPages({ basePath: config.basePath, templatesDir: config.templatesDir }),
+  renderer = createPages(config),
   newKeyPair,
   authenticators = [],
   siblings,
 }: ServiceOptions) {
+  if (config.templatesDir !== undefined) await checkTemplates(renderer);
   const passwords = createPasswordHashing({
     concurrency: config.passwordHashConcurrency,
     queue: config.passwordHashQueue,

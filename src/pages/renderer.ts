@@ -6,17 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Eta, type TemplateFunction } from 'eta/core';
 import { languageTools, preferredLocale } from './language.ts';
 import { clean, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';
-import {
-  examples,
-  mailExamples,
-  mailNames,
-  type ClientView,
-  type MailContent,
-  type MailName,
-  type PageContext,
-  type PageName,
-  type Pages,
-} from './views/index.ts';
+import type { ClientView, MailContent, MailName, PageContext, PageName, Pages } from './views/index.ts';
 
 /** A file that pages load. Its path holds a digest of its body, so it can be cached for ever. */
 export interface Asset {
@@ -265,15 +255,6 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
       client: client && { ...client, name: cleanName(client.name) || cleanName(client.clientId) },
     });
   };
-  // an operator's own ones are tried at the start; those that come with the service were, by its tests
-  if (templatesDir !== undefined) {
-    for (const name of Object.keys(examples) as PageName[]) {
-      for (const example of examples[name]) render(name, example, { locale: defaultLocale });
-    }
-    for (const name of mailNames)
-      for (const example of mailExamples[name]) mail(name, example, { locale: defaultLocale, issuer: '' });
-  }
-
   return {
     render,
     mail,

@@ -2,7 +2,8 @@
 import { describe, expect, it, test } from 'vitest';
 import { linkTarget, nameInMail } from '../../src/pages/markup.ts';
 import { createPages } from '../../src/pages/renderer.ts';
-import { type ClientView, examples, type Pages } from '../../src/pages/views/index.ts';
+import type { ClientView, Pages } from '../../src/pages/views/index.ts';
+import { examples } from '../../templates/examples/index.ts';
 import { signIn, type View } from './page-states/index.ts';
 
 const client = examples.continue[1].client;

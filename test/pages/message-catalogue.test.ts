@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { builtInTemplates, createPages } from '../../src/pages/renderer.ts';
-import { mailExamples, mailNames } from '../../src/pages/views/index.ts';
+import { mailNames } from '../../src/pages/views/index.ts';
+import { mailExamples } from '../../templates/examples/index.ts';
 import { everyView, signIn, translation } from './page-states/index.ts';
 
 const catalogue = translation('en');

@@ -5,8 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
+import { checkTemplates } from '../../src/pages/check-templates.ts';
 import { createPages } from '../../src/pages/renderer.ts';
-import { examples, type PageName } from '../../src/pages/views/index.ts';
+import type { PageName } from '../../src/pages/views/index.ts';
+import { examples } from '../../templates/examples/index.ts';
+import { startTestService } from '../helpers/service.ts';
 import { everyView, signIn, translation, type View } from './page-states/index.ts';
 
 const pages = createPages({ basePath: '' });
@@ -163,15 +166,22 @@ describe('an operator', () => {
     ['is no object of texts', 'messages/de.json', '{ "login.submit": 1 }'],
     ['is no language', 'messages/deutsch_.json', '{}'],
     ['ends its own element', 'form-post.js', 'x("</script>")'],
-  ])('is told at start which file it is when one %s', (_mistake, file, text) => {
+  ])('is told at start which file it is when one %s', async (_mistake, file, text) => {
     const templatesDir = operatorFolder({ [file]: text });
-    expect(() => createPages({ basePath: '', templatesDir })).toThrow(join(templatesDir, file));
-    try {
-      createPages({ basePath: '', templatesDir });
-    } catch (error) {
-      expect((error as Error).message).toMatch(/^The .*\.$|own element\.$/);
-      expect((error as Error).message).not.toContain('\n');
-    }
+    const start = async () => checkTemplates(createPages({ basePath: '', templatesDir }));
+    const { message } = await start().then(
+      () => new Error('the templates passed'),
+      (error: Error) => error,
+    );
+    expect(message).toContain(join(templatesDir, file));
+    expect(message).toMatch(/^The .*\.$|own element\.$/);
+    expect(message).not.toContain('\n');
+  });
+
+  it('gets no service that starts with a template that fails', async () => {
+    const templatesDir = operatorFolder({ 'error.eta': '<%= it.client.name.toUpperCase() %>' });
+    const started = startTestService({ environment: { TEMPLATES_DIR: templatesDir } });
+    await expect(started).rejects.toThrow(`The template ${join(templatesDir, 'error.eta')} fails`);
   });
 
   it('is told when the folder is not there', () => {

@@ -1,5 +1,5 @@
-// The frame of the console's pages: what it shows, and an example.
-import { account, type AccountView } from './parts.ts';
+// Declares what every page of the console shows around its own content.
+import type { AccountView } from './parts.ts';
 
 /** The sections of the console, in the order of its menu; each is a key of the catalogue under `console.section.`. */
 export const consoleSections = [
@@ -25,11 +25,3 @@ export interface ConsoleFrame {
   /** What was just done: a key of the catalogue under `console.done.`. */
   done?: string;
 }
-
-export const consoleFrame: ConsoleFrame = {
-  account,
-  section: 'overview',
-  sections: consoleSections,
-  accountUri: '/account',
-  logoutUri: '/logout',
-};

@@ -1,6 +1,4 @@
-// The mails: what each says beside its sentences, and examples. Their sentences are in the catalogues under `mail.NAME.`.
-import type { MailContent } from './parts.ts';
-
+// Names the mails. Their sentences are in the catalogues under `mail.NAME.`.
 export const mailNames = [
   'verify-address',
   'address-change-ordered',
@@ -17,42 +15,3 @@ export const mailNames = [
   'registration-refused',
 ] as const;
 export type MailName = (typeof mailNames)[number];
-
-const link = 'https://id.example/password/reset?token=ghml_example';
-const at = new Date('2026-03-14T09:26:53Z');
-
-export const mailExamples: Record<MailName, [least: MailContent, most: MailContent]> = {
-  'verify-address': [{ link }, { link, values: { username: 'ada', address: 'ada@example.org' }, lifetime: 86_400 }],
-  'address-change-ordered': [{ link }, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],
-  'address-changed': [{}, { values: { username: 'ada', address: 'ada@example.com' } }],
-  'reset-password': [{ link }, { link, values: { username: 'ada' }, lifetime: 1800 }],
-  'password-changed': [{}, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],
-  'second-factor-changed': [{}, { values: { username: 'ada' }, facts: { at, address: '203.0.113.7' }, link }],
-  'new-sign-in': [
-    {},
-    {
-      values: { username: 'ada' },
-      facts: { browser: 'Firefox', system: 'Linux', at, address: '203.0.113.7' },
-      link,
-    },
-  ],
-  'second-step-failed': [
-    {},
-    {
-      values: { username: 'ada' },
-      facts: { browser: 'Firefox', system: 'Linux', at, address: '203.0.113.7' },
-      link,
-    },
-  ],
-  'sign-up': [{ link }, { link, lifetime: 86_400 }],
-  'sign-up-known': [{ link }, { values: { username: 'ada' }, link }],
-  'registration-waiting': [
-    { link, facts: { names: [] } },
-    { link, facts: { names: ['Harbour', 'Lighthouse'] } },
-  ],
-  'registration-approved': [{}, { values: { client: 'Harbour' } }],
-  'registration-refused': [
-    {},
-    { values: { client: 'Harbour' }, facts: { reason: 'Nobody here knows this application.' } },
-  ],
-};

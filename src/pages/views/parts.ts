@@ -1,4 +1,4 @@
-// What several pages show, and examples of it.
+// Declares what several pages share.
 //
 // Every path here (`action` and whatever ends in `Uri` and begins with "/") hangs below the base address: the renderer puts the base
 // address's own path before it.
@@ -53,19 +53,5 @@ export interface FormView {
   hidden: Record<string, string>;
 }
 
-/** The least and the most that a page can be given. */
-export type Examples<Contracts> = { [N in keyof Contracts]: [least: Contracts[N], most: Contracts[N]] };
-
-export const client: ClientView = {
-  clientId: 'harbour',
-  name: 'Harbour',
-  logoUri: 'https://harbour.example/logo.png',
-  policyUri: 'https://harbour.example/privacy',
-  tosUri: 'https://harbour.example/terms',
-  homeUri: 'https://harbour.example/',
-  host: 'harbour.example',
-  selfRegistered: true,
-};
-export const bareClient: ClientView = { clientId: 'c-1', name: '', host: '', selfRegistered: false };
-export const account: AccountView = { username: 'ada', name: 'Ada Lovelace' };
-export const form = (action: string): FormView => ({ action, hidden: { csrf: 'token', transaction: 'request' } });
+/** For each page an example of the least and of the most data that it can show. */
+export type Examples<Views> = { [N in keyof Views]: [least: Views[N], most: Views[N]] };

@@ -1,5 +1,5 @@
-// The page of a person's passkeys, and what the pages show that ask for one: contracts, and examples.
-import { type AccountView, type ClientView, type Examples, type FormView, account, form } from './parts.ts';
+// Declares what the passkey page shows, and what a page needs that asks for a passkey.
+import type { AccountView, ClientView, FormView } from './parts.ts';
 
 /** A ceremony of the browser (Web Authentication): its script posts what comes of it as `credential`. */
 export interface PasskeyView {
@@ -42,33 +42,3 @@ export interface PasskeyPages {
     done?: 'added' | 'renamed' | 'removed';
   };
 }
-
-export const passkeyExample: PasskeyView = { form: form('/login/passkey'), options: '{"challenge":"AAAA"}' };
-
-const path = '/account/passkeys';
-const forms = { renameForm: form(`${path}/rename`), removeForm: form(`${path}/remove`) };
-const uris = { signInUri: '/login?destination=passkeys', securityUri: '/account/security' };
-
-export const passkeyExamples: Examples<PasskeyPages> = {
-  'account-passkeys': [
-    { account: { username: '' }, passkeys: [], closed: 'stale', ...forms, ...uris },
-    {
-      account,
-      passkeys: [
-        {
-          id: '3',
-          name: 'Bitwarden',
-          madeAt: new Date('2026-03-14T09:26:53Z'),
-          usedAt: new Date('2026-03-14T10:01:00Z'),
-          synced: true,
-        },
-        { id: '2', name: 'Key on my key ring', madeAt: new Date('2026-02-01T18:00:00Z'), synced: false },
-        { id: '1', name: '', madeAt: new Date('2025-12-24T20:15:00Z'), synced: false },
-      ],
-      add: { form: form(path), options: '{"challenge":"AAAA"}' },
-      ...forms,
-      ...uris,
-      done: 'added',
-    },
-  ],
-};

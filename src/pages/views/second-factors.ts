@@ -1,6 +1,6 @@
-// Declares what the pages of second factors show, in the account and within a sign-in, with examples.
-import { qrCode, type QrCode } from '../qr-code.ts';
-import { type AccountView, type ClientView, type Examples, type FormView, account, client, form } from './parts.ts';
+// Declares what the pages of second factors show, in the account and during a sign-in.
+import type { QrCode } from '../qr-code.ts';
+import type { AccountView, ClientView, FormView } from './parts.ts';
 
 /** How the user can take the second step. The template part-second-factor-{id} shows it, and its form posts to the page. */
 export interface SecondFactorMethod {
@@ -67,83 +67,3 @@ export interface SecondFactorPages {
     continueUri: string;
   };
 }
-
-const secret = 'JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP';
-const uri = 'otpauth://totp/id.example:ada?issuer=id.example&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
-const codes = [...'ABCDEFGHJK'].map((letter) => `${letter}7QM-X3FH-${letter}2WK-NP9${letter}`);
-const since = new Date('2026-03-14T09:26:53Z');
-
-export const secondFactorExamples: Examples<SecondFactorPages> = {
-  'login-second-factor': [
-    {
-      account: { username: '' },
-      form: form('/login/second-factor'),
-      methods: [],
-      restartUri: '/login',
-    },
-    {
-      client,
-      account,
-      form: form('/login/second-factor'),
-      methods: [
-        { id: 'passkey', script: 'passkey.js', options: '{"challenge":"AAAA"}' },
-        { id: 'authenticator', input: 'code' },
-        { id: 'recovery-code', input: 'recovery', fallback: true },
-      ],
-      problem: { id: 'authenticator', input: 'code' },
-      restartUri: '/login?transaction=request',
-    },
-  ],
-  'account-second-factors': [
-    {
-      account: { username: '' },
-      factors: [],
-      form: form('/account/second-factors'),
-      pages: [{ kind: 'passkey', uri: '/account/passkeys', count: 0 }],
-      add: [],
-      securityUri: '/account/security',
-    },
-    {
-      account,
-      factors: [
-        { id: 'one', kind: 'authenticator', name: 'My telephone', createdAt: since, usedAt: since },
-        { id: 'two', kind: 'authenticator', name: '', createdAt: since },
-      ],
-      form: form('/account/second-factors'),
-      pages: [{ kind: 'passkey', uri: '/account/passkeys', count: 2 }],
-      recoveryCodes: { left: 9, all: 10, form: form('/account/recovery-codes') },
-      add: [{ kind: 'authenticator', uri: '/account/authenticator' }],
-      securityUri: '/account/security',
-      done: 'added',
-    },
-  ],
-  'account-authenticator': [
-    {
-      account: { username: '' },
-      form: form('/account/authenticator'),
-      secret,
-      uri,
-      get qr() {
-        return qrCode(uri);
-      },
-      backUri: '/account/second-factors',
-    },
-    {
-      account,
-      form: form('/login/authenticator'),
-      secret,
-      uri,
-      get qr() {
-        return qrCode(uri);
-      },
-      name: 'My telephone',
-      problem: 'code',
-      signIn: { client },
-      backUri: '/login?transaction=request',
-    },
-  ],
-  'account-recovery-codes': [
-    { account: { username: '' }, codes: [], issuer: '', continueUri: '/account' },
-    { account, codes, issuer: 'https://id.example', continueUri: '/authorize?transaction=request' },
-  ],
-};

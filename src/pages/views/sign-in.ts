@@ -1,17 +1,7 @@
-// The pages on the way into and out of applications: what each shows, and examples.
+// Declares what the pages of sign-in, consent and sign-out show.
 import type { ReturnTo } from '../return-to.ts';
-import {
-  type AccountView,
-  type ClaimText,
-  type ClientView,
-  type FormView,
-  type Examples,
-  account,
-  bareClient,
-  client,
-  form,
-} from './parts.ts';
-import { passkeyExample, type PasskeyView } from './passkeys.ts';
+import type { AccountView, ClaimText, ClientView, FormView } from './parts.ts';
+import type { PasskeyView } from './passkeys.ts';
 
 /** Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. */
 export type LoginProblem =
@@ -108,93 +98,3 @@ export interface SignInPages {
   /** Response mode form_post: submits itself by script, with a button for browsers without. */
   'form-post': { action: string; parameters: [string, string][]; client?: ClientView };
 }
-
-export const signInExamples: Examples<SignInPages> = {
-  login: [
-    {},
-    {
-      client,
-      form: form('/login'),
-      username: 'ada',
-      problem: 'credentials',
-      fields: ['username', 'password'],
-      reauthentication: account,
-      passkey: passkeyExample,
-      forgottenPasswordUri: '/password/forgotten',
-      signUpUri: '/sign-up',
-      reference: '7F3K-9QXD',
-    },
-  ],
-  consent: [
-    { client: bareClient, account: { username: '' }, form: form('/consent'), switchAccountUri: '/login', scopes: [] },
-    {
-      client,
-      account,
-      form: form('/consent'),
-      switchAccountUri: '/login?switch=1',
-      scopes: [
-        { scope: 'openid', claims: [] },
-        {
-          scope: 'profile',
-          claims: [
-            { claim: 'name', value: 'Ada Lovelace' },
-            { claim: 'birthdate', value: '1815-12-10' },
-            { claim: 'zoneinfo', value: 'Europe/London' },
-            { claim: 'updated_at', value: '2026-03-14', day: new Date('2026-03-14T09:26:53Z') },
-          ],
-        },
-        {
-          scope: 'email',
-          claims: [
-            { claim: 'email', value: 'ada@example.org' },
-            { claim: 'email_verified', value: 'false', flag: false },
-          ],
-        },
-        { scope: 'phone', claims: [] },
-        { scope: 'offline_access', claims: [] },
-      ],
-      claims: [
-        { claim: 'nickname', value: 'ada' },
-        { claim: 'picture', value: '' },
-      ],
-      problem: 'expired',
-    },
-  ],
-  continue: [
-    { client: bareClient, account: { username: '' }, form: form('/authenticate') },
-    { client, account, form: form('/authenticate') },
-  ],
-  logout: [
-    { account: { username: '' }, form: form('/logout') },
-    { client, account, form: form('/logout'), problem: 'tampered' },
-  ],
-  'signed-out': [
-    { stayed: false, accountUri: '/account' },
-    {
-      client,
-      stayed: false,
-      problem: 'redirect',
-      accountUri: '/account',
-      applications: [{ name: 'Lighthouse', uri: 'https://lighthouse.example/' }],
-      frames: ['https://lighthouse.example/logout?sid=1'],
-      continueUri: 'https://harbour.example/bye?state=1',
-    },
-  ],
-  error: [
-    { kind: 'server', reference: '' },
-    { kind: 'request', reference: '7F3K-9QXD', client },
-  ],
-  'access-denied': [{}, { client, account }],
-  'form-post': [
-    { action: 'https://harbour.example/callback', parameters: [] },
-    {
-      action: 'https://harbour.example/callback?tenant=1',
-      parameters: [
-        ['code', 'c0de'],
-        ['state', 'st4te'],
-        ['iss', 'https://id.example'],
-      ],
-      client,
-    },
-  ],
-};

@@ -1,6 +1,6 @@
 // States that the account's pages can be in, beside the examples.
 import { accountNotices, type AccountPages } from '../../../src/pages/views/account.ts';
-import { examples } from '../../../src/pages/views/index.ts';
+import { examples } from '../../../templates/examples/index.ts';
 import type { ProfileFault } from '../../../src/oauth/own-profile.ts';
 import { signIn } from './common.ts';
 import type { View } from './state.ts';

@@ -1,6 +1,7 @@
 // States that the pages on the way into and out of applications, the account's and a registration's can be in, beside the examples.
 import { clientAuthenticationMethods } from '../../../src/oauth/registrable-values.ts';
-import { examples, type LoginProblem, type Pages } from '../../../src/pages/views/index.ts';
+import type { LoginProblem, Pages } from '../../../src/pages/views/index.ts';
+import { examples } from '../../../templates/examples/index.ts';
 import { translation, type View } from './state.ts';
 
 const client = examples.continue[1].client;

@@ -1,7 +1,8 @@
 // States that the console's pages about clients can be in, beside the examples.
 import { fieldsOf, newClientForm } from '../../../src/admin/console/clients/fields.ts';
-import { consoleJudgements, faultCodes } from '../../../src/pages/views/console-clients.ts';
-import { examples } from '../../../src/pages/views/index.ts';
+import { faultCodes } from '../../../src/pages/views/console-clients.ts';
+import { consoleJudgements } from '../../../templates/examples/console-clients.ts';
+import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 
 const [emptyList, list] = examples['console-clients'];

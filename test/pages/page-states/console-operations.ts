@@ -1,5 +1,5 @@
 // States that the console's pages about the service itself can be in, beside the examples.
-import { examples } from '../../../src/pages/views/index.ts';
+import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 
 const overview = examples['console-overview'][1];

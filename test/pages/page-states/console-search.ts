@@ -1,5 +1,5 @@
 // States that the page of the console's search can be in, beside the examples.
-import { examples } from '../../../src/pages/views/index.ts';
+import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 
 export const consoleSearchStates: View[] = [

@@ -1,6 +1,6 @@
 // States that the console's pages of users and groups can be in, beside the examples.
 import { importReasons } from '../../../src/oauth/import-reasons.ts';
-import { examples } from '../../../src/pages/views/index.ts';
+import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 
 const user = examples['console-user'];

@@ -1,5 +1,6 @@
 // Every state that a page can be in: each area of pages has a file of its own.
-import { examples, type PageName } from '../../../src/pages/views/index.ts';
+import type { PageName } from '../../../src/pages/views/index.ts';
+import { examples } from '../../../templates/examples/index.ts';
 import { accountStates } from './account.ts';
 import { commonStates } from './common.ts';
 import { consoleGroupsStates } from './console-groups.ts';

@@ -1,5 +1,5 @@
 // States that the pages around mailed links can be in, beside the examples.
-import { examples } from '../../../src/pages/views/index.ts';
+import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 
 const forgotten = examples['password-forgotten'][0];

@@ -1,5 +1,5 @@
 // States that the pages of "Try it" can be in, beside the examples.
-import { examples } from '../../../src/pages/views/index.ts';
+import { examples } from '../../../templates/examples/index.ts';
 import type { TryClaim, TryStep } from '../../../src/pages/views/try-it.ts';
 import { translation, type View } from './state.ts';
 

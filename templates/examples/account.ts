@@ -1,0 +1,211 @@
+// Gives example data of the account pages.
+import type { AccountPages } from '../../src/pages/views/account.ts';
+import type { Examples } from '../../src/pages/views/parts.ts';
+import { account, form } from './parts.ts';
+
+const nobody = { account: { username: '' }, accountUri: '/account' };
+const ada = { account, accountUri: '/account' };
+const uris = {
+  profileUri: '/account/profile',
+  securityUri: '/account/security',
+  sessionsUri: '/account/sessions',
+  applicationsUri: '/account/applications',
+  dataUri: '/account/data',
+  logoutUri: '/logout',
+};
+const choices = [
+  { value: 'de', label: 'Deutsch' },
+  { value: 'en-GB', label: 'British English' },
+  { value: 'ar', label: 'العربية' },
+];
+
+export const accountExamples: Examples<AccountPages> = {
+  account: [
+    {
+      ...nobody,
+      ...uris,
+      email: undefined,
+      methods: [],
+      devices: [],
+      moreDevices: 0,
+      applications: [],
+      moreApplications: 0,
+    },
+    {
+      ...ada,
+      ...uris,
+      email: 'ada@example.org',
+      verificationForm: form('/account/email/verification'),
+      methods: ['password', 'second-factors'],
+      devices: [{ browser: 'Firefox', system: 'Linux' }, { system: 'iPhone' }, {}],
+      moreDevices: 2,
+      applications: ['Harbour', 'Lighthouse', 'Pier'],
+      moreApplications: 4,
+    },
+  ],
+  'account-profile': [
+    { ...nobody, profile: [] },
+    {
+      ...ada,
+      profile: [
+        { claim: 'name', value: 'Ada Lovelace', seenBy: ['Harbour', 'Lighthouse'] },
+        { claim: 'email', value: 'ada@example.org', seenBy: ['Harbour'] },
+        { claim: 'email_verified', value: 'true', flag: true, seenBy: ['Harbour'] },
+        { claim: 'address', value: '12 St James’s Square\nLondon SW1Y 4JH', seenBy: [] },
+        { claim: 'phone_number', value: '+44 20 7946 0958', seenBy: ['Harbour'] },
+        { claim: 'phone_number_verified', value: 'false', flag: false, seenBy: [] },
+        { claim: 'updated_at', value: '2026-03-14', day: new Date('2026-03-14T09:26:53Z'), seenBy: ['Harbour'] },
+      ],
+      editUri: '/account/profile/edit',
+      done: 'profile-saved',
+    },
+  ],
+  'account-profile-edit': [
+    { ...nobody, fields: [], longest: 255, form: form('/account/profile/edit'), profileUri: '/account/profile' },
+    {
+      ...ada,
+      fields: [
+        { field: 'name', value: 'Ada Lovelace', seenBy: ['Harbour', 'Lighthouse'] },
+        { field: 'given_name', value: 'Ada', seenBy: [] },
+        { field: 'family_name', value: 'Lovelace', seenBy: [] },
+        { field: 'middle_name', value: '', seenBy: [] },
+        { field: 'nickname', value: '', seenBy: [] },
+        { field: 'gender', value: '', seenBy: [] },
+        { field: 'birthdate', value: '10 December', seenBy: [], fault: 'date' },
+        { field: 'phone_number', value: '+44 20 7946 0958', seenBy: ['Harbour'] },
+        { field: 'website', value: 'https://ada.example/', seenBy: [] },
+        { field: 'profile', value: '', seenBy: [] },
+        { field: 'picture', value: 'ada.png', seenBy: [], fault: 'url' },
+        { field: 'street_address', value: '12 St James’s Square', seenBy: ['Harbour'] },
+        { field: 'postal_code', value: 'SW1Y 4JH', seenBy: ['Harbour'] },
+        { field: 'locality', value: 'London', seenBy: ['Harbour'] },
+        { field: 'region', value: '', seenBy: ['Harbour'] },
+        { field: 'country', value: 'United Kingdom', seenBy: ['Harbour'] },
+        { field: 'locale', value: 'en-GB', seenBy: [], choices },
+        { field: 'zoneinfo', value: 'Europe/London', seenBy: [] },
+      ],
+      longest: 255,
+      form: form('/account/profile/edit'),
+      profileUri: '/account/profile',
+      problem: 'changed',
+    },
+  ],
+  'account-security': [
+    {
+      ...nobody,
+      methods: [
+        { method: 'password', uri: '/account/password', set: false },
+        { method: 'passkeys', uri: '/account/passkeys', set: false },
+        { method: 'second-factors', uri: '/account/second-factors', set: false },
+      ],
+    },
+    {
+      ...ada,
+      methods: [
+        { method: 'password', uri: '/account/password', set: true },
+        { method: 'passkeys', uri: '/account/passkeys', set: true },
+        { method: 'second-factors', uri: '/account/second-factors', set: true, recoveryCodes: 9 },
+      ],
+      done: 'password-changed',
+    },
+  ],
+  'account-sessions': [
+    { ...nobody, sessions: [], form: form('/account/sessions'), allForm: form('/account/all-sessions') },
+    {
+      ...ada,
+      sessions: [
+        {
+          sid: 'session-1',
+          browser: 'Firefox',
+          system: 'Linux',
+          signedInAt: new Date('2026-03-14T09:26:53Z'),
+          usedAt: new Date('2026-03-14T10:01:00Z'),
+          applications: ['Harbour', 'Lighthouse'],
+          current: true,
+        },
+        {
+          sid: 'session-2',
+          system: 'iPhone',
+          signedInAt: new Date('2026-03-02T07:30:00Z'),
+          usedAt: new Date('2026-03-13T21:45:00Z'),
+          applications: [],
+          current: false,
+        },
+        {
+          sid: 'session-3',
+          signedInAt: new Date('2026-02-27T12:00:00Z'),
+          usedAt: new Date('2026-03-01T08:15:00Z'),
+          applications: ['Harbour'],
+          current: false,
+        },
+      ],
+      form: form('/account/sessions'),
+      othersForm: form('/account/other-sessions'),
+      allForm: form('/account/all-sessions'),
+      done: 'session-ended',
+    },
+  ],
+  'account-applications': [
+    { ...nobody, grants: [], form: form('/account') },
+    {
+      ...ada,
+      grants: [
+        {
+          clientId: 'harbour',
+          name: 'Harbour',
+          scopes: ['openid', 'profile', 'email'],
+          claims: ['phone_number'],
+          since: new Date('2026-03-14T09:26:53Z'),
+          settings: [
+            { key: 'theme', value: '"dark"', size: 6 },
+            { key: 'layout', size: 20_480 },
+          ],
+        },
+        {
+          clientId: 'lighthouse',
+          name: 'Lighthouse',
+          scopes: ['openid', 'offline_access'],
+          since: new Date('2026-02-01T18:00:00Z'),
+          settings: [],
+        },
+      ],
+      form: form('/account'),
+      done: 'withdrawn',
+    },
+  ],
+  'account-data': [
+    { ...nobody, form: form('/account/data') },
+    { ...ada, form: form('/account/data'), deleteUri: '/account/delete' },
+  ],
+  'account-delete': [
+    { ...nobody, username: '', applications: [], form: form('/account/delete'), dataUri: '/account/data' },
+    {
+      ...ada,
+      username: 'ada',
+      applications: ['Harbour', 'Lighthouse'],
+      form: form('/account/delete'),
+      dataUri: '/account/data',
+      fault: 'name',
+    },
+  ],
+  'account-deleted': [{}, { frames: ['https://lighthouse.example/logout?sid=1'] }],
+  'account-password': [
+    {
+      account: { username: '' },
+      username: '',
+      form: form('/account/password'),
+      least: 12,
+      most: 128,
+      securityUri: '/account/security',
+    },
+    {
+      account,
+      username: 'ada',
+      form: form('/account/password'),
+      least: 12,
+      most: 128,
+      securityUri: '/account/security',
+      faults: { current: 'wrong', password: 'common' },
+    },
+  ],
+};

@@ -1,0 +1,104 @@
+// Gives example data of the console's group pages.
+import type { ConsoleGroupsPages } from '../../src/pages/views/console-groups.ts';
+import type { Examples } from '../../src/pages/views/parts.ts';
+import { consoleFrame } from './console.ts';
+import { form } from './parts.ts';
+
+const groups = { ...consoleFrame, section: 'groups' as const };
+const uris = {
+  groupUri: '/admin/groups/engineers',
+  editUri: '/admin/groups/engineers/edit',
+  deleteUri: '/admin/groups/engineers/delete',
+  usersUri: '/admin/users?group=engineers',
+};
+const since = new Date('2026-03-14T09:26:53Z');
+
+export const consoleGroupsExamples: Examples<ConsoleGroupsPages> = {
+  'console-groups': [
+    { ...groups, groups: [], form: form('/admin') },
+    {
+      ...groups,
+      q: 'eng',
+      groups: [{ name: 'engineers', description: 'Who builds it', members: 1234, uri: '/admin/groups/engineers' }],
+      form: form('/admin'),
+      typed: { name: 'engineers', description: 'Again' },
+      problem: 'taken',
+      first: '/admin/groups',
+      next: '/admin/groups?cursor=x',
+    },
+  ],
+  'console-group': [
+    {
+      ...groups,
+      ...uris,
+      group: { name: 'engineers', description: '', members: 0, createdAt: since },
+      demandsSecondFactor: false,
+      people: [],
+      broad: false,
+      form: form('/admin'),
+    },
+    {
+      ...groups,
+      ...uris,
+      group: {
+        name: 'Donaudampfschifffahrtsgesellschaftskapitäne',
+        description: 'Who steers the ships of the company on the Danube, and those who learn how to',
+        members: 1234567,
+        createdAt: since,
+      },
+      demandsSecondFactor: true,
+      q: 'ada',
+      people: [
+        {
+          sub: '5f2c',
+          username: 'ada',
+          name: 'Ada Lovelace',
+          email: 'ada@example.com',
+          disabled: false,
+          uri: '/admin/users/5f2c',
+        },
+        { sub: 'x', username: 'x', disabled: true, uri: '/admin/users/x' },
+      ],
+      broad: true,
+      form: form('/admin'),
+      typed: 'grace\nnobody',
+      problem: 'unknown',
+      unknown: ['nobody'],
+      first: '/admin/groups/engineers',
+      next: '/admin/groups/engineers?cursor=x',
+    },
+  ],
+  'console-group-edit': [
+    {
+      ...groups,
+      name: 'x',
+      groupUri: '/admin/groups/x',
+      members: 0,
+      most: 1000,
+      typed: { name: 'x', description: '' },
+      form: form('/admin'),
+    },
+    {
+      ...groups,
+      name: 'engineers',
+      groupUri: uris.groupUri,
+      members: 1234,
+      most: 1000,
+      typed: { name: 'staff', description: 'Who builds it' },
+      form: form('/admin'),
+      problem: 'taken',
+    },
+  ],
+  'console-group-delete': [
+    { ...groups, name: 'x', groupUri: '/admin/groups/x', members: 0, most: 1000, form: form('/admin') },
+    {
+      ...groups,
+      name: 'engineers',
+      groupUri: uris.groupUri,
+      members: 12,
+      most: 1000,
+      form: form('/admin'),
+      problem: 'typed',
+    },
+  ],
+};

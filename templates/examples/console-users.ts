@@ -1,0 +1,238 @@
+// Gives example data of the console's user pages.
+import type { ConsoleUsersPages, ImportResult, UserLine } from '../../src/pages/views/console-users.ts';
+import type { Examples } from '../../src/pages/views/parts.ts';
+import { consoleFrame } from './console.ts';
+import { form } from './parts.ts';
+
+const since = new Date('2026-03-14T09:26:53Z');
+const ada: UserLine = {
+  username: 'ada',
+  email: 'ada@example.com',
+  name: 'Ada Lovelace',
+  disabled: false,
+  admin: true,
+  groups: ['staff', 'engineers'],
+  createdAt: since,
+  uri: '/admin/users/5f2c',
+};
+const bare: UserLine = {
+  username: 'x',
+  disabled: true,
+  admin: false,
+  groups: [],
+  createdAt: since,
+  uri: '/admin/users/x',
+};
+const urisOf = (sub: string) => ({
+  editUri: `/admin/users/${sub}/edit`,
+  passwordUri: `/admin/users/${sub}/password`,
+  removeUri: `/admin/users/${sub}/second-factors/remove`,
+  deleteUri: `/admin/users/${sub}/delete`,
+  auditUri: `/admin/audit?user=${sub}`,
+});
+const refusedRows: ImportResult = {
+  counts: { created: 1200, updated: 12, unchanged: 20, refused: 2001 },
+  refusals: [
+    { line: 3, column: 'email', reason: 'email' },
+    { line: 17, column: 'address.country', reason: 'text' },
+    { line: 1204, column: '', reason: 'cells' },
+  ],
+};
+const users = { ...consoleFrame, section: 'users' as const };
+
+export const consoleUsersExamples: Examples<ConsoleUsersPages> = {
+  'console-users': [
+    {
+      ...users,
+      filter: { admin: false, order: 'newest' },
+      users: [],
+      broad: false,
+      importUri: '/admin/users/import',
+      exportUri: '/admin/users/export',
+    },
+    {
+      ...users,
+      filter: { q: 'ada', group: 'staff', status: 'enabled', admin: true, order: 'name' },
+      users: [ada, bare],
+      broad: true,
+      importUri: '/admin/users/import',
+      exportUri: '/admin/users/export?q=ada',
+      first: '/admin/users',
+      next: '/admin/users?cursor=x',
+    },
+  ],
+  'console-users-import': [
+    { ...users, form: form('/admin/users/import'), typed: '', update: false, admins: false, most: 1_000_000 },
+    {
+      ...users,
+      form: form('/admin/users/import'),
+      ...{ typed: 'username,email\nada,ada@example.com\nx,y', update: true, admins: true, most: 1_000_000 },
+      result: refusedRows,
+      problem: 'head',
+      head: { kind: 'missing', column: 'username', columns: ['username', 'email'] },
+    },
+  ],
+  'console-users-import-status': [
+    {
+      ...users,
+      ...{ state: 'running', lines: 10_001, line: 1234, startedAt: since, uri: '/admin/users/import/x' },
+      result: { counts: { created: 1200, updated: 0, unchanged: 33, refused: 0 }, refusals: [] },
+    },
+    {
+      ...users,
+      ...{ state: 'stopped', lines: 10_001, line: 1234, startedAt: since, uri: '/admin/users/import/x' },
+      result: refusedRows,
+    },
+  ],
+  'console-users-export': [
+    { ...users, filter: { admin: false }, form: form('/admin/users/export') },
+    {
+      ...users,
+      filter: { q: 'ada', group: 'staff', status: 'enabled', admin: true },
+      form: form('/admin/users/export'),
+    },
+  ],
+  'console-user': [
+    {
+      ...users,
+      user: { ...bare, sub: 'x', emailVerified: false, hasPassword: false, updatedAt: since },
+      claims: [],
+      groups: [],
+      offered: [],
+      sessions: { count: 0, uri: '/admin/sessions?user=x' },
+      grants: [],
+      factors: [],
+      recoveryCodes: 0,
+      form: form('/admin'),
+      ...urisOf('x'),
+    },
+    {
+      ...users,
+      done: 'user-saved',
+      user: { ...ada, sub: '5f2c', emailVerified: true, hasPassword: true, updatedAt: since },
+      claims: [
+        { claim: 'given_name', value: 'Ada' },
+        { claim: 'address', value: '12 St James’s Square\nLondon' },
+      ],
+      groups: ada.groups.map((name) => ({ name, uri: `/admin/groups/${name}` })),
+      offered: ['crew', 'guests'],
+      sessions: { count: 2, uri: '/admin/sessions?user=5f2c' },
+      grants: [{ clientId: 'harbour', clientName: 'Harbour', createdAt: since }],
+      factors: [
+        {
+          kind: 'authenticator',
+          name: 'Telephone',
+          createdAt: since,
+          usedAt: since,
+          removeUri: '/admin/users/5f2c?id=1',
+        },
+        { kind: 'passkey', name: '', createdAt: since, removeUri: '/admin/users/5f2c?id=2' },
+        { kind: 'other', name: 'Card', createdAt: since, removeUri: '/admin/users/5f2c?id=3' },
+      ],
+      recoveryCodes: 8,
+      form: form('/admin'),
+      problem: 'no-group',
+      typedGroup: 'crews',
+      ...urisOf('5f2c'),
+    },
+  ],
+  'console-user-edit': [
+    {
+      ...users,
+      form: form('/admin/users/new'),
+      fields: ['username', 'email', 'email_verified', 'name', 'given_name', 'family_name'].map((field) => ({
+        ...{ field, value: '' },
+      })),
+      password: { least: 12, most: 128, link: 86_400 },
+    },
+    {
+      ...users,
+      user: { username: 'ada', uri: '/admin/users/5f2c' },
+      form: form('/admin/users/5f2c/edit'),
+      fields: [
+        { field: 'username', value: 'grace', fault: 'taken' },
+        { field: 'email', value: 'ada', fault: 'email' },
+        { field: 'email_verified', value: 'true' },
+        { field: 'name', value: 'Ada Lovelace' },
+        { field: 'given_name', value: 'Ada' },
+        { field: 'family_name', value: 'Lovelace' },
+        { field: 'middle_name', value: '' },
+        { field: 'nickname', value: '' },
+        { field: 'preferred_username', value: 'x'.repeat(20), fault: 'long', most: 1000 },
+        { field: 'gender', value: '' },
+        { field: 'birthdate', value: '10 December', fault: 'date' },
+        { field: 'phone_number', value: '+44 20 7946 0000' },
+        { field: 'phone_number_verified', value: '' },
+        { field: 'website', value: 'ada.example', fault: 'url' },
+        { field: 'profile', value: '' },
+        { field: 'picture', value: '' },
+        { field: 'formatted', value: '12 St James’s Square\nLondon' },
+        { field: 'street_address', value: '12 St James’s Square' },
+        { field: 'postal_code', value: '' },
+        { field: 'locality', value: 'London' },
+        { field: 'region', value: '' },
+        { field: 'country', value: '' },
+        { field: 'locale', value: 'en' },
+        { field: 'zoneinfo', value: 'Europe/London' },
+      ],
+    },
+  ],
+  'console-user-password': [
+    {
+      ...users,
+      ...{ username: 'x', userUri: '/admin/users/x', disabled: true },
+      form: form('/admin/users/x/password'),
+      ...{ lifetimes: [3600], lifetime: 3600, least: 12, most: 128 },
+    },
+    {
+      ...users,
+      ...{ username: 'ada', userUri: '/admin/users/5f2c', disabled: false },
+      form: form('/admin/users/5f2c/password'),
+      ...{ lifetimes: [3600, 86_400, 604_800], lifetime: 86_400, least: 12, most: 128 },
+      fault: 'common',
+    },
+  ],
+  'console-user-link': [
+    {
+      ...users,
+      ...{ username: 'x', userUri: '/admin/users/x', made: false, lifetime: 3600, expiresAt: since },
+      recoveryUri: 'https://sso.example.com/password/reset?token=Zm9v',
+    },
+    {
+      ...users,
+      ...{ username: 'ada', userUri: '/admin/users/5f2c', made: true, lifetime: 86_400, expiresAt: since },
+      recoveryUri: 'https://sso.example.com/password/reset?token=pNYvF2qk0ttb2Yp5m0m1xTWi9JwAdCBhHVAyJ-LsBf8',
+    },
+  ],
+  'console-user-factors-remove': [
+    {
+      ...users,
+      ...{ username: 'x', userUri: '/admin/users/x', passwordUri: '/admin/users/x/password' },
+      ...{ factors: [{ kind: 'authenticator', name: 'Telephone' }], left: 1, recoveryCodes: 0, shutOut: false },
+      form: form('/admin/users/x/second-factors/remove'),
+    },
+    {
+      ...users,
+      ...{ username: 'ada', userUri: '/admin/users/5f2c', passwordUri: '/admin/users/5f2c/password' },
+      factors: [
+        { kind: 'authenticator', name: 'Telephone' },
+        { kind: 'passkey', name: '' },
+        { kind: 'other', name: 'Card' },
+      ],
+      ...{ left: 0, recoveryCodes: 8, shutOut: true, problem: 'only-way' },
+      form: form('/admin/users/5f2c/second-factors/remove'),
+    },
+  ],
+  'console-user-delete': [
+    { ...users, username: 'x', userUri: '/admin/users/x', sessions: 0, grants: 0, form: form('/admin') },
+    {
+      ...users,
+      username: 'ada',
+      userUri: '/admin/users/5f2c',
+      sessions: 2,
+      grants: 3,
+      form: form('/admin'),
+      problem: 'typed',
+    },
+  ],
+};

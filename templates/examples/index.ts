@@ -1,0 +1,32 @@
+// Gives an example of the least and of the most data that each page and mail can show.
+import type { Examples } from '../../src/pages/views/parts.ts';
+import type { Pages } from '../../src/pages/views/index.ts';
+import { accountExamples } from './account.ts';
+import { consoleClientExamples } from './console-clients.ts';
+import { consoleGroupsExamples } from './console-groups.ts';
+import { operationsExamples } from './console-operations.ts';
+import { consoleSearchExamples } from './console-search.ts';
+import { consoleUsersExamples } from './console-users.ts';
+import { mailPageExamples } from './mail-pages.ts';
+import { passkeyExamples } from './passkeys.ts';
+import { registrationExamples } from './registration.ts';
+import { secondFactorExamples } from './second-factors.ts';
+import { signInExamples } from './sign-in.ts';
+import { tryItExamples } from './try-it.ts';
+
+export { mailExamples } from './mail.ts';
+
+export const examples: Examples<Pages> = {
+  ...accountExamples,
+  ...consoleClientExamples,
+  ...consoleGroupsExamples,
+  ...operationsExamples,
+  ...consoleSearchExamples,
+  ...consoleUsersExamples,
+  ...mailPageExamples,
+  ...passkeyExamples,
+  ...registrationExamples,
+  ...secondFactorExamples,
+  ...signInExamples,
+  ...tryItExamples,
+};

@@ -1,0 +1,70 @@
+// Gives example data of the pages around mailed links.
+import type { MailPages } from '../../src/pages/views/mail-pages.ts';
+import type { Examples } from '../../src/pages/views/parts.ts';
+import { client, account, form } from './parts.ts';
+
+export const mailPageExamples: Examples<MailPages> = {
+  'password-forgotten': [
+    { form: form('/password/forgotten'), lifetime: 1800, loginUri: '/login' },
+    { form: form('/password/forgotten'), typed: 'ada', problem: 'missing', lifetime: 1800, loginUri: '/login' },
+  ],
+  'password-reset': [
+    { username: '', form: form('/password/reset'), least: 12, most: 128, loginUri: '/login' },
+    { username: 'ada', form: form('/password/reset'), least: 12, most: 128, fault: 'common', loginUri: '/login' },
+  ],
+  'account-email': [
+    { account: { username: '' }, verified: false, form: form('/account/email'), profileUri: '/account/profile' },
+    {
+      account,
+      email: 'ada@example.org',
+      verified: false,
+      form: form('/account/email'),
+      verificationForm: form('/account/email/verification'),
+      typed: 'ada',
+      fault: 'invalid',
+      profileUri: '/account/profile',
+    },
+  ],
+  'address-confirm': [
+    { username: '', address: '', accountUri: '/account' },
+    { username: 'ada', address: 'ada@example.org', form: form('/account/email/confirm'), accountUri: '/account' },
+  ],
+  'address-stop': [
+    { username: '', nothing: true, passwordUri: '/password/forgotten', accountUri: '/account' },
+    {
+      username: 'ada',
+      form: form('/account/email/stop'),
+      passwordUri: '/password/forgotten',
+      accountUri: '/account',
+    },
+  ],
+  'sign-up': [
+    { form: form('/sign-up'), lifetime: 86_400, domains: [], loginUri: '/login' },
+    {
+      client,
+      form: form('/sign-up'),
+      typed: 'ada@example.net',
+      fault: 'domain',
+      lifetime: 86_400,
+      domains: ['example.org', 'example.com'],
+      loginUri: '/login',
+    },
+  ],
+  'sign-up-complete': [
+    { address: '', form: form('/sign-up/complete'), longestName: 64, least: 12, most: 128, loginUri: '/login' },
+    {
+      address: 'ada@example.org',
+      username: 'ada',
+      form: form('/sign-up/complete'),
+      longestName: 64,
+      least: 12,
+      most: 128,
+      faults: { username: 'taken', password: 'common' },
+      loginUri: '/login',
+    },
+  ],
+  'link-gone': [
+    { kind: 'password', uri: '/password/forgotten' },
+    { kind: 'sign-up', uri: '/sign-up' },
+  ],
+};

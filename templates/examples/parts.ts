@@ -1,0 +1,16 @@
+// Gives example data that several pages share.
+import type { AccountView, ClientView, FormView } from '../../src/pages/views/parts.ts';
+
+export const client: ClientView = {
+  clientId: 'harbour',
+  name: 'Harbour',
+  logoUri: 'https://harbour.example/logo.png',
+  policyUri: 'https://harbour.example/privacy',
+  tosUri: 'https://harbour.example/terms',
+  homeUri: 'https://harbour.example/',
+  host: 'harbour.example',
+  selfRegistered: true,
+};
+export const bareClient: ClientView = { clientId: 'c-1', name: '', host: '', selfRegistered: false };
+export const account: AccountView = { username: 'ada', name: 'Ada Lovelace' };
+export const form = (action: string): FormView => ({ action, hidden: { csrf: 'token', transaction: 'request' } });
