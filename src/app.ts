@@ -16,7 +16,6 @@ import {
 } from './protocol/protocol.ts';
 import { createServer } from './server/create-server.ts';
 import { crossOrigin } from './server/cross-origin.ts';
-import { shareDeadline } from './server/database-deadline.ts';
 import { jsonErrors } from './server/errors.ts';
 import { healthEndpoint } from './server/health.ts';
 import { buildServices, type ServiceOptions } from './services.ts';
@@ -35,12 +34,11 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
   const app = createServer({
     logger,
     metrics: services.metrics,
-    constants: services.constants,
     trustProxy: config.trustProxy,
     maxConnections: config.limits.connections,
     https: config.secureCookies,
     crossOriginPaths: crossOriginAddresses,
-    extra: { below: `${basePath}/admin/api/`, headers: adminVersionHeader },
+    prefixHeaders: { prefix: `${basePath}/admin/api/`, headers: adminVersionHeader },
     errors: (error, request, reply) => pages.errors(error, request, reply),
   });
   // the hooks run from the last to the first: requests and jobs have ended before this one
@@ -55,25 +53,21 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
     async (root) => {
       await crossOrigin(root, crossOriginAddresses);
       await root.register(protocolDocuments, documents);
-      // the documents above ask no database; a hook of `root` would count for them too
-      await root.register(async (asking) => {
-        shareDeadline(asking);
-        await asking.register(protocolEndpoints, services);
-        await asking.register(adminApis, services);
-        await asking.register(healthEndpoint, {
-          ...services,
-          isUnfit: () => closing || isStarting(),
-        });
-        // programs send no cookies, so only these look for them
-        await asking.register(async (browsers) => {
-          // the plugin writes cookies; browser/cookies.ts reads them one by one
-          await browsers.register(fastifyCookie, { hook: false });
-          await browsers.register(protocolPages, services);
-          await browsers.register(loginPages, services);
-          await browsers.register(accountPages, services);
-          await browsers.register(adminPages, services);
-          browsers.get('/', (_request, reply) => pages.redirect(reply, '/account'));
-        });
+      await root.register(protocolEndpoints, services);
+      await root.register(adminApis, services);
+      await root.register(healthEndpoint, {
+        ...services,
+        isUnfit: () => closing || isStarting(),
+      });
+      // programs send no cookies, so only these look for them
+      await root.register(async (browsers) => {
+        // the plugin writes cookies; browser/cookies.ts reads them one by one
+        await browsers.register(fastifyCookie, { hook: false });
+        await browsers.register(protocolPages, services);
+        await browsers.register(loginPages, services);
+        await browsers.register(accountPages, services);
+        await browsers.register(adminPages, services);
+        browsers.get('/', (_request, reply) => pages.redirect(reply, '/account'));
       });
     },
     { prefix: basePath },

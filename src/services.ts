@@ -10,7 +10,6 @@ import { createAuthorizationFlow } from './protocol/authorization/flow.ts';
 import { createAuditTrail } from './server/audit.ts';
 import { createBrowserSessions } from './browser/session.ts';
 import { createClientAuthentication } from './client-authentication/client-authentication.ts';
-import { createConstantAnswers } from './server/constant-answers.ts';
 import { createDeviceCookies } from './browser/device-cookie.ts';
 import { createMetrics, type Siblings } from './server/metrics.ts';
 import { createPageResponses } from './pages/page-response.ts';
@@ -171,7 +170,6 @@ export async function buildServices({
     audit,
     limits,
     metrics,
-    constants: createConstantAnswers(metrics),
     activity,
     clientKeys,
     checkSector: createSectorCheck(fetchDocument),

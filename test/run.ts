@@ -18,9 +18,9 @@ const BLACK_BOX = ['protocol', 'login', 'account', 'admin', 'jobs', 'server', 'f
 /** What these show beyond the files that remain does not depend on the version of PostgreSQL. */
 const SAME_ON_ALL = `
   account* admin-fresh-sign-in authentication authorization authorization-errors authorization-prompt
-  claims-parameter cli connections consent console* constant-answers database-deadline discovery encrypted-responses end-session frontchannel-logout
+  claims-parameter cli connections consent console* database-deadline discovery encrypted-responses end-session frontchannel-logout
   health hostile-json introspection jwks key-schedule limits login* logout mail* malformed-requests
-  metrics openapi pairwise passkeys passwords redaction registration-approval-page
+  metrics openapi pairwise passkeys passwords pipeline redaction registration-approval-page
   registration-validation request-object request-uri resource response-types second-factor-demands
   secret-kinds sector-identifier session-management sign-in-flood token-assertions
   token-client-authentication token-requests unreadable-requests user-data user-transfer userinfo userinfo-signed

@@ -1,7 +1,7 @@
 // Cross-origin requests: which addresses scripts of any origin may call, without credentials (security R97).
 import cors from '@fastify/cors';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import { matches } from './security-headers.ts';
+import { matches } from './request-checks.ts';
 
 const exposed = 'www-authenticate';
 /** As the preflight's answer has them; an answer depends on no origin, and says what it says to all of them. */

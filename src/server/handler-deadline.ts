@@ -1,53 +1,52 @@
-// How long a handler may take to answer: one clock for all requests, since a timer and a signal for each cost more than many an answer.
+// Ends requests whose handlers take too long, with one timer for all: a timer for each costs more than many an answer.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { now } from '../database/deadline.ts';
 import { OAuthError } from '../oauth/errors.ts';
 
-/** Where a reply stands among those that have no answer yet. */
-const place = Symbol('place');
-/** When its request came, by now(). */
+/** The index of a reply among those without an answer. */
+const index = Symbol('index');
+/** The time of now() at which its request came. */
 const begin = Symbol('begin');
-type Reply = FastifyReply & { [place]?: number | undefined; [begin]?: number };
+type Reply = FastifyReply & { [index]?: number | undefined; [begin]?: number };
 
 /**
- * Refuses what has no answer in time, and cuts off what does not end; a route with a `handlerTimeout` of its own goes by that.
- * @param limits in milliseconds: what a handler gets, and how often that is looked at
+ * Refuses a request that has no answer in time, and cuts off an answer that does not end. A route with a `handlerTimeout` keeps that one.
+ * @param limits in milliseconds: for a handler, and between two looks
+ * @returns what to call when a request begins and when its response is over
  */
-export function limitHandlers(app: FastifyInstance, limits: { handler: number; interval: number }): void {
-  // No Map or Set: one that is filled and emptied all the time moves to a new table again and again, and each old table holds
-  // the next one and the requests of its time until the whole heap is collected.
+export function trackHandlers(app: FastifyInstance, limits: { handler: number; interval: number }) {
+  // An array, no Map or Set: one that is always filled and emptied moves to a new table again and again, and each old table keeps
+  // the next one and the requests of its time alive until the whole heap is collected.
   const pending: (Reply | undefined)[] = [];
   const free: number[] = [];
-  const leave = (reply: Reply) => {
-    if (reply[place] === undefined) return;
-    pending[reply[place]] = undefined;
-    free.push(reply[place]);
-    reply[place] = undefined;
+  const remove = (reply: Reply) => {
+    if (reply[index] === undefined) return;
+    pending[reply[index]] = undefined;
+    free.push(reply[index]);
+    reply[index] = undefined;
   };
-  app.decorateReply(place, undefined);
+  app.decorateReply(index, undefined);
   app.decorateReply(begin, 0);
-  app.addHook('onRequest', (_request, reply: Reply, done) => {
-    reply[place] = free.pop() ?? pending.length;
-    pending[reply[place]] = reply;
-    reply[begin] = now();
-    done();
-  });
-  app.addHook('onResponse', (_request, reply, done) => {
-    leave(reply);
-    done();
-  });
   const timer = setInterval(() => {
     const latest = now() - limits.handler;
     for (const reply of pending) {
       if (reply === undefined || reply[begin]! > latest) continue;
-      leave(reply);
-      if (!reply.request.routeOptions.handlerTimeout) end(reply);
+      remove(reply);
+      if (!reply.request.routeOptions.handlerTimeout) cutOff(reply);
     }
   }, limits.interval).unref();
   app.addHook('onClose', async () => clearInterval(timer));
+  return {
+    begin(reply: Reply): void {
+      reply[index] = free.pop() ?? pending.length;
+      pending[reply[index]] = reply;
+      reply[begin] = now();
+    },
+    end: remove,
+  };
 }
 
-function end(reply: FastifyReply): void {
+function cutOff(reply: FastifyReply): void {
   if (reply.sent || reply.raw.destroyed) return;
   if (reply.raw.headersSent) reply.raw.destroy();
   else

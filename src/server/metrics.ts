@@ -1,5 +1,4 @@
 // What the service measures of itself, for Prometheus: requests, grants, events, the database's connections, password hashing.
-import type { FastifyInstance, onResponseHookHandler } from 'fastify';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
 import type { PasswordHashing } from '../crypto/password-hashing.ts';
 import type { Database } from '../database/database.ts';
@@ -17,8 +16,6 @@ export interface Siblings {
   answerWith(values: () => Promise<MetricValues>): void;
   ask(): Promise<MetricValues[]>;
 }
-
-type Observe = (method: string, status: number, seconds: number) => void;
 
 /** Labels hold names of ours only, never a value of a request: route patterns, event types, grant types (security R99). */
 export function createMetrics(parts: {
@@ -65,42 +62,18 @@ export function createMetrics(parts: {
   const { siblings } = parts;
   siblings?.answerWith(() => registry.getMetricsAsJSON());
 
-  const observers = new Map<string, Observe>();
-  /** Counts answers of a route, or of none. */
-  function ofRoute(route: string): Observe {
-    let observe = observers.get(route);
-    if (observe) return observe;
-    const byStatus = new Map<string, Map<number, Series>>();
-    observe = (method, status, seconds) => {
-      let known = byStatus.get(method);
-      if (!known) byStatus.set(method, (known = new Map()));
-      let series = known.get(status);
-      if (!series) known.set(status, (series = durations.newSeries({ method, route, status })));
-      durations.observe(series, seconds);
-    };
-    observers.set(route, observe);
-    return observe;
-  }
+  const byRoute = new Map<string, Map<string, Map<number, Series>>>();
 
   return {
-    ofRoute,
-    /** Measures every request of the routes that are registered on `app` afterwards. */
-    measure(app: FastifyInstance): void {
-      const measured = (route: string): onResponseHookHandler => {
-        const observe = ofRoute(route);
-        return ({ method }, reply, done) => {
-          observe(method, reply.statusCode, reply.elapsedTime / 1000);
-          done();
-        };
-      };
-      app.addHook('onRoute', (route) => {
-        route.onResponse = [measured(route.url), ...[route.onResponse ?? []].flat()];
-      });
-      const elsewhere = measured('none');
-      app.addHook('onResponse', function (request, reply, done) {
-        if (request.is404) elsewhere.call(this, request, reply, done);
-        else done();
-      });
+    /** Counts an answer. @param route its pattern, or "none" */
+    observe(route: string, method: string, status: number, seconds: number): void {
+      let byMethod = byRoute.get(route);
+      if (!byMethod) byRoute.set(route, (byMethod = new Map()));
+      let byStatus = byMethod.get(method);
+      if (!byStatus) byMethod.set(method, (byStatus = new Map()));
+      let series = byStatus.get(status);
+      if (!series) byStatus.set(status, (series = durations.newSeries({ method, route, status })));
+      durations.observe(series, seconds);
     },
     granted: (grantType: string) => grants.inc({ grant_type: grantType }),
     event: ({ type, outcome }: Pick<AuditEvent, 'type' | 'outcome'>) => events.inc({ type, outcome }),

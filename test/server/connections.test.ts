@@ -5,10 +5,10 @@ import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { handlerLimits } from '../../src/server/create-server.ts';
 import { jsonErrors } from '../../src/server/errors.ts';
 import { openDoor } from '../../src/server/listen.ts';
-import { limitHandlers } from '../../src/server/handler-deadline.ts';
+import { trackHandlers } from '../../src/server/handler-deadline.ts';
+import { handlerLimits } from '../../src/server/pipeline.ts';
 import { adminToken, call, eventually } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
@@ -52,7 +52,9 @@ test('the time limits are set, and none is longer than the 20 seconds in which a
 
 test('a handler that does not answer in time is answered for, and what it has begun is cut off (security R104)', async () => {
   const app = Fastify();
-  limitHandlers(app, { handler: 50, interval: 10 });
+  const handlers = trackHandlers(app, { handler: 50, interval: 10 });
+  app.addHook('onRequest', async (_request, reply) => handlers.begin(reply));
+  app.addHook('onResponse', async (_request, reply) => handlers.end(reply));
   app.setErrorHandler(jsonErrors);
   app.get('/never', () => new Promise(() => undefined));
   app.get('/begun', (_request, reply) => void reply.send(Readable.from(neverEnding())));

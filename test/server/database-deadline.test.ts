@@ -1,4 +1,4 @@
-// Black box on a server of its own: which of a request's steps share its patience.
+// Black box on a server of its own: all steps of a request share one deadline of the database.
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,12 +6,17 @@ import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { currentPatience, type Patience } from '../../src/database/deadline.ts';
 import { onlyForms } from '../../src/server/form-body.ts';
-import { shareDeadline } from '../../src/server/database-deadline.ts';
+import { addPipeline } from '../../src/server/pipeline.ts';
 
 test('a request has one patience, which nobody else has, also when its body comes in pieces (security R108)', async () => {
   const met = new Map<string, Set<Patience>>();
   const app = Fastify();
-  shareDeadline(app);
+  addPipeline(app, {
+    metrics: { observe: () => undefined },
+    headers: {},
+    prefixHeaders: { prefix: '/', headers: {} },
+    crossOriginPaths: [],
+  });
   await onlyForms(app);
   app.post<{ Params: { name: string } }>('/:name', async ({ params }) => {
     const own = new Set<Patience>();

@@ -1,7 +1,6 @@
 // GET /.well-known/…: what the service can do, built from what was registered (OpenID Connect Discovery, RFC 8414).
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
-import type { ConstantAnswers } from '../../server/constant-answers.ts';
 import { jsonErrors } from '../../server/errors.ts';
 
 /** What the composition root registered, in the terms of the discovery documents. */
@@ -34,14 +33,13 @@ const maxAge = 300;
 
 interface DiscoveryDependencies {
   config: Config;
-  constants: ConstantAnswers;
   capabilities: Capabilities;
 }
 
 export async function discoveryEndpoint(app: FastifyInstance, options: DiscoveryDependencies): Promise<void> {
-  const { config, constants, capabilities } = options;
-  serve(app, constants, '/.well-known/openid-configuration', openidConfiguration(config, capabilities));
-  serve(app, constants, oauthMetadata, oauthConfiguration(options));
+  const { config, capabilities } = options;
+  serve(app, '/.well-known/openid-configuration', openidConfiguration(config, capabilities));
+  serve(app, oauthMetadata, oauthConfiguration(options));
 }
 
 const oauthMetadata = '/.well-known/oauth-authorization-server';
@@ -51,18 +49,13 @@ export const originMetadataPath = (basePath: string): string => oauthMetadata + 
 
 /** The OAuth server metadata of an issuer with a path, at its origin. */
 export async function originDiscoveryEndpoint(app: FastifyInstance, options: DiscoveryDependencies): Promise<void> {
-  serve(app, options.constants, originMetadataPath(options.config.basePath), oauthConfiguration(options));
+  serve(app, originMetadataPath(options.config.basePath), oauthConfiguration(options));
 }
 
-function serve(
-  app: FastifyInstance,
-  constants: ConstantAnswers,
-  path: string,
-  document: Record<string, unknown>,
-): void {
+function serve(app: FastifyInstance, path: string, document: Record<string, unknown>): void {
   const body = JSON.stringify(document);
   const cacheControl = `public, max-age=${maxAge}`;
-  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true, onSend: constants.keep() }, (_request, reply) => {
+  app.get(path, { errorHandler: jsonErrors, exposeHeadRoute: true }, (_request, reply) => {
     reply.header('cache-control', cacheControl).type('application/json; charset=utf-8').send(body);
   });
 }

@@ -1,4 +1,4 @@
-// Documents that are the same for everybody, which are answered again without their route; and requests without a body, of which no stream is made.
+// What happens to every request: the documents answer alike whatever else a request carries, refusals come before routes, answers are counted.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../helpers/grants.ts';
@@ -42,38 +42,36 @@ const addresses: [string, () => TestService][] = [
 ];
 
 test.each(addresses)(
-  '%s is the same, byte for byte, by its route and without it (security R57, R97)',
+  '%s is the same, byte for byte, whatever else a request carries (security R57, R97)',
   async (path, of) => {
-    // what is no plain request goes to the route
-    const routed = await send(of(), `GET ${path} HTTP/1.1\r\nAuthorization: x\r\n${last}\r\n`);
-    expect(routed).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    for (const header of ['', 'Origin: https://rp.example\r\n', 'Expect: 100-continue\r\n']) {
-      const answer = await send(of(), `GET ${path} HTTP/1.1\r\n${header}${last}\r\n`);
-      expect(answer.replace('HTTP/1.1 100 Continue\r\n\r\n', '')).toBe(routed);
+    const plain = await send(of(), `GET ${path} HTTP/1.1\r\n${last}\r\n`);
+    expect(plain).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    for (const header of ['Authorization: x\r\n', 'Origin: https://rp.example\r\n', 'Expect: 100-continue\r\n']) {
+      const again = await send(of(), `GET ${path} HTTP/1.1\r\n${header}${last}\r\n`);
+      expect(again.replace('HTTP/1.1 100 Continue\r\n\r\n', '')).toBe(plain);
     }
     const head = await send(of(), `HEAD ${path} HTTP/1.1\r\n${last}\r\n`);
-    expect(head).toBe(routed.slice(0, routed.indexOf('\r\n\r\n') + 4));
-    expect(await send(of(), `GET ${path} HTTP/1.0\r\n\r\n`)).toBe(routed);
+    expect(head).toBe(plain.slice(0, plain.indexOf('\r\n\r\n') + 4));
+    expect(await send(of(), `GET ${path} HTTP/1.0\r\n\r\n`)).toBe(plain);
     const queried = await send(of(), `GET ${path}?x=y HTTP/1.1\r\n${last}\r\n`);
-    expect(queried).toBe(routed);
-    // the connection stays open, and a body that nobody reads is no next request
+    expect(queried).toBe(plain);
+    // the connection stays open, and an unread body is not taken for the next request
     const twice = await send(
       of(),
       `GET ${path} HTTP/1.1\r\n${host}Content-Length: 3\r\n\r\nxyzGET ${path} HTTP/1.1\r\n${host}\r\nGET ${path} HTTP/1.1\r\n${last}\r\n`,
     );
-    const open = routed.replace('Connection: close', 'Connection: keep-alive\r\nKeep-Alive: timeout=72');
-    expect(twice).toBe(open + open + routed);
+    const open = plain.replace('Connection: close', 'Connection: keep-alive\r\nKeep-Alive: timeout=72');
+    expect(twice).toBe(open + open + plain);
   },
 );
 
-test('what is refused everywhere is refused where an answer is constant, too (RFC 9112 3.2, security R37, R98)', async () => {
+test('what is refused everywhere is refused at the documents, too (RFC 9112 3.2, security R37, R98)', async () => {
   for (const [headers, description] of [
     ['Connection: close\r\n', 'the header Host is missing'],
     [`${last}Host: other.example\r\n`, 'the header Host is there twice'],
     [`${last}Authorization: x\r\nAuthorization: y\r\n`, 'the header Authorization is repeated'],
     [`${last}Transfer-Encoding: identity\r\n`, 'of Transfer-Encoding only chunked is known'],
   ] as const) {
-    await fetch(`${service.issuer}/jwks`);
     const answer = await send(service, `GET /jwks HTTP/1.1\r\n${headers}\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer).toContain(description);
@@ -82,7 +80,7 @@ test('what is refused everywhere is refused where an answer is constant, too (RF
   expect(other).toMatch(/^HTTP\/1\.1 405 .*\r\nallow: GET, HEAD\r\n/s);
 });
 
-test('answers that their route did not give are counted as its own (decisions section 1)', async () => {
+test('each answer is counted by its route (decisions section 1)', async () => {
   const client = await service.createClient({
     redirect_uris: [],
     grant_types: ['client_credentials'],
