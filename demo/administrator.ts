@@ -83,7 +83,7 @@ export function ensureUser(
   known: string | undefined,
 ): Promise<string | undefined> {
   return withDatabase(config, async ({ store, administration }) => {
-    const passwords = createPasswordHashing({ concurrency: 1, queue: 1 });
+    const passwords = createPasswordHashing();
     const user = await store.users.findByUsername(sample.username);
     if (user) {
       const valid = known !== undefined && user.passwordHash && (await passwords.verify(user.passwordHash, known));

@@ -1,10 +1,12 @@
 // Builds the services that the feature areas declare as their dependencies.
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
-import { createPasswordHashing, type PasswordWork } from './crypto/password-hashing.ts';
+import type { PasswordWork } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
 import { openEncryption } from './domain/encryption-at-rest.ts';
 import { startHeartbeat } from './domain/instance-heartbeat.ts';
+import { createPasswordQueue } from './domain/rate-limits/password-queue.ts';
+import { createLimits } from './domain/rate-limits/rate-limits.ts';
 import { createUsageCounters } from './domain/usage-counters.ts';
 import { createAuthorizationFlow } from './protocol/authorization/flow.ts';
 import { createAuditTrail } from './server/audit.ts';
@@ -30,7 +32,6 @@ import { createGuardedFetch, createGuardedPost } from './outbound/guarded-fetch.
 import { logEvent } from './repositories/audit/audit-events.ts';
 import { createClientCache } from './repositories/clients/client-cache.ts';
 import { createStore } from './repositories/store.ts';
-import { createLimits } from './repositories/rate-limits/rate-limits.ts';
 import { createClientKeys } from './tokens/client-keys.ts';
 import { type makeKeyPair, openKeyRing } from './tokens/key-ring.ts';
 import { createRequestObjects } from './tokens/request-object.ts';
@@ -66,7 +67,7 @@ export async function buildServices({
   siblings,
 }: ServiceOptions) {
   if (config.templatesDir !== undefined) await checkTemplates(renderer);
-  const passwords = createPasswordHashing({
+  const passwords = createPasswordQueue({
     concurrency: config.passwordHashConcurrency,
     queue: config.passwordHashQueue,
     work: passwordWork,
@@ -92,13 +93,7 @@ export async function buildServices({
     lifetimes,
     rotateConfidential: config.rotateConfidential,
   });
-  const limits = createLimits(database, {
-    ...config.limits,
-    // of many clients together, so that invented client ids do not each get a row (security R41, R105)
-    clientAuthFailuresPerNetwork: 20 * config.limits.clientAuthFailures,
-    // a public client's name is all that a push needs: nobody can fill its whole room from one network
-    pushedPerNetwork: Math.ceil(config.limits.pushedRequests / 10),
-  });
+  const limits = createLimits(store, config.limits);
   const activity = createUsageCounters(store, database, (error) => {
     logger.warn({ err: error }, 'grants could not be counted');
   });

@@ -3,10 +3,10 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../crypto/secrets.ts';
-import { createCallLimit } from '../domain/call-limit.ts';
+import { createInstanceLimit } from '../domain/rate-limits/instance-limit.ts';
 import { clientDisabled, invalidClient, invalidRequest, OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';
-import type { Limits } from '../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../repositories/store.ts';
 import { clientAddress, networkOf } from '../server/network.ts';
 import { readParameters, singleValued, text } from '../server/parameters.ts';
@@ -49,7 +49,7 @@ export function createClientAuthentication(options: ClientAuthenticationOptions)
   authenticateRegistrant: AuthenticateRegistrant;
 } {
   const { limits, issuer } = options;
-  const countLocally = createCallLimit(options.failures);
+  const countLocally = createInstanceLimit(options.failures);
   const audiences = [issuer, ...options.audiencePaths.map((path) => issuer + path)];
   const methods = authenticationMethods.map((method) => method({ ...options, audiences }));
   const publicMethod = methods.find((method) => method.isPublic)!;

@@ -41,7 +41,7 @@ async function hashPassword(
   const fetchDocument = createGuardedFetch(config.outboundAllow);
   const log = { warn: (_line: object, message: string) => void stderr.write(`${message}\n`) };
   await createPasswordPolicy(config.passwordBreachCheck, fetchDocument, log)(password, person);
-  return createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
+  return createPasswordHashing().hash(password);
 }
 
 /** `name=value` pairs; a value that parses as a JSON object, number or boolean is one unless its claim is text, else it is text. */

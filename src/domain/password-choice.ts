@@ -1,6 +1,6 @@
 // Checks a password that a user chooses, and hashes it.
 import type { Config } from '../config.ts';
-import { PasswordHashingBusy, type PasswordHashing } from '../crypto/password-hashing.ts';
+import { PasswordQueueFull, type PasswordQueue } from './rate-limits/password-queue.ts';
 import { password as passwordShape } from '../oauth/administration.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import type { PasswordPolicy } from './password-policy.ts';
@@ -12,7 +12,7 @@ export function createPasswordChoice({
   passwordPolicy,
 }: {
   config: Config;
-  passwords: PasswordHashing;
+  passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
 }) {
   const shape = passwordShape(config.passwordMinLength);
@@ -34,9 +34,9 @@ export function createPasswordChoice({
     /** Undefined when too many are computed just now. */
     async hash(chosen: string): Promise<string | undefined> {
       try {
-        return await passwords.admit((place) => place.hash(chosen));
+        return await passwords.acquire((slot) => slot.hash(chosen));
       } catch (error) {
-        if (!(error instanceof PasswordHashingBusy)) throw error;
+        if (!(error instanceof PasswordQueueFull)) throw error;
         return undefined;
       }
     },

@@ -7,7 +7,7 @@ import type { UsageCounters } from '../domain/usage-counters.ts';
 import { createMailTransport } from '../outbound/mail-transport.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
 import type { ClientCache } from '../repositories/clients/client-cache.ts';
-import type { Limits } from '../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../repositories/store.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import type { TokenService } from '../tokens/token-service.ts';

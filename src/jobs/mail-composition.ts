@@ -7,7 +7,7 @@ import { mailNames } from '../pages/views/index.ts';
 import type { Letter } from '../outbound/mail-transport.ts';
 import { displayName } from '../oauth/client-metadata.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
-import type { Limits } from '../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { LinkPurpose, NewLink } from '../repositories/mails/mailed-links.ts';
 import type { QueuedMail } from '../repositories/mails/mails.ts';
 import type { User } from '../repositories/users/users.ts';

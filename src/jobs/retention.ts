@@ -1,6 +1,7 @@
 // The background job that deletes what has expired, counts what happened, and adds up the members of groups, on one instance at a time.
 import type { Logger } from 'pino';
-import type { Store } from '../repositories/store.ts';
+import { limitNames } from '../domain/rate-limits/limits.ts';
+import type { Repositories, Store } from '../repositories/store.ts';
 
 const interval = 15_000; // milliseconds between rounds, but a full batch is followed by the next at once
 
@@ -57,20 +58,19 @@ export function cleanUp(
     while (!stopped && (await batch()));
   }
 
+  /** Deletes batch by batch, each in a transaction of its own: locks are short, and the claim ends with it. */
+  const deleteAll = (batch: (expired: Repositories['expired']) => Promise<number>) =>
+    all(async () => {
+      const gone = await store.transaction(async ({ expired }) => ((await expired.claim()) ? batch(expired) : 0));
+      return gone >= store.expired.batch;
+    });
+
   async function round(): Promise<void> {
     await store.storedFunctions.name();
     // before anything goes that is counted
     await all(() => countEvents(store));
-    for (let kind = 0; kind < store.expired.kinds; kind++) {
-      let gone: number;
-      do {
-        if (stopped) return;
-        // a transaction a batch: short locks, and the claim ends with it
-        gone = await store.transaction(async ({ expired }) =>
-          (await expired.claim()) ? expired.deleteBatch(kind) : 0,
-        );
-      } while (gone >= store.expired.batch);
-    }
+    for (let kind = 0; kind < store.expired.kinds; kind++) await deleteAll((expired) => expired.deleteBatch(kind));
+    for (const name of limitNames) await deleteAll((expired) => expired.deleteSurplusOfLimit(name));
     await deleteUncompleted(store, registrationWaiting);
     if (auditRetention > 0) await all(() => deleteOldAuditEvents(store, auditRetention));
     if (!stopped) await store.hourlyCounts.finish();

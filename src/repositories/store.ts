@@ -23,6 +23,7 @@ import { mailsRepository } from './mails/mails.ts';
 import { pairwiseSubjectsRepository } from './clients/pairwise-subjects.ts';
 import { passwordKindsRepository } from './users/password-kinds.ts';
 import { passkeysRepository } from './second-factors/passkeys.ts';
+import { rateLimitsRepository } from './rate-limits/rate-limits.ts';
 import { recoveryCodesRepository } from './second-factors/recovery-codes.ts';
 import { refreshTokensRepository } from './tokens/refresh-tokens.ts';
 import { registrationTokensRepository } from './registrations/registration-tokens.ts';
@@ -68,6 +69,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
     passkeys: passkeysRepository(sql),
     passwordKinds: passwordKindsRepository(sql),
+    rateLimits: rateLimitsRepository(sql),
     recoveryCodes: recoveryCodesRepository(sql),
     refreshTokens: refreshTokensRepository(sql),
     registrationTokens: registrationTokensRepository(sql),

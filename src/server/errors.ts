@@ -1,7 +1,7 @@
 // The only writer of error responses: JSON (RFC 6749 5.2), bearer (RFC 6750 3); pages have their own in browser.ts.
 import { randomUUID } from 'node:crypto';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { PasswordHashingBusy } from '../crypto/password-hashing.ts';
+import { PasswordQueueFull } from '../domain/rate-limits/password-queue.ts';
 import { DatabaseUnavailable, isForeignKeyViolation, isInvalidValue } from '../database/database.ts';
 import { type ErrorCode, OAuthError } from '../oauth/errors.ts';
 
@@ -15,7 +15,7 @@ export function toOAuthError(error: unknown): OAuthError {
       headers: { 'retry-after': '2' },
     });
   }
-  if (error instanceof PasswordHashingBusy) {
+  if (error instanceof PasswordQueueFull) {
     return new OAuthError('temporarily_unavailable', 'too many sign-ins at once: try again in a moment', 503, {
       cause: error,
       headers: { 'retry-after': '2' },

@@ -1,6 +1,6 @@
 // What the service measures of itself, for Prometheus: requests, grants, events, the database's connections, password hashing.
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
-import type { PasswordHashing } from '../crypto/password-hashing.ts';
+import type { PasswordQueue } from '../domain/rate-limits/password-queue.ts';
 import type { Database } from '../database/database.ts';
 import type { AuditEvent } from '../repositories/audit/audit-events.ts';
 import { createDurations, type Series } from './duration-histogram.ts';
@@ -20,7 +20,7 @@ export interface Siblings {
 /** Labels hold names of ours only, never a value of a request: route patterns, event types, grant types (security R99). */
 export function createMetrics(parts: {
   database: Pick<Database, 'connections'>;
-  passwords: Pick<PasswordHashing, 'load'>;
+  passwords: Pick<PasswordQueue, 'load'>;
   siblings?: Siblings | undefined;
 }) {
   const registry = new Registry();

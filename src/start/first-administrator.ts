@@ -22,7 +22,7 @@ export async function createFirstAdministrator(config: Config, store: Store): Pr
       'The setting ADMIN_PASSWORD consists of common words, names or keyboard rows: choose another one.',
     );
   const password = adminPassword ?? randomSecret().slice(0, 24);
-  const hash = await createPasswordHashing({ concurrency: 1, queue: 1 }).hash(password);
+  const hash = await createPasswordHashing().hash(password);
   try {
     const created = await store.transaction(async (repositories) => {
       const user = await repositories.users.insertFirstAdmin(username, hash);

@@ -69,7 +69,7 @@ const passwordHashes = new Map<string, Promise<string>>();
 function hashOf(password: string, work: PasswordWork | undefined): Promise<string> {
   const key = `${work?.memoryCost} ${password}`;
   let hash = passwordHashes.get(key);
-  if (!hash) passwordHashes.set(key, (hash = createPasswordHashing({ concurrency: 2, queue: 0, work }).hash(password)));
+  if (!hash) passwordHashes.set(key, (hash = createPasswordHashing(work).hash(password)));
   return hash;
 }
 

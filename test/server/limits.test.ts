@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { networkOf } from '../../src/server/network.ts';
-import { createLimits, type LimitPoints } from '../../src/repositories/rate-limits/rate-limits.ts';
+import type { Config } from '../../src/config.ts';
+import { createLimits } from '../../src/domain/rate-limits/rate-limits.ts';
+import { createStore } from '../../src/repositories/store.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { hiddenFields, tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
@@ -51,13 +53,13 @@ test('of parallel guesses no more than the limit reach the password (security R6
   expect(row!.count).toBe(17);
 });
 
-test('of tries at once on all instances exactly as many pass as a limit allows, and each that is given back makes room for one (security R62)', async () => {
+test('of tries at once on all instances exactly as many pass as a limit allows, and each refunded one makes room for one (security R62)', async () => {
   const databases = [1, 2].map(() =>
     openDatabase({ connection: service.database.connection, poolSize: 4, onError: () => undefined }),
   );
   try {
-    const points = { mailedLinks: 30, verificationCodes: 10 } as LimitPoints;
-    const instances = databases.map((database) => createLimits(database, points));
+    const settings = { mailedLinks: 30, verificationCodes: 10 } as Config['limits'];
+    const instances = databases.map((database) => createLimits(createStore(database), settings));
     const passed = async (name: 'mailedLinks' | 'verificationCodes', key: string, tries = 40) => {
       const waits = await Promise.all(
         instances.map((limits) => Promise.all(Array.from({ length: tries }, () => limits.consume(name, key)))),
@@ -69,11 +71,11 @@ test('of tries at once on all instances exactly as many pass as a limit allows, 
     const keys = ['a', 'b', 'c'].flatMap((key) => [passed('mailedLinks', key), passed('verificationCodes', key)]);
     expect(await Promise.all(keys)).toEqual([30, 10, 30, 10, 30, 10]);
     expect(await passed('mailedLinks', 'd', 10)).toBe(20);
-    await Promise.all([...instances, ...instances].map((limits) => limits.giveBack('mailedLinks', 'd')));
+    await Promise.all([...instances, ...instances].map((limits) => limits.refund('mailedLinks', 'd')));
     expect(await passed('mailedLinks', 'd')).toBe(14);
-    // what was taken back too late is none of the next window's
+    // a refund that comes too late is not counted in the next window
     await service.database.sql('UPDATE rate_limits SET expire = 0');
-    await instances[0]!.giveBack('mailedLinks', 'd');
+    await instances[0]!.refund('mailedLinks', 'd');
     expect(await passed('mailedLinks', 'd')).toBe(30);
   } finally {
     for (const database of databases) await database.close();

@@ -1,7 +1,7 @@
 // GET|POST /account/password changes the user's password: other sessions end, and this one gets a new cookie.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { PasswordHashingBusy } from '../../crypto/password-hashing.ts';
+import { PasswordQueueFull } from '../../domain/rate-limits/password-queue.ts';
 import { ownActor } from '../account-pages.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ownPassword } from '../../pages/return-to.ts';
@@ -16,7 +16,7 @@ import { createAdministration } from '../../repositories/administration/administ
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { PasswordHashing } from '../../crypto/password-hashing.ts';
+import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import type { CheckPassword } from '../../authenticators/password/check.ts';
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
@@ -38,7 +38,7 @@ type Trouble = Pick<Pages['account-password'], 'faults' | 'pause' | 'wait'>;
 interface AccountPasswordDependencies {
   config: Config;
   store: Store;
-  passwords: PasswordHashing;
+  passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   checkPassword: CheckPassword;
   deviceCookies: DeviceCookies;
@@ -92,7 +92,7 @@ export async function accountPasswordEndpoint(
     const fault = chosen === current ? 'same' : await faultOf(chosen, user);
     const passwordHash = fault
       ? undefined
-      : await passwords.admit((place) => place.hash(chosen), { first: true }).catch(unlessBusy);
+      : await passwords.acquire((slot) => slot.hash(chosen), { first: true }).catch(unlessBusy);
     if (passwordHash === undefined) {
       // the present password was right: the count of this browser is reset, as after a sign-in
       await deviceCookies.remember(request, reply, user.sub);
@@ -156,7 +156,7 @@ export async function accountPasswordEndpoint(
 }
 
 function unlessBusy(error: unknown): undefined {
-  if (!(error instanceof PasswordHashingBusy)) throw error;
+  if (!(error instanceof PasswordQueueFull)) throw error;
 }
 
 function unlessOvertaken(error: unknown): undefined {

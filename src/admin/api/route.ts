@@ -1,7 +1,7 @@
 // One admin route as a value: what it takes, what it answers with, and what it does; registered and documented from this alone.
 import { z } from 'zod';
 import { text } from '../../server/parameters.ts';
-import type { PasswordHashing } from '../../crypto/password-hashing.ts';
+import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import type { CheckSector } from '../../domain/sector-check.ts';
@@ -24,7 +24,7 @@ export interface AdminApiDependencies {
   clients: ClientCache;
   keyRing: KeyRing;
   secretBox: SecretBox;
-  passwords: PasswordHashing;
+  passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   checkSector: CheckSector;
 }

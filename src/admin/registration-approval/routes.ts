@@ -24,7 +24,7 @@ import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
-import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 
 const decisionForm = z.object({
   csrf: text(100).optional(),
@@ -147,7 +147,7 @@ export async function registrationApprovalEndpoint(
   }
 
   async function forgetTry(request: FastifyRequest, session: Session): Promise<void> {
-    for (const key of counters(request, session)) await limits.giveBack('verificationCodes', key);
+    for (const key of counters(request, session)) await limits.refund('verificationCodes', key);
   }
 
   async function find(code: string): Promise<Waiting | undefined> {

@@ -14,7 +14,7 @@ import {
 } from '../../crypto/passkey.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { equalDigests, equalSecrets } from '../../crypto/secrets.ts';
-import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { OwnedPasskey, Passkey } from '../../repositories/second-factors/passkeys.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';

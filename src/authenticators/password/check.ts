@@ -3,21 +3,17 @@ import { randomInt } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import type { SecretBox } from '../../crypto/secret-box.ts';
-import {
-  isUsableHash,
-  PasswordHashingBusy,
-  type PasswordHashing,
-  type PasswordPlace,
-} from '../../crypto/password-hashing.ts';
+import { isUsableHash } from '../../crypto/password-hashing.ts';
+import { type PasswordQueue, PasswordQueueFull, type PasswordSlot } from '../../domain/rate-limits/password-queue.ts';
 import { DatabaseUnavailable } from '../../database/database.ts';
-import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { User } from '../../repositories/users/users.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { createDummyHashes } from './dummy-hash.ts';
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
-import { createTurns } from '../../domain/keyed-mutex.ts';
+import { createKeyedMutex } from '../../domain/rate-limits/keyed-mutex.ts';
 
 export type PasswordAnswer =
   /** `resetsFailures` if the sign-in that follows resets the count of wrong passwords. */
@@ -30,7 +26,7 @@ export type PasswordAnswer =
 
 export interface PasswordCheckOptions {
   store: Store;
-  passwords: PasswordHashing;
+  passwords: PasswordQueue;
   /** Its key decides the kind of the dummy hash of an unknown name. */
   secretBox: Pick<SecretBox, 'mac'>;
   limits: Limits;
@@ -59,7 +55,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
   const dummyHashes = createDummyHashes(options);
   // Tries at one name without a device cookie wait for each other: each counts as a failure until it is verified, so of many right ones at
   // once some would exceed the limit. The key is the typed name: a wait must not reveal that two names belong to one account.
-  const turns = createTurns((error) => error instanceof DatabaseUnavailable);
+  const byName = createKeyedMutex((error) => error instanceof DatabaseUnavailable);
   // one in each turn of the event loop: many refusals at once do not delay other requests (security R102)
   let refusals: Promise<void> = Promise.resolve();
 
@@ -71,15 +67,15 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     if (wait > 0) return { outcome: 'throttled', wait };
     try {
       const tried = { username, password, signingIn };
-      return await passwords.admit(
-        (place) =>
+      return await passwords.acquire(
+        (slot) =>
           known
-            ? verify(request, tried, place, known)
-            : turns.take(username, () => verify(request, tried, place, undefined)),
+            ? verify(request, tried, slot, known)
+            : byName.run(username, () => verify(request, tried, slot, undefined)),
         { first: known !== undefined },
       );
     } catch (error) {
-      if (!(error instanceof PasswordHashingBusy)) throw error;
+      if (!(error instanceof PasswordQueueFull)) throw error;
       await (refusals = refusals.then(() => nextTurn()));
       return { outcome: 'busy', wait: busyWait() };
     }
@@ -94,7 +90,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
   async function verify(
     request: FastifyRequest,
     { username, password, signingIn }: { username: string; password: string; signingIn: boolean },
-    place: PasswordPlace,
+    slot: PasswordSlot,
     known: Known | undefined,
   ): Promise<PasswordAnswer> {
     const full = known ? 0 : await countUnknownDevice();
@@ -106,7 +102,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     if (!reserved) await audit(request, { type: 'user.locked_out', outcome: 'failure', sub: user?.sub });
     const stored = reserved && user?.status === 'enabled' ? usable(request, user) : undefined;
     // a refusal without a hash takes as long as a verification
-    const right = await place.verify(stored, password, await dummyHashes.find(stored, user, account.name));
+    const right = await slot.verify(stored, password, await dummyHashes.find(stored, user, account.name));
     if (!right || !user || stored === undefined) return { outcome: 'wrong', sub: user?.sub };
     // only a first failure waits for the sign-in: with more of them under way the count must not add up
     const resetsFailures = signingIn && !known && failures === 1;
@@ -114,12 +110,12 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     const { sub } = user;
     if (!passwords.needsRehash(stored))
       return { outcome: 'right', user: { sub, passwordHash: stored }, resetsFailures };
-    const stronger = await place.hash(password);
+    const stronger = await slot.hash(password);
     if (await store.users.rehash(sub, stored, stronger))
       return { outcome: 'right', user: { sub, passwordHash: stronger }, resetsFailures };
     // another sign-in has rehashed the password, or it was changed
     const present = (await store.users.find(sub))?.passwordHash;
-    if (present === undefined || !(await place.verify(present, password))) return { outcome: 'wrong', sub };
+    if (present === undefined || !(await slot.verify(present, password))) return { outcome: 'wrong', sub };
     return { outcome: 'right', user: { sub, passwordHash: present }, resetsFailures };
   }
 
@@ -153,7 +149,7 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     later: boolean,
   ): Promise<void> {
     if (known) return store.signInFailures.reopen(account, freeFailures);
-    const refunded = limits.giveBack('signInFailures', 'all');
+    const refunded = limits.refund('signInFailures', 'all');
     await (later ? refunded : Promise.all([refunded, store.signInFailures.forget(account)]));
   }
 

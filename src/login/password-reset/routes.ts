@@ -13,12 +13,12 @@ import type { LinkPurpose } from '../../repositories/mails/mailed-links.ts';
 import type { User } from '../../repositories/users/users.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { PasswordHashing } from '../../crypto/password-hashing.ts';
+import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 
 const forgotten = '/password/forgotten';
 const reset = '/password/reset';
@@ -30,7 +30,7 @@ const choice = z.object({ csrf: text(100).optional(), new_password: text(4096).o
 interface PasswordResetDependencies {
   config: Config;
   store: Store;
-  passwords: PasswordHashing;
+  passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   sessions: BrowserSessions;
   pages: PageResponses;

@@ -16,12 +16,12 @@ import { notFound } from '../../oauth/errors.ts';
 import type { LinkPurpose } from '../../repositories/mails/mailed-links.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { PasswordHashing } from '../../crypto/password-hashing.ts';
+import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 
 const path = '/sign-up';
 const completion = '/sign-up/complete';
@@ -43,7 +43,7 @@ type State = Pick<Pages['sign-up'], 'typed' | 'fault' | 'problem' | 'wait' | 'se
 type SignUpDependencies = SignUpRequestDependencies & {
   config: Config;
   store: Store;
-  passwords: PasswordHashing;
+  passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   sessions: BrowserSessions;
   pages: PageResponses;

@@ -9,7 +9,7 @@ import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import type { Config } from '../../config.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
-import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import { checkPushedRequest, newRequestUri } from './pushed-request.ts';
 import { requestRules, type RequestRulesDependencies } from './rules.ts';
 import { createStoredRequests, type StoredRequestsDependencies } from './stored-requests.ts';

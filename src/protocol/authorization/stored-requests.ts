@@ -10,7 +10,7 @@ import { clientAddress, networkOf } from '../../server/network.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
-import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 
 /** Seconds for which this instance refuses a full network before it asks the database again. */
 const refusedFor = 1;

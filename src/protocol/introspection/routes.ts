@@ -1,7 +1,7 @@
 // Serves POST /introspect: tells a client whether a token is active, and for what (RFC 7662, service specification 4.8).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createCallLimit } from '../../domain/call-limit.ts';
+import { createInstanceLimit } from '../../domain/rate-limits/instance-limit.ts';
 import { jsonErrors, jsonRefusal, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, text } from '../../server/parameters.ts';
@@ -54,7 +54,7 @@ interface IntrospectionDependencies {
 export async function introspectionEndpoint(app: FastifyInstance, options: IntrospectionDependencies): Promise<void> {
   const { config, store, tokens, authenticateClient } = options;
   // so that no client can try tokens without limit (security R80)
-  const countCall = createCallLimit(config.limits.introspections);
+  const countCall = createInstanceLimit(config.limits.introspections);
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
 

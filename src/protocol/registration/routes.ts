@@ -38,7 +38,7 @@ import type { TokenService } from '../../tokens/token-service.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { CheckSector } from '../../domain/sector-check.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { RegistrationProofDependencies } from './registration-proof.ts';
 
 const document = z.record(z.string(), z.unknown());

@@ -4,7 +4,7 @@ import { bearerToken, requireAccepted } from '../../sender-constraint/protected-
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
-import type { Limits } from '../../repositories/rate-limits/rate-limits.ts';
+import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../../repositories/store.ts';
 import { accessDenied, insufficientScope, invalidRequest } from '../../oauth/errors.ts';
 import type { Subject } from '../../oauth/claims.ts';

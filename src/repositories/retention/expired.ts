@@ -1,6 +1,5 @@
 // Deletes what has expired, and what is too much, in batches small enough that no request waits for one.
 import { type Sql, statement } from '../../database/database.ts';
-import { limitNames } from '../rate-limits/rate-limits.ts';
 
 const batch = 1000;
 const lockKey = 7_106_343;
@@ -82,7 +81,6 @@ export function expiredRepository(sql: Sql, most = mostKept) {
     ...tables.map((table) => [table, []] as const),
     [surplusPending, [most.pendingSignIns]] as const,
     [surplusNames, [most.unknownNames]] as const,
-    ...limitNames.map((name) => [surplusLimits, [most.limits, name]] as const),
   ];
   return {
     /** True when this transaction is the one that cleans up. */
@@ -96,6 +94,10 @@ export function expiredRepository(sql: Sql, most = mostKept) {
     async deleteBatch(kind: number): Promise<number> {
       const [deletion, values] = kinds[kind]!;
       return (await sql.query(deletion, [...values])).length;
+    },
+    /** Deletes one batch of what a rate limit counts beyond the number kept, and returns how many rows went. */
+    async deleteSurplusOfLimit(name: string): Promise<number> {
+      return (await sql.query(surplusLimits, [most.limits, name])).length;
     },
     /**
      * In a transaction: deletes one batch of the audit trail's events of days that are over for so many seconds, a day at least.

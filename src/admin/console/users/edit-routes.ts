@@ -15,7 +15,7 @@ import { showLink } from './password-routes.ts';
 import { findUser, listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { PasswordHashing } from '../../../crypto/password-hashing.ts';
+import type { PasswordQueue } from '../../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../../domain/password-policy.ts';
 import type { Console } from '../admin-session.ts';
 import type { ShowLinkDependencies } from './password-routes.ts';
@@ -37,7 +37,7 @@ interface Trouble {
 export type EditRoutesDependencies = ShowLinkDependencies & {
   config: Config;
   store: Store;
-  passwords: PasswordHashing;
+  passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   console: Console;
 };

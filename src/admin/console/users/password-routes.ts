@@ -16,7 +16,7 @@ import { findUser, listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Console } from '../admin-session.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { PasswordHashing } from '../../../crypto/password-hashing.ts';
+import type { PasswordQueue } from '../../../domain/rate-limits/password-queue.ts';
 import type { PasswordPolicy } from '../../../domain/password-policy.ts';
 
 const bySub = z.object({ sub: text(255) });
@@ -63,7 +63,7 @@ export async function showLink(
 export type PasswordRoutesDependencies = ShowLinkDependencies & {
   config: Config;
   store: Store;
-  passwords: PasswordHashing;
+  passwords: PasswordQueue;
   passwordPolicy: PasswordPolicy;
   console: Console;
 };

@@ -1,36 +1,40 @@
 // The queue before password hashing: how many run, how many wait, who comes first, and that the rest is refused at once.
 import { expect, test } from 'vitest';
-import { createPasswordHashing, PasswordHashingBusy, type PasswordPlace } from '../../src/crypto/password-hashing.ts';
+import {
+  createPasswordQueue,
+  PasswordQueueFull,
+  type PasswordSlot,
+} from '../../src/domain/rate-limits/password-queue.ts';
 
 test('no more hashes run than may, no more wait than may, and the rest is refused before anything is done (security R102)', async () => {
-  const passwords = createPasswordHashing({ concurrency: 2, queue: 4 });
-  let admitted = 0;
+  const passwords = createPasswordQueue({ concurrency: 2, queue: 4 });
+  let acquired = 0;
   let most = { running: 0, waiting: 0 };
   const sample = () => {
     const { running, waiting } = passwords.load();
     most = { running: Math.max(most.running, running), waiting: Math.max(most.waiting, waiting) };
   };
-  const work = async (place: PasswordPlace) => {
-    admitted++;
-    const verified = place.verify(undefined, 'a password');
+  const work = async (slot: PasswordSlot) => {
+    acquired++;
+    const verified = slot.verify(undefined, 'a password');
     sample();
     return verified.finally(sample);
   };
-  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => passwords.admit(work)));
+  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => passwords.acquire(work)));
   const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
-  expect(refused.every(({ reason }) => reason instanceof PasswordHashingBusy)).toBe(true);
-  expect([admitted, refused.length]).toEqual([6, 14]);
+  expect(refused.every(({ reason }) => reason instanceof PasswordQueueFull)).toBe(true);
+  expect([acquired, refused.length]).toEqual([6, 14]);
   expect(most).toEqual({ running: 2, waiting: 4 });
   expect(passwords.load()).toEqual({ running: 0, waiting: 0 });
   expect(await passwords.verify(await passwords.hash('a password'), 'a password')).toBe(true);
 });
 
 test('a full queue has room for those who come first, and they are served before those who wait (security R63, R102)', async () => {
-  const passwords = createPasswordHashing({ concurrency: 1, queue: 2 });
+  const passwords = createPasswordQueue({ concurrency: 1, queue: 2 });
   const served: string[] = [];
-  const verify = (who: string) => (place: PasswordPlace) => place.verify(undefined, who).then(() => served.push(who));
-  const strangers = ['1', '2', '3'].map((who) => passwords.admit(verify(who)));
-  await expect(passwords.admit(verify('4'))).rejects.toThrow(PasswordHashingBusy);
-  await Promise.all([...strangers, passwords.admit(verify('known'), { first: true })]);
+  const verify = (who: string) => (slot: PasswordSlot) => slot.verify(undefined, who).then(() => served.push(who));
+  const strangers = ['1', '2', '3'].map((who) => passwords.acquire(verify(who)));
+  await expect(passwords.acquire(verify('4'))).rejects.toThrow(PasswordQueueFull);
+  await Promise.all([...strangers, passwords.acquire(verify('known'), { first: true })]);
   expect(served).toEqual(['1', 'known', '2', '3']);
 });
