@@ -1,5 +1,4 @@
-// Reads a file into the field that is sent, so that nobody has to open and copy it, and says that a check takes a moment.
-// Without this script the field is there to paste into.
+// Reads a file into the field that the form submits, and says that a check takes a moment. Without this script users paste into the field.
 (function () {
   var file = document.getElementById('file');
   var users = document.getElementById('users');

@@ -1,2 +1,2 @@
-// Sends the response; the same text every time, since the page's policy names its hash.
+// Submits the response. Its text never changes, since the page's policy names its hash.
 document.getElementById('form-post').submit();

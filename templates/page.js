@@ -1,5 +1,5 @@
-// What HTML cannot do: a button that shows the password, and going on once other applications have heard of a sign-out.
-// Plain old syntax and a script that fails alone: the pages are complete without it.
+// Adds what HTML cannot do: a button that shows the password, and the redirect once other applications know of a sign-out.
+// It uses old syntax, and may fail: the pages are complete without it.
 (function () {
   var button = document.getElementById('show-password');
   var field = document.getElementById('password');
@@ -15,7 +15,7 @@
       show(field.type === 'password');
       field.focus();
     });
-    // Sent as a password, so that the browser does not remember it as text.
+    // Submitted as a password field, so that the browser does not remember the value as text.
     field.form.addEventListener('submit', function () {
       show(false);
     });
@@ -28,7 +28,7 @@
       if (!gone) location.replace(onward.href);
       gone = true;
     };
-    // `load` waits for the frames; one that never answers must not keep the person here.
+    // `load` waits for the frames; a frame that never answers must not hold up the user.
     window.addEventListener('load', go);
     setTimeout(go, 4000);
   }

@@ -1,5 +1,5 @@
-// Passkeys: asks the browser for what the form #passkey says, and posts what comes of it. Plain old syntax; without script, or in a browser
-// that cannot, the form stays hidden and what is marked data-without-passkey stays shown.
+// Asks the browser for the passkey that the form #passkey describes, and posts the result. It uses old syntax; without script, or without
+// support in the browser, the form stays hidden and elements marked data-without-passkey stay visible.
 (function () {
   var form = document.getElementById('passkey');
   var known = window.PublicKeyCredential;
@@ -45,7 +45,7 @@
     form.submit();
   };
 
-  // One question at a time: the one in the fields ends when the button asks.
+  // One request at a time: the one of the fields ends when the button makes another.
   var ask = function (beside) {
     if (asking) asking.abort();
     var mine = (asking = new AbortController());

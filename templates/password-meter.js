@@ -1,5 +1,5 @@
-// Says while a new password is typed how long it would stand against guessing; the service decides what it takes.
-// What is typed is cut into the cheapest pieces: common words, names, rows of keys, repetitions, years, and what is left letter by letter.
+// Estimates the strength of a new password while the user types it; the service decides which passwords it accepts.
+// It cuts the text into the cheapest pieces: common words, names, rows of keys, repetitions, years, and single letters.
 (function () {
   var meter = document.getElementById('strength');
   var field = document.getElementById('password');

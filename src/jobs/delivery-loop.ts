@@ -1,30 +1,30 @@
-// The loop behind deliveries that wait in the database: it looks for what is due when it is woken, when a pause ends, and every ten seconds.
+// Runs deliveries that wait in the database: looks for due ones when it is woken, when a pause ends, and every ten seconds.
 import type { Logger } from 'pino';
 
 export interface DeliveryWorker {
-  /** Something may be due. */
+  /** Looks for due deliveries now. */
   wake(): void;
-  /** Waits for what is under way. */
+  /** Stops, and waits for deliveries under way. */
   stop(): Promise<void>;
 }
 
-/** What is under way on this instance. */
+/** The deliveries under way on this instance. */
 export interface UnderWay {
   /** The names under which it began. */
   readonly names: ReadonlySet<string>;
-  /** Keeps work, which has begun, until it ends; then it is looked again. */
+  /** Adds work that has begun. When it ends, the loop looks again. */
   add(name: string, work: Promise<void>): void;
 }
 
 export interface DeliveryLoopOptions {
-  /** Claims what is due and begins it; gives back the seconds until more will be due, or undefined if nothing waits. */
+  /** Claims and begins what is due; returns the seconds until more will be due, or undefined when nothing waits. */
   look(underWay: UnderWay): Promise<number | undefined>;
-  /** What the log says when `look` fails, and when work does. */
+  /** The log messages for a failure of `look`, and of work. */
   failures: { look: string; work: string };
   logger: Logger;
 }
 
-const interval = 10_000; // milliseconds: the lease of a dead instance ends without a word
+const interval = 10_000; // milliseconds: no notification comes when the lease of a dead instance ends
 
 export function startDeliveryLoop({ look, failures, logger }: DeliveryLoopOptions): DeliveryWorker {
   const names = new Set<string>();

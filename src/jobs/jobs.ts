@@ -1,4 +1,4 @@
-// Starts the jobs of an instance: deliveries of logouts and mails, and the upkeep of its keys and caches.
+// Starts the jobs of an instance: deliveries of logouts and mails, and the refresh of its keys and caches.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
@@ -31,7 +31,7 @@ interface JobDependencies {
 
 const keyInterval = 30_000; // milliseconds
 
-/** @returns what stops them */
+/** @returns the function that stops them */
 export function startJobs(dependencies: JobDependencies): { stop(): Promise<void> } {
   const { config, database, logger, store, clients, tokens, keyRing, post } = dependencies;
   const { lifetimes } = config;
@@ -50,7 +50,7 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     host: new URL(config.issuer).hostname,
   });
   if (transport.kind === 'smtp') logger.info({ server: transport.place }, 'mail goes to the mail server');
-  else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is written to a folder and goes nowhere');
+  else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is written to a folder and not sent');
   const mailDelivery = startMailDelivery({
     store,
     composition: createMailComposition(dependencies),
@@ -67,7 +67,7 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
       if (!stopping) logger.error({ err: error }, 'the keys could not be read or rotated');
     }
   }
-  // a notification without text means that some were lost
+  // a notification without a payload means that some were lost
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);

@@ -1,4 +1,4 @@
-// Delivers back-channel logout (OpenID Connect Back-Channel Logout 1.0): at least once, on whichever instance gets to it.
+// Delivers logout tokens (OpenID Connect Back-Channel Logout 1.0), each at least once, from any instance.
 import type { Logger } from 'pino';
 import { type DeliveryWorker, startDeliveryLoop, type UnderWay } from './delivery-loop.ts';
 import { FetchRefused, type GuardedPost } from '../outbound/guarded-fetch.ts';
@@ -49,7 +49,7 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): DeliveryWor
   }
 
   async function deliverTo(clientId: string, deliveries: (LogoutDelivery & { now: Date })[]): Promise<void> {
-    // not from the cache, which may know the client as it was a moment ago
+    // not from the cache, which may be a moment old
     const client = await store.clients.find(clientId);
     const uri = client?.status === 'enabled' ? client.metadata.backchannel_logout_uri : undefined;
     await Promise.all(
@@ -68,7 +68,7 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): DeliveryWor
     } catch (error) {
       return retry(delivery, reasonOf(error));
     }
-    // sections 2.7 and 2.8: a 400 is the receiver's considered answer, anything else is none
+    // sections 2.7 and 2.8: with 400 the receiver refuses the token; any other status is a failure
     if (status === 200 || status === 204) return record(delivery, 'delivered');
     if (status === 400) return record(delivery, 'refused', 'answered 400');
     return retry(delivery, `answered ${status}`);
@@ -81,7 +81,7 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): DeliveryWor
   ): Promise<void> {
     const recorded = await store.transaction(async ({ logoutDeliveries, auditEvents }) => {
       if (!(await logoutDeliveries.finish(delivery, status, retention, reason))) return false;
-      // one that went as it should is its own row and a log line
+      // a delivery at the first attempt has its own row and a log line, and needs no event
       if (status !== 'delivered' || delivery.attempts > 1) await auditEvents.insert(eventOf(status, delivery));
       return true;
     });
@@ -90,14 +90,14 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): DeliveryWor
 
   async function retry(delivery: LogoutDelivery, reason: string): Promise<void> {
     const pause = await store.logoutDeliveries.fail(delivery, reason);
-    logger.info({ ...facts(delivery), reason, pause }, 'logout token not delivered; it is tried again');
+    logger.info({ ...facts(delivery), reason, pause }, 'logout token not delivered; it will be tried again');
   }
 
   return startDeliveryLoop({
     look,
     failures: {
-      look: 'what waits of back-channel logout could not be read',
-      work: 'a delivery of back-channel logout could not be recorded',
+      look: 'pending logout deliveries could not be read',
+      work: 'a logout delivery could not be recorded',
     },
     logger,
   });
@@ -116,7 +116,7 @@ function eventOf(status: 'delivered' | 'refused' | 'given_up', delivery: LogoutD
   };
 }
 
-/** What an administrator can mend, in one line. */
+/** The reason in one line, for an administrator who can correct it. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof FetchRefused)) return error instanceof Error ? error.message : String(error);
   const cause = error.cause as NodeJS.ErrnoException | undefined;

@@ -1,4 +1,4 @@
-// Turns orders for mail into mails: finds out whom each concerns, in which language, and makes the link in it.
+// Composes mails from stored orders: finds the recipients and the language, and makes the link.
 import type { Config } from '../config.ts';
 import { nameInMail, usernameInMail } from '../pages/markup.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
@@ -20,22 +20,22 @@ export interface MailCompositionOptions {
   limits: Limits;
 }
 
-/** A mail that can be sent, and what its link is for. */
+/** A mail ready to be sent, and the purpose of its link. */
 export interface Composed {
   letter: Letter;
   purpose: LinkPurpose | undefined;
 }
 
-/** Orders that concern people who have yet to be found. */
-type Expansion = (repositories: Repositories, order: QueuedMail) => Promise<void>;
+/** Replaces an order by one for each recipient. */
+type FanOut = (repositories: Repositories, order: QueuedMail) => Promise<void>;
 
-/** Seconds after which a mail that could not be sent is given up. */
-export const mailPatience = 86_400;
-const decisionPause = 3600; // seconds between two mails about what waits
-/** What anybody can have sent to an address that is not theirs. */
-const askedForByAnybody: readonly MailName[] = ['verify-address', 'reset-password', 'sign-up', 'sign-up-known'];
-const mostContacts = 3;
-const mostNames = 10;
+/** Seconds after which the service gives up a mail that it could not send. */
+export const mailDeadline = 86_400;
+const decisionPause = 3600; // seconds between two mails about pending registrations
+/** Mails that a person can have sent to the address of another. */
+const requestableByAnyone: readonly MailName[] = ['verify-address', 'reset-password', 'sign-up', 'sign-up-known'];
+const maxContacts = 3;
+const maxNames = 10;
 
 const purposes: Partial<Record<MailName, LinkPurpose>> = {
   'verify-address': 'verify_address',
@@ -50,8 +50,8 @@ const paths: Record<LinkPurpose, string> = {
   recovery: '/password/reset',
   sign_up: '/sign-up/complete',
 };
-/** Where the button of a mail without a link of its own leads. */
-const places: Partial<Record<MailName, string>> = {
+/** The path that the button of a mail leads to when it has no link of its own. */
+const buttonPaths: Partial<Record<MailName, string>> = {
   'password-changed': '/account',
   'second-factor-changed': '/account',
   'new-sign-in': '/account',
@@ -67,14 +67,14 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
   const lifetimeOf: Record<LinkPurpose, number> = {
     verify_address: lifetimes.emailVerification,
     // as long as the change can be confirmed, however late its own mail is sent (security R118)
-    stop_change: lifetimes.emailVerification + 2 * mailPatience,
+    stop_change: lifetimes.emailVerification + 2 * mailDeadline,
     reset_password: lifetimes.passwordReset,
     recovery: lifetimes.recoveryLink,
     sign_up: lifetimes.emailVerification,
   };
 
-  const expansions: Record<string, Expansion> = {
-    // asked for by anybody: that there is nobody of the name is found out here, where nobody waits for an answer
+  const fanOuts: Record<string, FanOut> = {
+    // the user is looked up here, where no response waits: its time must not tell whether the user exists
     async 'forgotten-password'({ users, mails }, { data, locale }) {
       const login = data['login'];
       const user = typeof login === 'string' ? await users.findByLogin(login) : undefined;
@@ -89,7 +89,7 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
     },
     async registrations({ clients, mails }, { data }) {
       const since = typeof data['since'] === 'string' ? new Date(data['since']) : undefined;
-      const waiting = await clients.list({ status: undefined, waiting: true }, { limit: mostNames, after: undefined });
+      const waiting = await clients.list({ status: undefined, waiting: true }, { limit: maxNames, after: undefined });
       const news = waiting.filter((client) => since === undefined || client.updatedAt > since);
       if (news.length === 0) return;
       const names = news.map((client) => displayName(client.clientId, client.pendingMetadata ?? client.metadata));
@@ -104,7 +104,7 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
       const client = clientId === undefined ? undefined : await clients.find(clientId);
       const { approved, reason } = data;
       const addresses = (client?.metadata.contacts ?? []).filter((contact) => /^[^\s@]+@[^\s@]+$/.test(contact));
-      for (const recipient of [...new Set(addresses)].slice(0, mostContacts))
+      for (const recipient of [...new Set(addresses)].slice(0, maxContacts))
         await mails.insert({
           name: approved === true ? 'registration-approved' : 'registration-refused',
           clientId,
@@ -115,12 +115,12 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
   };
 
   return {
-    /** What has to be done in one transaction with the end of the order, for one that is no mail yet. */
-    expansionOf: (order: QueuedMail): Expansion | undefined =>
-      Object.hasOwn(expansions, order.name) ? expansions[order.name] : undefined,
-    /** Whether this version can send an order: during an upgrade a later one may have stored it. */
+    /** The fan-out of an order that is no mail yet; it belongs into one transaction with the deletion of the order. */
+    fanOutOf: (order: QueuedMail): FanOut | undefined =>
+      Object.hasOwn(fanOuts, order.name) ? fanOuts[order.name] : undefined,
+    /** Whether this version can send an order: during an upgrade a later version may have stored it. */
     knows: ({ name }: QueuedMail): boolean => mailNames.some((known) => known === name),
-    /** The mail of an order; undefined when it concerns nobody any more. */
+    /** The mail of an order; undefined when it has no recipient any more. */
     async compose(order: QueuedMail): Promise<Composed | undefined> {
       const name = mailNames.find((known) => known === order.name);
       const user = order.sub === undefined ? undefined : await store.users.find(order.sub);
@@ -128,23 +128,23 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
       const to = order.recipient ?? (user?.emailVerified ? user.email : undefined);
       if (to === undefined) return undefined;
       const purpose = purposes[name];
-      // one that was ordered for an address which the account has no more would do nothing
+      // the link would do nothing when the account has another address by now
       if (purpose === 'verify_address' && user?.email !== (order.data['replaces'] ?? undefined)) return undefined;
-      // each by itself: who orders one kind for somebody else's address holds up none of the others
+      // each kind by itself: orders of one kind for another person's address must not use up the limit of the others
       if (
-        askedForByAnybody.includes(name) &&
+        requestableByAnyone.includes(name) &&
         order.attempts === 1 &&
         (await limits.consume('mailedLinks', `${name} ${to.toLowerCase()}`)) > 0
       )
         return undefined;
       const content = await contentOf(order, user, to);
-      const place = places[name];
+      const buttonPath = buttonPaths[name];
       if (purpose) {
         if (purpose !== 'stop_change') content.lifetime = lifetimeOf[purpose];
         const { sessionId } = order;
         content.link = await makeLink(order, purpose, { sub: user?.sub, email: to, replaces: user?.email, sessionId });
         if (content.link === undefined) return undefined;
-      } else if (place !== undefined) content.link = issuer + place;
+      } else if (buttonPath !== undefined) content.link = issuer + buttonPath;
       const chosen = user?.claims['locale'];
       const locale = renderer.chooseLocale(typeof chosen === 'string' ? chosen : undefined, order.locale);
       return { purpose, letter: { id: order.messageId, to, ...renderer.mail(name, content, { locale, issuer }) } };
@@ -159,14 +159,14 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
       const value = text(fact);
       if (value !== undefined) facts[fact] = value;
     }
-    // a program calls itself what it likes
+    // the User-Agent header is untrusted
     if (facts.browser !== undefined) facts.browser = nameInMail(facts.browser);
     const at = text('at');
     if (at !== undefined && !Number.isNaN(Date.parse(at))) facts.at = new Date(at);
     const { names } = order.data;
     if (Array.isArray(names)) facts.names = names.map((given) => nameInMail(String(given)) || '…');
     const values: Record<string, string> = { username: '', address: to };
-    // what anybody wrote is short and holds no address (security R124)
+    // untrusted text is short and holds no address (security R124)
     if (user) {
       const own = [to, user.emailVerified ? user.email : undefined];
       values['username'] = usernameInMail(user.username, own, order.name === 'verify-address');

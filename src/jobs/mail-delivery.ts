@@ -1,8 +1,8 @@
-// Sends what is ordered: at least once, on whichever instance gets to it, and for a day if the mail server does not take it.
+// Sends mails, each at least once, from any instance, and tries for a day when the mail server does not accept one.
 import type { Logger } from 'pino';
 import { type DeliveryWorker, startDeliveryLoop, type UnderWay } from './delivery-loop.ts';
 import { MailRefused, type MailTransport } from '../outbound/mail-transport.ts';
-import { type MailComposition, mailPatience } from './mail-composition.ts';
+import { type MailComposition, mailDeadline } from './mail-composition.ts';
 import type { Store } from '../repositories/store.ts';
 import type { QueuedMail } from '../repositories/mails/mails.ts';
 
@@ -20,10 +20,10 @@ export function startMailDelivery({ store, composition, transport, logger }: Mai
   async function look(underWay: UnderWay): Promise<number | undefined> {
     const { givenUp, claimed, pause } = await store.transaction(async (repositories) => {
       const { mails } = repositories;
-      const givenUp = await mails.giveUp(mailPatience);
+      const givenUp = await mails.giveUp(mailDeadline);
       for (const mail of givenUp) await recordEnd(repositories, mail);
-      const room = atOnce - underWay.names.size;
-      const claimed = room > 0 ? await mails.claim(room, lease) : [];
+      const free = atOnce - underWay.names.size;
+      const claimed = free > 0 ? await mails.claim(free, lease) : [];
       return { givenUp, claimed, pause: await mails.nextPause() };
     });
     for (const mail of givenUp) logGivenUp(mail, mail.lastFailure);
@@ -32,18 +32,18 @@ export function startMailDelivery({ store, composition, transport, logger }: Mai
   }
 
   async function deliver(mail: QueuedMail): Promise<void> {
-    const expand = composition.expansionOf(mail);
-    if (expand)
+    const fanOut = composition.fanOutOf(mail);
+    if (fanOut)
       return store.transaction(async (repositories) => {
-        // first, so that whoever orders the same again waits, and is seen
-        if (await repositories.mails.delete(mail.id)) await expand(repositories, mail);
+        // first, so that a second order of the same waits for this transaction, and is not lost
+        if (await repositories.mails.delete(mail.id)) await fanOut(repositories, mail);
       });
-    // another instance may be of a later version: the mail waits for it
+    // a later version may have stored the order: the mail waits for an instance of it
     if (!composition.knows(mail)) return retry(mail, 'this version does not know this mail');
     const composed = await composition.compose(mail);
     if (!composed) {
       await store.mails.delete(mail.id);
-      logger.debug({ mail: mail.name, sub: mail.sub }, 'a mail concerns nobody and is not sent');
+      logger.debug({ mail: mail.name, sub: mail.sub }, 'a mail has no recipient any more and is not sent');
       return;
     }
     try {
@@ -67,7 +67,7 @@ export function startMailDelivery({ store, composition, transport, logger }: Mai
 
   async function retry(mail: QueuedMail, reason: string): Promise<void> {
     const pause = await store.mails.fail(mail.id, reason);
-    logger.warn({ ...facts(mail), reason, pause }, 'mail not sent; it is tried again');
+    logger.warn({ ...facts(mail), reason, pause }, 'mail not sent; it will be tried again');
   }
 
   async function giveUp(mail: QueuedMail, reason: string): Promise<void> {
@@ -82,7 +82,7 @@ export function startMailDelivery({ store, composition, transport, logger }: Mai
 
   return startDeliveryLoop({
     look,
-    failures: { look: 'what waits of mail could not be read', work: 'a mail could not be recorded' },
+    failures: { look: 'pending mails could not be read', work: 'a mail could not be recorded' },
     logger,
   });
 }

@@ -1,13 +1,13 @@
-// The background job that deletes what has expired, counts what happened, and adds up the members of groups, on one instance at a time.
+// Deletes expired rows, counts events by the hour, and adds up the members of groups, on one instance at a time.
 import type { Logger } from 'pino';
 import { limitNames } from '../domain/rate-limits/limits.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
 
-const interval = 15_000; // milliseconds between rounds, but a full batch is followed by the next at once
+const interval = 15_000; // milliseconds between rounds, the next batch follows a full one at once
 
 /**
- * Deletes registrations that nobody approved, or whose credentials nobody collected, and records each; on one instance at a time.
- * @param waiting seconds after which a registration that nobody approved goes
+ * Deletes registrations that were never approved, or whose credentials were never collected, and records each.
+ * @param waiting seconds after which a registration without approval is deleted
  */
 export async function deleteUncompleted(store: Store, waiting: number): Promise<void> {
   await store.transaction(async ({ expired, clients, auditEvents }) => {
@@ -18,7 +18,7 @@ export async function deleteUncompleted(store: Store, waiting: number): Promise<
   });
 }
 
-/** Deletes one batch of the audit trail that is older than `kept` seconds, and records it; true when there may be more. */
+/** Deletes one batch of events older than `kept` seconds, and records that; true when there may be more. */
 export async function deleteOldAuditEvents(store: Store, kept: number): Promise<boolean> {
   return store.transaction(async ({ expired, auditEvents }) => {
     if (!(await expired.claim())) return false;
@@ -30,7 +30,7 @@ export async function deleteOldAuditEvents(store: Store, kept: number): Promise<
   });
 }
 
-/** Counts the next minutes of the audit trail for the console's charts; true when there are more to count at once. */
+/** Counts the next minutes of the audit trail for the console's charts; true when more is left to count. */
 export async function countEvents(store: Store): Promise<boolean> {
   return store.transaction(async ({ expired, hourlyCounts }) =>
     (await expired.claim()) ? hourlyCounts.countEvents() : false,
@@ -40,7 +40,7 @@ export async function countEvents(store: Store): Promise<boolean> {
 export interface CleanUpOptions {
   /** Seconds after which a registration that nobody approved is deleted. */
   registrationWaiting: number;
-  /** Seconds for which the audit trail is kept; 0 is for ever. */
+  /** Seconds for which the audit trail is kept; 0 keeps it for ever. */
   auditRetention: number;
 }
 
@@ -53,7 +53,7 @@ export function cleanUp(
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
 
-  /** Does a batch after another, until there is no more or the job stops. */
+  /** Runs batch after batch until none is left or the job stops. */
   async function all(batch: () => Promise<boolean>): Promise<void> {
     while (!stopped && (await batch()));
   }
@@ -67,7 +67,7 @@ export function cleanUp(
 
   async function round(): Promise<void> {
     await store.storedFunctions.name();
-    // before anything goes that is counted
+    // before counted rows are deleted
     await all(() => countEvents(store));
     for (let kind = 0; kind < store.expired.kinds; kind++) await deleteAll((expired) => expired.deleteBatch(kind));
     for (const name of limitNames) await deleteAll((expired) => expired.deleteSurplusOfLimit(name));

@@ -1,34 +1,34 @@
-// The one door to the outside: addresses that clients name or that a setting names, asked so that nobody can aim the service at its own network.
+// Sends requests to addresses that clients or settings name, and refuses addresses of the service's own network (security R47).
 import http from 'node:http';
 import https from 'node:https';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 
-/** There was no answer that could be used; the message is for the log. */
+/** The request was refused or brought no usable answer; the message is for the log. */
 export class FetchRefused extends Error {}
 
 /**
  * Gets a document. Throws FetchRefused unless the answer is 200.
- * @param types media types of which the document must be one; any, where they are left out
+ * @param types the accepted media types of the document; without them any
  */
 export type GuardedFetch = (url: string, types?: readonly string[], options?: FetchOptions) => Promise<string>;
 export interface FetchOptions {
   headers?: Record<string, string>;
-  /** More is refused; 64 KiB unless given. */
+  /** The maximum size; 64 KiB unless given. */
   maxBytes?: number;
 }
 /** Sends a form and returns the status of the answer, whose body is not read. Throws FetchRefused. */
 export type GuardedPost = (url: string, form: Record<string, string>) => Promise<number>;
 
-const timeout = 5_000; // milliseconds, for all of it
-const usualBytes = 64 * 1024;
+const timeout = 5_000; // milliseconds, for the whole request
+const defaultMaxBytes = 64 * 1024;
 
 /**
- * Makes the fetcher: https only, public addresses only (checked on the address that is connected to), no redirects,
- * 5 s, 64 KiB. `allowed` (host:port) lifts the first two for hosts of a test bed.
+ * Makes the fetcher: https only, public addresses only (checked at the address of the connection), no redirects,
+ * 5 s, 64 KiB. `allowed` (host:port) lifts the first two rules for hosts of a test bed.
  */
 export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
-  const open = createDoor(allowed);
-  return (address, types, { headers: more = {}, maxBytes = usualBytes } = {}) =>
+  const open = createRequester(allowed);
+  return (address, types, { headers: more = {}, maxBytes = defaultMaxBytes } = {}) =>
     new Promise((resolve, reject) => {
       const refuse = (reason: string, cause?: unknown) => reject(refusal(address, reason, cause));
       const headers = { accept: types?.join(', ') ?? 'application/json, application/jwk-set+json', ...more };
@@ -61,9 +61,9 @@ export function createGuardedFetch(allowed: readonly string[]): GuardedFetch {
     });
 }
 
-/** The same for forms: whatever the answer is, its status is returned and nothing more of it is read. */
+/** The same for forms: returns the status of any answer, and does not read its body. */
 export function createGuardedPost(allowed: readonly string[]): GuardedPost {
-  const open = createDoor(allowed);
+  const open = createRequester(allowed);
   return (address, form) =>
     new Promise((resolve, reject) => {
       const body = new URLSearchParams(form).toString();
@@ -80,9 +80,9 @@ export function createGuardedPost(allowed: readonly string[]): GuardedPost {
     });
 }
 
-/** Opens requests to addresses that may be asked (security R47). The function throws FetchRefused for any other. */
-function createDoor(allowed: readonly string[]) {
-  // beside all that is private: IPv4 within IPv6 in its oldest form, which the agent takes for public (RFC 4291 2.5.5.1)
+/** Makes the function that opens a request to an allowed address; it throws FetchRefused for any other (security R47). */
+function createRequester(allowed: readonly string[]) {
+  // the agent refuses private addresses, but takes IPv4-compatible IPv6 addresses for public ones (RFC 4291 2.5.5.1)
   const guarded = new RequestFilteringHttpsAgent({ keepAlive: false, denyIPAddressList: ['::/96'] });
   return (
     address: string,

@@ -1,10 +1,10 @@
-// The only way out for mail: by SMTP to the server that a setting names, or without one into a folder, a file for each mail.
+// Sends mails by SMTP to the configured server, or without one writes each into a file of a folder.
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A mail as it is sent: one recipient, a text and the same as HTML. */
+/** A mail: one recipient, and the same content as text and as HTML. */
 export interface Letter {
-  /** Unique: what stands left of the at sign in Message-ID. */
+  /** Unique: the part of Message-ID before the at sign. */
   id: string;
   to: string;
   subject: string;
@@ -12,7 +12,7 @@ export interface Letter {
   html: string;
 }
 
-/** The mail was not taken. `permanent`: nor will it be, however often it is tried. The message is for the log, and holds no secret. */
+/** The mail was not accepted; `permanent` when no later attempt can succeed. The message is for the log, and holds no secret. */
 export class MailRefused extends Error {
   readonly permanent: boolean;
   constructor(message: string, permanent: boolean, options?: ErrorOptions) {
@@ -35,11 +35,11 @@ export interface MailTransportOptions {
   folder: string;
   /** "Name <address>" */
   from: string;
-  /** Of the issuer: what stands right of the at sign in Message-ID. */
+  /** The issuer's host: the part of Message-ID after the at sign. */
   host: string;
 }
 
-/** Loaded with the first mail, which most instances never send. */
+/** Loaded with the first mail: most instances send none. */
 const library = () => import('nodemailer');
 
 const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 15_000, dnsTimeout: 10_000 };
@@ -58,7 +58,7 @@ function bySmtp(options: MailTransportOptions, url: URL): MailTransport {
       host,
       port,
       secure,
-      // a password and a link never go in the clear, but to this machine itself
+      // a password or a link is never sent unencrypted, except to this machine
       requireTLS: !secure && !loopback,
       ignoreTLS: !secure && loopback,
       tls: { minVersion: 'TLSv1.2' },
@@ -95,7 +95,7 @@ function intoFolder(options: MailTransportOptions): MailTransport {
       const name = `${new Date().toISOString().replace(/[:.]/g, '-')}-${letter.id}.eml`;
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 });
-        // whole or not at all, and for nobody else: links stand in it
+        // whole or not at all, and readable by the service only: the mail holds links
         await writeFile(join(folder, `.${name}`), message as Buffer, { mode: 0o600 });
         await rename(join(folder, `.${name}`), join(folder, name));
       } catch (error) {
@@ -107,7 +107,7 @@ function intoFolder(options: MailTransportOptions): MailTransport {
 
 /** @throws MailRefused for a recipient that is not one address */
 function messageOf({ id, to, subject, text, html }: Letter, { from, host }: MailTransportOptions) {
-  // one that was stored by SQL was not looked at
+  // an address that was stored by SQL has not been checked
   if (!/^[^\s\p{Cc}<>(),;:"\\@[\]]{1,64}@[^\s\p{Cc}<>(),;:"\\@]{1,255}$/u.test(to))
     throw new MailRefused('the recipient is not a mail address', true);
   return {
@@ -117,18 +117,18 @@ function messageOf({ id, to, subject, text, html }: Letter, { from, host }: Mail
     text,
     html,
     messageId: `<${id}@${host}>`,
-    // RFC 3834 5: no machine answers it
+    // RFC 3834 5: automatic responders do not answer
     headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
     disableFileAccess: true,
     disableUrlAccess: true,
   };
 }
 
-/** What an administrator can mend, in one line without the credentials; a server's words may come back with what it was sent. */
+/** The reason in one line, for an administrator, without the credentials; the server's text may repeat what it received. */
 function refusal(error: unknown): MailRefused {
   const { code, responseCode, command } = error as { code?: string; responseCode?: number; command?: string };
   const words = error instanceof Error ? error.message.replace(/\p{Cc}+/gu, ' ').replace(/https?:\S+/g, '…') : '';
-  // the server's considered answer about this mail (RFC 5321 4.2.1); one about us can be mended
+  // the server refuses this mail (RFC 5321 4.2.1); a refusal of the service itself can be corrected
   const permanent = (code === 'EENVELOPE' || code === 'EMESSAGE') && (responseCode ?? 0) >= 500;
   const reason = code === 'EAUTH' ? `the mail server did not take the credentials (${responseCode ?? command})` : words;
   return new MailRefused(reason.slice(0, 300), permanent);

@@ -1,4 +1,4 @@
-// Reads the languages that a browser asks for, to write to a user who has chosen none.
+// Reads the languages that a browser prefers, for mails to a user who has chosen none.
 import type { FastifyRequest } from 'fastify';
 
 /** The header Accept-Language, of which 200 characters are kept. */

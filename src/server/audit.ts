@@ -1,11 +1,11 @@
-// The audit trail of what requests do: one row and one log line for each security-relevant act.
+// Records the security-relevant events of requests in the audit trail: one row and one log line each.
 import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../repositories/audit/audit-events.ts';
 import type { Repositories } from '../repositories/store.ts';
 import { clientAddress } from './network.ts';
 
 /**
- * Records an act. Pass the transaction's repositories where the act is one, so that both are stored or neither is.
+ * Records an event. Inside a transaction pass its repositories, so that the change and its event are stored together or not at all.
  */
 export type AuditTrail = (
   request: FastifyRequest,

@@ -1,10 +1,10 @@
-// Cross-origin requests: which addresses scripts of any origin may call, without credentials (security R97).
+// Lets scripts of any origin call some addresses, without credentials (security R97).
 import cors from '@fastify/cors';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { matches } from './request-checks.ts';
 
 const exposed = 'www-authenticate';
-/** As the preflight's answer has them; an answer depends on no origin, and says what it says to all of them. */
+/** The same headers as on the answer to a preflight: an answer does not depend on the origin. */
 const headers = {
   vary: 'Origin',
   'access-control-allow-origin': '*',
@@ -16,17 +16,17 @@ const allowAnyOrigin: onRequestHookHandler = (_request, reply, done) => {
   done();
 };
 
-/** @param paths the only addresses, as routes name them, that answer other origins; every other one sends no CORS header at all */
+/** @param paths the addresses, as routes name them, that scripts of other origins may call; all others send no CORS header */
 export async function crossOrigin(app: FastifyInstance, paths: readonly string[]): Promise<void> {
   const methods = new Map<string, Set<string>>(paths.map((path) => [path, new Set()]));
-  // each route by itself, so that the others are asked nothing
+  // on each route of the list, so that other routes do no work for it
   app.addHook('onRoute', (route) => {
     const taken = methods.get(route.url);
     if (!taken || route.method === 'OPTIONS') return;
     for (const method of [route.method].flat()) taken.add(method);
     route.onRequest = [allowAnyOrigin, ...[route.onRequest ?? []].flat()];
   });
-  // in a place of its own, where only preflights come by
+  // encapsulated, since the plugin is needed for preflights only
   await app.register(async (preflights) => {
     await preflights.register(cors, {
       delegator: (request, callback) => {
@@ -35,7 +35,7 @@ export async function crossOrigin(app: FastifyInstance, paths: readonly string[]
         callback(null, {
           origin: found ? '*' : false,
           methods: [...(found?.[1] ?? [])],
-          // the last one is for registration; the others take no notice of it
+          // idempotency-key is for registration; the other addresses ignore it
           allowedHeaders: ['authorization', 'content-type', 'idempotency-key'],
           exposedHeaders: [exposed],
           maxAge: 3600,

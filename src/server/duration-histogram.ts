@@ -1,4 +1,4 @@
-// How long answers took, as a histogram of Prometheus: counted in place, since the library looks each set of labels up anew.
+// Counts the durations of answers as a Prometheus histogram, in place: the library would look up each set of labels anew.
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]; // seconds
 const name = 'gatehouse_http_request_duration_seconds';
 
@@ -7,12 +7,12 @@ type Labels = Record<'method' | 'route' | 'status', string | number>;
 /** The answers of one set of labels. */
 export interface Series {
   labels: Labels;
-  /** Of each bucket alone; the last one is of those that took longer. */
+  /** The count of each bucket alone; the last one counts longer answers. */
   counts: number[];
   sum: number;
 }
 
-/** @param register makes the library write it with its own metrics */
+/** @param register adds the histogram to the library's registry, which writes all metrics */
 export function createDurations(register: (metric: { name: string; get(): Promise<object> }) => void) {
   const all: Series[] = [];
   register({
@@ -37,7 +37,7 @@ export function createDurations(register: (metric: { name: string; get(): Promis
 
 const help = 'Time from the first byte of a request to the end of its answer';
 
-/** The lines of a series: each bucket counts those below it too. */
+/** The lines of a series: in the output each bucket includes those below it. */
 function valuesOf({ labels, counts, sum }: Series) {
   let count = 0;
   const below = counts.map((own, index) => ({

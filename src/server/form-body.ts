@@ -1,4 +1,4 @@
-// Bodies: which content types a plugin reads; everything else is 415.
+// Parses the bodies of requests: each plugin chooses its content types, and every other type is refused with 415.
 import { parse } from 'node:querystring';
 import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
@@ -18,11 +18,11 @@ export async function onlyForms(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Reads application/x-www-form-urlencoded beside what is read already; one that is no UTF-8 is refused (security R107). */
+/** Adds the parser of application/x-www-form-urlencoded; it refuses a body that is not UTF-8 (security R107). */
 export async function addFormParser(app: FastifyInstance): Promise<void> {
   await app.register(formbody, {
     parser: (body) => {
-      // bytes that are no UTF-8 have become U+FFFD
+      // bytes outside UTF-8 have become U+FFFD
       if (body.includes('\ufffd') || !isPercentEncoded(body))
         throw invalidRequest('the body is not percent-encoded UTF-8');
       return parse(body);
@@ -37,8 +37,8 @@ export function onlyJson(app: FastifyInstance): void {
 }
 
 /**
- * Reads application/json beside what is read already; an empty body is none, since many programs name the type of a body
- * that they do not send. @param limits levels of nesting, members of all objects together
+ * Adds the parser of application/json. An empty body is no body, since many programs name the type of a body that they do not send.
+ * @param limits levels of nesting, and members of all objects together
  */
 export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
   app.addContentTypeParser(/^application\/json *(;.*)?$/i, { parseAs: 'string' }, (_request, body, done) => {
@@ -78,7 +78,7 @@ function check(value: unknown, depth: number, limits: JsonLimits): void {
   }
 }
 
-/** Refuses what a number of JavaScript would not keep: one beyond its range, or digits beyond its precision. */
+/** Refuses a number that JavaScript cannot keep: one beyond its range, or with digits beyond its precision. */
 function checkNumbers(body: string): void {
   if (!/\d{16}|\de/i.test(body)) return;
   JSON.parse(body, (_name, value: unknown, context?: { source?: string }) => {
@@ -92,7 +92,7 @@ function checkNumbers(body: string): void {
   });
 }
 
-/** Any fifteen significant digits survive in a double; of fractions only so many are promised (RFC 8259 6). */
+/** A double keeps any fifteen significant digits; RFC 8259 6 promises no more for fractions. */
 function isKept(value: number, source: string): boolean {
   const digits = source
     .replace(/e.*$/i, '')

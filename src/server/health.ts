@@ -1,4 +1,4 @@
-// Serves GET /health/live and GET /health/ready: up or down, nothing more.
+// Answers GET /health/live and GET /health/ready with up or down, and nothing more.
 import type { FastifyInstance } from 'fastify';
 import { jsonErrors, noStore } from './errors.ts';
 import type { Store } from '../repositories/store.ts';

@@ -1,4 +1,4 @@
-// What the service measures of itself, for Prometheus: requests, grants, events, the database's connections, password hashing.
+// Measures the service for Prometheus: requests, grants, events, connections to the database, password hashes.
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
 import type { PasswordQueue } from '../domain/rate-limits/password-queue.ts';
 import type { Database } from '../database/database.ts';
@@ -7,17 +7,17 @@ import { createDurations, type Series } from './duration-histogram.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** What one process measured, as it travels to another one. */
+/** The metrics of one process, as it sends them to another one. */
 export type MetricValues = object[];
 
 /** The other processes of this service on this machine, behind the same port (WORKERS). */
 export interface Siblings {
-  /** Says what they get when they ask. */
+  /** Sets what this process answers when another one asks. */
   answerWith(values: () => Promise<MetricValues>): void;
   ask(): Promise<MetricValues[]>;
 }
 
-/** Labels hold names of ours only, never a value of a request: route patterns, event types, grant types (security R99). */
+/** Labels hold only names that the code defines, never a value of a request: route patterns, event types, grant types (security R99). */
 export function createMetrics(parts: {
   database: Pick<Database, 'connections'>;
   passwords: Pick<PasswordQueue, 'load'>;
@@ -26,7 +26,7 @@ export function createMetrics(parts: {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  // the library asks a metric for its name and values only, and has a type for metrics of its own
+  // the library needs a name and values only, but its type describes its own classes
   const durations = createDurations((metric) => registry.registerMetric(metric as unknown as Metric));
   const grants = new Counter({
     name: 'gatehouse_grants_total',
@@ -78,7 +78,7 @@ export function createMetrics(parts: {
     granted: (grantType: string) => grants.inc({ grant_type: grantType }),
     event: ({ type, outcome }: Pick<AuditEvent, 'type' | 'outcome'>) => events.inc({ type, outcome }),
     contentType: registry.contentType,
-    /** Everything in Prometheus' text format; of several processes behind one port the sum, since any of them may be asked. */
+    /** All metrics in Prometheus' text format: the sum of the processes behind one port, since a request reaches any one of them. */
     async text(): Promise<string> {
       if (!siblings) return registry.metrics();
       const all = [await registry.getMetricsAsJSON(), ...(await siblings.ask())];

@@ -1,13 +1,13 @@
-// Where a request comes from: its address, and the network that limits count by (decisions section 7).
+// Finds the address that a request comes from, and the network by which limits count it (decisions section 7).
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 
 /**
- * The address that a request comes from: from forwarding headers only for trusted peers (TRUST_PROXY), and from the
- * socket where those hold no address (security R65).
+ * The address that a request comes from: from the forwarding headers of trusted peers only (TRUST_PROXY), else from the
+ * socket, also where such a header holds no address (security R65).
  */
 export function clientAddress(request: FastifyRequest): string | undefined {
-  // the socket of a client that has gone has no address any more, whatever the framework's types say
+  // Fastify's type is wrong: the socket of a client that has disconnected has no address
   const forwarded = (request.ip as string | undefined)?.replace(/%.*$/, '') ?? '';
   const address = isIP(forwarded) ? forwarded : request.socket.remoteAddress?.replace(/%.*$/, '');
   return address !== undefined && isIP(address) ? address : undefined;

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 type Plugin<Dependencies> = (app: FastifyInstance, dependencies: Dependencies) => Promise<void>;
 type Distributed<P> = P extends Plugin<infer Dependencies> ? (dependencies: Dependencies) => void : never;
 
-/** What all plugins of a list need. */
+/** The dependencies of all plugins of a list. */
 export type DependenciesOf<Plugins extends readonly Plugin<never>[]> =
   Distributed<Plugins[number]> extends (dependencies: infer All) => void ? All : never;
 

@@ -1,4 +1,4 @@
-// The log of one request, which names the request in each of its lines. A logger of its own costs more than a line, so it gets one only when it must.
+// Logs the lines of one request with its id. A child logger costs more than a line, so that it makes one only where pino needs it.
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify';
 
 type Bindings = Parameters<FastifyBaseLogger['child']>[0];
@@ -49,7 +49,7 @@ class RequestLog {
     return this.#parent.child(this.#bindings).child(bindings, options);
   }
 
-  /** What names the request stands before the members of the line, where a logger of its own would put it. */
+  /** Puts the request's id before the members of the line, as a child logger does. */
   #write(level: Level, line: Line): void {
     const [members, ...rest] = line;
     if (typeof members === 'object' && members !== null && !(members instanceof Error))
@@ -59,8 +59,8 @@ class RequestLog {
 }
 
 /**
- * Pino's own type asks for much that no request calls: what Fastify and the handlers call is there. No route has a level or serializers of
- * its own, which would come as a third parameter.
+ * Pino's type has many members that no request uses: the class has those that Fastify and the handlers call. No route has a level or
+ * serializers of its own, which would come as a third parameter.
  */
 export const requestLog: NonNullable<FastifyServerOptions['childLoggerFactory']> = (logger, bindings) =>
   new RequestLog(logger, bindings) as unknown as FastifyBaseLogger;

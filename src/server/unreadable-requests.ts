@@ -1,4 +1,4 @@
-// What is refused before it is a request: bytes that are no HTTP, headers without end, requests that never finish arriving, unknown expectations.
+// Refuses what never becomes a request: bytes that are not HTTP, endless headers, requests that do not arrive in time, unknown expectations.
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify';
@@ -19,7 +19,7 @@ const reasons: Record<number, string> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** The last answer on a connection, by which a request that turns out to be unreadable is seen to have one already. */
+/** The last answer on a connection: a request may turn out to be unreadable after its answer has begun. */
 const lastAnswer = Symbol('last answer');
 type Connection = Socket & { [lastAnswer]?: ServerResponse };
 
@@ -28,13 +28,13 @@ export function rememberAnswers(server: Server): void {
 }
 
 /**
- * Answers on the bare socket in the form of all other refusals, and closes it; what was sent is neither echoed nor logged.
- * @param everywhere the headers of an answer whatever its address, since that may not have arrived
+ * Answers on the bare socket in the form of all other refusals, and closes it. It neither echoes nor logs the bytes of the client.
+ * @param everywhere the headers of an answer at any address, since the address may not have arrived
  */
 export function refuseUnreadable(logger: FastifyBaseLogger, everywhere: Record<string, string>): ClientErrorHandler {
   return ({ code }, socket) => {
     const answer = (socket as Connection)[lastAnswer];
-    // a second answer to one request would be taken for that to the next
+    // the client would take a second answer to this request for the answer to the next one
     const answered = answer !== undefined && answer.headersSent && !answer.writableFinished;
     if (code === 'ECONNRESET' || !socket.writable || answered) return void socket.destroy();
     const refusal = toOAuthError({ statusCode: statuses[code] ?? 400 });
@@ -45,7 +45,7 @@ export function refuseUnreadable(logger: FastifyBaseLogger, everywhere: Record<s
   };
 }
 
-/** Answers a request that expects anything but 100-continue (RFC 9110 10.1.1), which no route gets to see. */
+/** Answers a request that expects anything but 100-continue (RFC 9110 10.1.1); no route receives it. */
 export function refuseExpectation(logger: FastifyBaseLogger, everywhere: Record<string, string>): RequestListener {
   return (_request, response) => {
     const refusal = toOAuthError({ statusCode: 417 });

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { jsonErrors } from '../../src/server/errors.ts';
-import { openDoor } from '../../src/server/listen.ts';
+import { addListener } from '../../src/server/listen.ts';
 import { trackHandlers } from '../../src/server/handler-deadline.ts';
 import { handlerLimits } from '../../src/server/pipeline.ts';
 import { adminToken, call, eventually } from '../helpers/grants.ts';
@@ -159,7 +159,7 @@ test('past LIMIT_CONNECTIONS a connection is turned away, and those that do noth
 
 test('behind one more address of localhost there is the same server, with its bounds and its refusals (security R104)', async () => {
   const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
-  const close = await openDoor(bounded.apps[0]!, '127.0.0.2');
+  const close = await addListener(bounded.apps[0]!, '127.0.0.2');
   const there = { issuer: bounded.issuer.replace('localhost', '127.0.0.2') };
   try {
     const unreadable = open(there, 'no request\r\n\r\n');
