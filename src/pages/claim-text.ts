@@ -1,7 +1,7 @@
-// The values of claims as a person reads them.
+// Writes the values of claims as users read them.
 import type { ClaimText } from './views/index.ts';
 
-/** A claim with its text, which is empty where there is no value; pages say a boolean in words, and a day as a date. */
+/** A claim with its text, which is empty without a value; pages write a boolean in words, and a day as a date. */
 export function legible(claim: string, value: unknown): ClaimText {
   if (typeof value === 'boolean') return { claim, value: String(value), flag: value };
   if (claim !== 'updated_at' || typeof value !== 'number') return { claim, value: readable(value) };

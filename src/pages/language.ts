@@ -1,8 +1,8 @@
-// A language's words: which one a person reads, its messages, and how it writes names, numbers, dates and lists.
+// Chooses the language of a page, and writes its messages, names, numbers, dates and lists.
 import { clean, cleanName, escape, Html } from './markup.ts';
 import type { AccountView } from './views/index.ts';
 
-/** Language tags in the order of preference of an Accept-Language header; the length is bounded since anyone can send one. */
+/** Language tags in the order of preference of an Accept-Language header; the length is bounded, since the header is untrusted. */
 function acceptedLanguages(header: string): string[] {
   return header
     .slice(0, 1024)
@@ -28,7 +28,7 @@ function lookup(available: readonly string[], tag: string): string | undefined {
   return wanted[0] === '' ? undefined : available.find((locale) => locale.toLowerCase().startsWith(`${wanted[0]}-`));
 }
 
-/** The best of those available for OpenID Connect's `ui_locales`, else for the browser's Accept-Language, if any fits. */
+/** The best available locale for OpenID Connect's `ui_locales`, else for the browser's Accept-Language, if any matches. */
 export function preferredLocale(
   available: readonly string[],
   uiLocales: string | undefined,
@@ -51,9 +51,9 @@ function direction(locale: string): 'ltr' | 'rtl' {
   return rightToLeftScripts.has(new Intl.Locale(locale).maximize().script ?? '') ? 'rtl' : 'ltr';
 }
 
-/** The first letter of a name, for the tile that stands where there is no logo. */
+/** The first letter of a name, for the tile that replaces a missing logo. */
 function initial(name: string, locale: string, graphemes: () => Intl.Segmenter): string {
-  // what is no letter of ASCII, or may be joined by the next character, is left to those who know all scripts
+  // Intl handles other letters than ASCII, and letters that the next character may join
   const plain = /^([A-Za-z0-9])(?:[\x20-\x7e]|$)/.exec(name)?.[1];
   if (plain !== undefined && !/^i$/i.test(plain)) return plain.toUpperCase();
   const letters = [...graphemes().segment(name)].map((part) => part.segment);
@@ -72,13 +72,13 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
 
 type Params = Record<string, string | Html>;
 
-/** Made when it is first asked for: what writes dates and numbers takes memory, and most of it is never used in most languages. */
-function later<T>(make: () => T): () => T {
+/** Makes a value on first use: formatters take memory, and most languages never use most of them. */
+function lazy<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
 }
 
-/** What a template can call, besides the data of its page; templates see all of it under `it`. */
+/** The functions that templates call, under `it`, beside the data of their page. */
 export function languageTools(locale: string, messages: ReadonlyMap<string, string>) {
   const message = (key: string): string => {
     const text = messages.get(key);
@@ -92,21 +92,21 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, stri
   /** A message as text: for titles and attributes. */
   const t = (key: string, params: Params = {}): string => {
     const text = message(key);
-    // as most are: nothing is filled in
+    // most messages have no parameters
     if (!text.includes('{')) return text;
     return fill(text, { product, ...params }, (value) => clean(typeof value === 'string' ? value : value.text));
   };
-  /** A message as markup: what is filled in keeps its own writing direction and stands out a little. */
+  /** A message as markup: its parameters keep their own writing direction, and stand out a little. */
   const rich = (key: string, params: Params = {}): Html =>
     new Html(
       fill(escape(message(key)), { product: productHtml, ...params }, (value) =>
         typeof value === 'string' ? `<bdi>${escape(clean(value))}</bdi>` : value.text,
       ),
     );
-  const graphemes = later(() => new Intl.Segmenter(locale, { granularity: 'grapheme' }));
-  const dates = later(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }));
-  const times = later(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }));
-  const moments = later(
+  const graphemes = lazy(() => new Intl.Segmenter(locale, { granularity: 'grapheme' }));
+  const dates = lazy(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }));
+  const times = lazy(() => new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }));
+  const moments = lazy(
     () =>
       new Intl.DateTimeFormat(locale, {
         dateStyle: 'medium',
@@ -114,16 +114,16 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, stri
         timeZone: 'UTC',
       }),
   );
-  const bytes = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'byte', unitDisplay: 'long' }));
-  const kilobytes = later(
+  const bytes = lazy(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'byte', unitDisplay: 'long' }));
+  const kilobytes = lazy(
     () => new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 1 }),
   );
-  const numbers = later(() => new Intl.NumberFormat(locale));
-  const relative = later(() => new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }));
-  const lists = later(() => new Intl.ListFormat(locale, { type: 'conjunction' }));
-  const minutes = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' }));
-  const hours = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'hour', unitDisplay: 'long' }));
-  const days = later(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'day', unitDisplay: 'long' }));
+  const numbers = lazy(() => new Intl.NumberFormat(locale));
+  const relative = lazy(() => new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }));
+  const lists = lazy(() => new Intl.ListFormat(locale, { type: 'conjunction' }));
+  const minutes = lazy(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'minute', unitDisplay: 'long' }));
+  const hours = lazy(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'hour', unitDisplay: 'long' }));
+  const days = lazy(() => new Intl.NumberFormat(locale, { style: 'unit', unit: 'day', unitDisplay: 'long' }));
   return {
     locale,
     dir: direction(locale),
@@ -138,7 +138,7 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, stri
     initial: (name: string): string => initial(name, locale, graphemes),
     date: (value: Date): string => dates().format(value),
     time: (value: Date): string => times().format(value),
-    /** A day and a time to the minute, which the text around it has to call UTC. */
+    /** A date with a time to the minute; the text around it has to name UTC. */
     moment: (value: Date): string => moments().format(value),
     /** "2 hours ago", in the largest unit that fits. */
     ago: (value: Date): string => {
@@ -160,7 +160,7 @@ export function languageTools(locale: string, messages: ReadonlyMap<string, stri
       ),
     /** "2 minutes", rounded up. @param seconds until then */
     minutes: (seconds: number): string => minutes().format(Math.max(1, Math.ceil(seconds / 60))),
-    /** How long something is good for: "30 minutes", "24 hours", "3 days". @param seconds */
+    /** A lifetime: "30 minutes", "24 hours", "3 days". @param seconds */
     duration: (seconds: number): string => {
       if (seconds < 7200) return minutes().format(Math.max(1, Math.floor(seconds / 60)));
       return seconds < 2 * 86_400

@@ -1,6 +1,6 @@
-// What may stand in a page: text that cannot pose as markup or as our own words, and addresses that lead nowhere harmful (security R6, R93).
+// Makes untrusted text and addresses safe to show: text that is neither markup nor mistaken for our own words, links to safe schemes only (security R6, R93).
 
-/** Markup that is safe to print as it is: the only thing that escaping lets through (security R6, R93). */
+/** Markup that is safe to print: the only values that are not escaped (security R6, R93). */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -16,16 +16,16 @@ export function escape(value: unknown): string {
   return String(value).replace(/[&<>"']/g, (character) => entities[character]!);
 }
 
-// Direction overrides, invisible characters and line breaks let a name look like another one, or like our own words.
+// Direction overrides, invisible characters and line breaks can make a name look like another one, or like our own words.
 const invisible =
   /[\p{Cc}\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/gu;
 
-/** Text of unknown origin on one line and without characters that cannot be seen. */
+/** Untrusted text on one line, without invisible characters. */
 export function clean(value: string): string {
   return value.replace(/\s+/g, ' ').replace(invisible, '').trim();
 }
 
-/** Like `clean`, for names: short enough that what follows stays in sight. */
+/** Like `clean`, for names: short enough that the text after it stays visible. */
 export function cleanName(value: string): string {
   const text = clean(value);
   if (!/[\p{L}\p{N}\p{S}\p{P}]/u.test(text)) return '';
@@ -39,25 +39,25 @@ export function cleanName(value: string): string {
  */
 const addresses =
   /(?:[a-z][a-z0-9+.-]*:[/\\]|\\\\|(?:mailto|tel|sms|data|javascript):)\S*|[^\s@\uFF20]+[@\uFF20]\S+|(?:(?:[\p{L}\p{M}\p{N}_-]+[.\u2024\u3002\uFE52\uFF0E\uFF61])+\p{L}[\p{L}\p{M}\p{N}-]+|\d{1,3}(?:\.\d{1,3}){3})(?:[:/?#]\S*)?/giu;
-const longestInMail = 60; // characters
+const maxInMail = 60; // characters
 
 /**
- * A name in a mail that its bearer chose: short, and without addresses, of which mail programs make links that seem to be ours
- * (security R124). Empty when nothing of it is left.
+ * An untrusted name in a mail: short, and without addresses, since mail programs turn these into links that seem to be ours
+ * (security R124). Empty when nothing is left.
  */
 export function nameInMail(value: string): string {
   const cleaned = clean(value);
-  // some scripts need these joiners between letters; within an address they would only hide it
+  // some scripts need these joiners between letters; in an address they could only hide it
   const joined = cleaned.replace(/[\u200c\u200d]/gu, '');
   const text = clean((joined.search(addresses) < 0 ? cleaned : joined).replace(addresses, '…'));
   const characters = [...text];
-  const short = characters.length > longestInMail ? `${characters.slice(0, longestInMail - 1).join('')}…` : text;
+  const short = characters.length > maxInMail ? `${characters.slice(0, maxInMail - 1).join('')}…` : text;
   return /[\p{L}\p{N}]/u.test(short) ? short : '';
 }
 
 /**
- * The same of a user name, which says to its user which account is meant: one that is a known address of the user stays, and so does
- * one word with dots in it, which many have; but not where the user can have the mail sent to others (security R124).
+ * The same for a user name, by which the user recognises the account: a known address of the user stays, and so does one word with dots,
+ * a common form; but not in a mail that the user can have sent to others (security R124).
  */
 export function usernameInMail(value: string, own: readonly (string | undefined)[], toOthers: boolean): string {
   const name = cleanName(value);
@@ -67,8 +67,8 @@ export function usernameInMail(value: string, own: readonly (string | undefined)
 }
 
 /**
- * The address to link to or to load an image from, or undefined for one that a page must not lead to: only https, or
- * http on the person's own machine, and never with a user name in it (security R93).
+ * The address to link to or to load an image from: only https, or http on the user's own machine, and never with a user name in it
+ * (security R93). Undefined for any other.
  */
 export function linkTarget(uri: string | undefined): string | undefined {
   if (uri === undefined || !URL.canParse(uri)) return undefined;
@@ -78,14 +78,14 @@ export function linkTarget(uri: string | undefined): string | undefined {
   return url.protocol === 'https:' || (url.protocol === 'http:' && loopback) ? url.href : undefined;
 }
 
-/** A form_post's action. Registration validated it; were it not a web address, showing a page would be the worse answer. */
+/** The action of a form_post. Registration validated it; any other scheme is an error of the service, and no page is shown. */
 export function postTarget(uri: string): string {
   if (!/^https?:\/\//i.test(uri) || !URL.canParse(uri))
     throw new Error('a response can only be posted to http or https');
   return uri;
 }
 
-/** A validated redirect target as a link. Native applications have schemes of their own, but none of these is theirs. */
+/** A validated redirect target as a link. Native applications have their own schemes, but never one of these. */
 export function redirectTarget(uri: string | undefined): string | undefined {
   if (uri === undefined || !URL.canParse(uri)) return undefined;
   return /^(javascript|data|vbscript|blob|file|about|view-source):$/.test(new URL(uri).protocol) ? undefined : uri;

@@ -1,4 +1,4 @@
-// Answers with pages: their headers, their language, and the browser's error dialect.
+// Answers with pages: sets their headers, chooses their language, and writes errors as pages.
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { displayName, redirectHost } from '../oauth/client-metadata.ts';
@@ -12,19 +12,19 @@ import type { AccountView, ClientView, PageName, Pages } from './views/index.ts'
 
 export interface PageOptions {
   status?: number;
-  /** Where a form on the page may lead in the end, beside the service itself: the validated redirect URI. */
+  /** The validated redirect URI that a form on the page may finally lead to, beside the service itself. */
   formTarget?: string | undefined;
   /** ui_locales of the request. */
   uiLocales?: string | undefined;
 }
 
-/** Stands twice in the template of a page that grows. */
+/** The mark that the template of a growing page has twice. */
 const stepMark = '<!--step-->';
 
 export type PageResponses = ReturnType<typeof createPageResponses>;
 
 export function createPageResponses(pages: PageRenderer, basePath: string) {
-  /** Writes the headers of an answer with a page. @returns the page's language */
+  /** Sets the headers of an answer with a page. @returns the page's language */
   function begin<N extends PageName>(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -39,7 +39,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
     noStore(reply)
       .code(options.status ?? 200)
       .header(
-        // nothing foreign is loaded, and nothing kept (security R96)
+        // the page loads nothing foreign, and no cache keeps it (security R96)
         'content-security-policy',
         [
           `default-src 'none'`,
@@ -69,9 +69,8 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
   }
 
   /**
-   * Answers with a page that says how far something is while it goes on, and in the end shows what came of it: one answer that grows, for
-   * browsers without script, too. The page's template has two step marks: what stands between them is sent at each step, and what stands
-   * before them only once.
+   * Answers with a page that shows the progress of an operation and then its result: one growing answer, which needs no script. The page's
+   * template has two step marks: the part before them is sent once, the part between them at each step.
    * @param steps the page at each step, and at its end
    */
   function sendSteps<N extends PageName>(
@@ -86,7 +85,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
     const partsOf = (data: Pages[N]) => pages.render(name, data, { locale }).split(stepMark);
     async function* growing(): AsyncGenerator<string> {
       const [head, step] = partsOf(first);
-      // an operator's own template may have no marks: that one is sent at the end
+      // an operator's own template may have no marks: then the page is sent at the end
       if (step !== undefined) yield `${head}${step}`;
       for (;;) {
         const next = await steps.next();
@@ -95,11 +94,11 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
         if (step !== undefined) yield parts[1]!;
       }
     }
-    // a proxy that collects answers would show nothing of it before the end
+    // a proxy that buffers answers would show nothing before the end
     return reply.header('x-accel-buffering', 'no').send(Readable.from(growing()));
   }
 
-  /** The error dialect of pages: what went wrong as a page for people, as JSON for programs. */
+  /** The error handler of pages: a page for browsers, JSON for programs. */
   function errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     if (!acceptsHtml(request)) {
       return jsonErrors(error, request, reply);
@@ -114,16 +113,16 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
     send,
     sendSteps,
     errors,
-    /** Sends the browser to another address of the service (303, so that a form is never sent on: security R10). */
+    /** Redirects the browser within the service (303, so that a form is never sent again: security R10). */
     redirect: (reply: FastifyReply, path: string): FastifyReply => noStore(reply).redirect(basePath + path, 303),
-    /** "Redirect to the sign-in page" (service specification 4.1, 4.2, 7): it says there what is wrong, to all alike (security R2). */
+    /** "Redirect to the sign-in page" (service specification 4.1, 4.2, 7), which shows the same problem to everyone (security R2). */
     refuse(reply: FastifyReply, problem: 'client' | 'request' | 'expired'): FastifyReply {
       return noStore(reply).redirect(`${basePath}/login?problem=${problem}`, 303);
     },
   };
 }
 
-/** The client as pages show it. @param redirectUri the one in use, else the first registered */
+/** The client as pages show it. @param redirectUri the redirect URI in use, else the first registered one */
 export function clientView(client: Client, redirectUri = client.metadata.redirect_uris[0]): ClientView {
   const { client_uri, logo_uri, policy_uri, tos_uri } = client.metadata;
   const view: ClientView = {
@@ -144,14 +143,14 @@ export function accountView(user: User): AccountView {
   return typeof name === 'string' && name !== '' ? { username: user.username, name } : { username: user.username };
 }
 
-/** True for a browser that navigates; programs get JSON. */
+/** Whether a browser navigates; programs get JSON. */
 export function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html') || request.headers['sec-fetch-mode'] === 'navigate';
 }
 
 /**
- * Where a form may lead in the end: the validated redirect URI, and what that sends the browser on to, since browsers
- * hold a form's whole chain of redirects against the policy and a client's callback may lie on another host than its pages.
+ * The sources of form-action: the validated redirect URI, and where it redirects to, since browsers check a form's whole chain of
+ * redirects against the policy, and a client's callback may be on another host than its pages.
  */
 function formTargets(uri: string): string {
   const url = new URL(uri);

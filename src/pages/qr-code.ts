@@ -1,4 +1,4 @@
-// A text as a QR code (ISO/IEC 18004): what an SVG needs to draw it.
+// Encodes a text as a QR code (ISO/IEC 18004), in the form that an SVG draws.
 import { encode } from 'uqr';
 
 export interface QrCode {

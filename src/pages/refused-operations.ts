@@ -1,16 +1,16 @@
-// What a page makes of an act that was refused: somebody else was quicker, or what there is stands against it.
+// Handles the refusals of operations that a page expects: a missing object, or a conflict with the present state.
 import { OAuthError } from '../oauth/errors.ts';
 
-/** For `catch`, where what is over already is what was wanted: false, and other errors go on. */
+/** For `catch`: false when the object does not exist any more, as after the wanted operation. Throws any other error. */
 export function unlessGone(error: unknown): false {
   if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error;
   return false;
 }
 
-/** What an act returns, or that what it wants is in conflict with what there is. */
-export async function unlessConflict<T>(act: Promise<T>): Promise<{ done: T } | 'conflict'> {
+/** The result of an operation, or `conflict` when the present state forbids it. */
+export async function unlessConflict<T>(operation: Promise<T>): Promise<{ done: T } | 'conflict'> {
   try {
-    return { done: await act };
+    return { done: await operation };
   } catch (error) {
     if (error instanceof OAuthError && error.status === 409) return 'conflict';
     throw error;

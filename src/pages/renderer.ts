@@ -1,4 +1,4 @@
-// Turns a page's name and data into an HTML document, and holds the stylesheet and the scripts that pages use.
+// Renders pages and mails from templates, and prepares the stylesheets and scripts that pages load.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -8,7 +8,7 @@ import { languageTools, preferredLocale } from './language.ts';
 import { clean, cleanName, escape, Html, linkTarget, postTarget, redirectTarget } from './markup.ts';
 import type { ClientView, MailContent, MailName, PageContext, PageName, Pages } from './views/index.ts';
 
-/** A file that pages load. Its path holds a digest of its body, so it can be cached for ever. */
+/** A file that pages load. Its path contains a digest of its body, so that browsers cache it for ever. */
 export interface Asset {
   /** Path below the base address, e.g. "/assets/style.0123456789abcdef.css". */
   path: string;
@@ -19,20 +19,20 @@ export interface Asset {
 export interface RenderOptions {
   /** One of `availableLocales`; anything else is shown in English. */
   locale: string;
-  /** Goes on inline scripts, for a policy that names a nonce; the hash alone is enough. */
+  /** The nonce of inline scripts, for a policy that names one; the hash alone is enough. */
   nonce?: string;
 }
 
 export interface PageRenderer {
-  /** A complete HTML document. Throws only for a template's own mistake or an address that nobody validated. */
+  /** A complete HTML document. Throws only for a mistake in a template, or for an address that was not validated. */
   render<N extends PageName>(name: N, data: Pages[N], options: RenderOptions): string;
-  /** A mail's subject, and the mail as text and as HTML; the issuer says whom it comes from. Throws as render() does. */
+  /** A mail's subject, and the mail as text and as HTML; the issuer names the sender. Throws as render() does. */
   mail(
     name: MailName,
     content: MailContent,
     options: { locale: string; issuer: string },
   ): { subject: string; text: string; html: string };
-  /** Stylesheets and scripts: every .css and .js file of the templates by its name, but what stands inside another one or a page. */
+  /** Stylesheets and scripts: every .css and .js file of the templates by its name, except those that another file or a page contains. */
   assets: ReadonlyMap<string, Asset>;
   /** The source expression that lets the form_post page's inline script run, quotes included: `'sha256-…'`. */
   formPostScriptHash: string;
@@ -43,21 +43,21 @@ export interface PageRenderer {
 }
 
 export interface PagesOptions {
-  /** Files here stand in for those of the same name in /templates; further templates and catalogues are added. */
+  /** Files in this folder replace those of the same name in /templates; further templates and catalogues are added. */
   templatesDir?: string | undefined;
   basePath: PageContext['basePath'];
-  /** Catalogues by locale, laid over those in files. */
+  /** Catalogues by locale, which take precedence over those in files. */
   catalogues?: Record<string, Record<string, string>>;
 }
 
-/** Where the pages' own templates are. */
+/** The folder of the templates that come with the service. */
 export const builtInTemplates = fileURLToPath(new URL('../../templates/', import.meta.url));
 
 const defaultLocale = 'en';
-/** Scripts that are no files of their own to a browser: they stand in a page, or have a route for themselves. */
+/** Scripts that browsers do not load as files: a page contains them, or they have a route of their own. */
 const inline = new Set(['form-post.js', 'check-session.js']);
 
-/** Drops comments, indentation and what needs not stand before a closing brace: a stylesheet is read by people here and by browsers there. */
+/** Removes comments, indentation, and the last semicolon of a block. */
 function shrinkCss(css: string): string {
   return css
     .replace(
@@ -68,7 +68,7 @@ function shrinkCss(css: string): string {
     .trim();
 }
 
-/** Without lines that are comments, and without indentation; a script in which either may be part of a text stays as it is. */
+/** Removes comment lines and indentation; a script in which either may be part of a string stays unchanged. */
 function shrinkJs(js: string): string {
   const kept = /`|\/\*/.test(js) ? js : js.replace(/^\s*\/\/.*$/gm, '').replace(/\s*\n\s*/g, '\n');
   return kept.trim();
@@ -86,11 +86,11 @@ function list(folder: string, extension: string): string[] {
 
 function firstLine(error: unknown): string {
   const lines = (error instanceof Error ? error.message : String(error)).split('\n').map((line) => line.trim());
-  // The engine begins with a heading of its own; what is wrong stands in the next line that says something.
+  // the engine's messages begin with a heading; the next line that is not empty names the mistake
   return lines.find((line) => line !== '' && line !== 'Bad template syntax') ?? 'unknown mistake';
 }
 
-/** A mistake in a template, with the file that holds it; so said once, by the innermost one. */
+/** A mistake in a template. Its message names the innermost file, so that the templates around it add nothing. */
 class TemplateError extends Error {}
 
 function readCatalogue(file: string): Record<string, string> {
@@ -111,7 +111,7 @@ function readCatalogue(file: string): Record<string, string> {
 
 /**
  * Compiles all templates and reads all catalogues, once. Throws an error whose message is one sentence naming the file
- * if one of them is broken. Those of a templates folder are rendered before the first person comes, since some fail with certain data only.
+ * if one of them is broken. A template may still fail with certain data: checkTemplates() renders an operator's own ones.
  */
 export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOptions): PageRenderer {
   if (templatesDir !== undefined && !existsSync(templatesDir)) {
@@ -126,7 +126,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     contentType,
     body,
   });
-  // The brand's few values come last, so that they win over the stylesheet's own.
+  // the brand comes last, so that its values take precedence
   const css = shrinkCss(`${read('style.css')}\n${read('brand.css')}`);
   const files = (extension: string): string[] => [...new Set(folders.flatMap((folder) => list(folder, extension)))];
   const assets = new Map<string, Asset>();
@@ -146,7 +146,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     try {
       locale = Intl.getCanonicalLocales(name)[0];
     } catch {
-      // Said below: the name of the file is what an operator can mend.
+      // reported below, with the file name that the operator has to correct
     }
     if (locale === undefined) throw new TemplateError(`The name of ${source} is not a language tag such as "de".`);
     messages.set(locale, [...(messages.get(locale) ?? []), catalogue]);
@@ -223,7 +223,7 @@ export function createPages({ templatesDir, basePath, catalogues = {} }: PagesOp
     return { subject: data.subject, text: `${text}\n`, html: mailAsHtml(data) };
   };
 
-  /** A path of the service, as the browser has to ask for it. Anything else could lead away from it. */
+  /** A path of the service with the base path. Throws for anything else, which could lead away from the service. */
   const local = (path: string): string => {
     if (!/^\/(?![/\\])/.test(path)) throw new Error(`"${path}" is not a path of this service`);
     return basePath + path;

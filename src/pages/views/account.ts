@@ -2,7 +2,7 @@
 import type { ProfileFault, ProfileField } from '../../oauth/own-profile.ts';
 import type { AccountView, ClaimText, FormView } from './parts.ts';
 
-/** What a page of the account says that was just done: keys of the catalogue under `account.done.`. */
+/** What a page of the account reports as done: keys of the catalogue under `account.done.`. */
 export const accountNotices = [
   'withdrawn',
   'session-ended',
@@ -12,41 +12,41 @@ export const accountNotices = [
 ] as const;
 export type AccountNotice = (typeof accountNotices)[number];
 
-/** What every page of the account shows besides its own. */
+/** What every page of the account shows beside its own data. */
 export interface AccountFrame {
   account: AccountView;
   accountUri: string;
   done?: AccountNotice;
 }
 
-/** A way to sign in: keys of the catalogue under `account.method.`, which says `.set` or `.unset` of each. */
+/** A sign-in method: keys of the catalogue under `account.method.`, each with `.set` and `.unset`. */
 export interface SignInMethod {
   method: 'password' | 'passkeys' | 'second-factors';
-  /** The page on which it is set up. */
+  /** The page that sets it up. */
   uri: string;
   set: boolean;
-  /** Of a second factor: how many are left. */
+  /** For second factors: how many recovery codes are left. */
   recoveryCodes?: number;
 }
 
-/** A browser by what it calls itself: untrusted text. */
+/** A browser by its User-Agent header: untrusted text. */
 interface Device {
   browser?: string;
   system?: string;
 }
 
 export interface AccountPages {
-  /** The page from which the others hang. */
+  /** The overview, which links to the other pages. */
   account: AccountFrame & {
     email: string | undefined;
-    /** Mails a link to that address; absent where there is none, or it is confirmed. */
+    /** Mails a link to that address; absent without an address, or when it is confirmed. */
     verificationForm?: FormView;
-    /** Those that are set up. */
+    /** The methods that are set up. */
     methods: SignInMethod['method'][];
-    /** Where one is signed in: the last used, and how many more. */
+    /** The devices used last, and the number of others. */
     devices: Device[];
     moreDevices: number;
-    /** Names of those with access, and how many more. */
+    /** The names of applications with access, and the number of others. */
     applications: string[];
     moreApplications: number;
     profileUri: string;
@@ -56,10 +56,10 @@ export interface AccountPages {
     dataUri: string;
     logoutUri: string;
   };
-  /** What is stored about the person, and the names of the applications with a grant that covers it. */
+  /** The stored claims, each with the names of the applications whose grant covers it. */
   'account-profile': AccountFrame & {
     profile: (ClaimText & { seenBy: string[] })[];
-    /** Absent: people change nothing themselves. */
+    /** Absent when users may change nothing themselves. */
     editUri?: string;
   };
   /** Posts each field under its name. */
@@ -67,7 +67,7 @@ export interface AccountPages {
     fields: {
       field: ProfileField;
       value: string;
-      /** Those that may see it. */
+      /** The names of the applications that may see it. */
       seenBy: string[];
       choices?: { value: string; label: string }[];
       fault?: ProfileFault;
@@ -76,29 +76,29 @@ export interface AccountPages {
     longest: number;
     form: FormView;
     profileUri: string;
-    /** Somebody else changed the profile meanwhile. */
+    /** Another actor changed the profile meanwhile. */
     problem?: 'changed';
   };
-  /** The ways to sign in, each with its page. */
+  /** The sign-in methods, each with its page. */
   'account-security': AccountFrame & { methods: SignInMethod[] };
-  /** Where one is signed in, this browser first. */
+  /** The user's sessions, this browser's first. */
   'account-sessions': AccountFrame & {
     sessions: (Device & {
       sid: string;
       signedInAt: Date;
       usedAt: Date;
-      /** Names of those that take part. */
+      /** The names of the applications in the session. */
       applications: string[];
       current: boolean;
     })[];
     /** Posts `end` with the sid of the session to end. */
     form: FormView;
-    /** Ends all sessions but this one. Absent: there is no other. */
+    /** Ends all sessions but this one; absent when there is no other. */
     othersForm?: FormView;
-    /** Ends all sessions, this one too. */
+    /** Ends all sessions, including this one. */
     allForm: FormView;
   };
-  /** Applications with a remembered grant, and what they keep about the person. */
+  /** Applications with a remembered grant, and the settings that they store for the user. */
   'account-applications': AccountFrame & {
     grants: {
       clientId: string;
@@ -106,42 +106,42 @@ export interface AccountPages {
       scopes: string[];
       claims?: string[];
       since: Date;
-      /** Each value as JSON, or for a long one its size in bytes. */
+      /** Each value as JSON; for a long one only its size in bytes. */
       settings: { key: string; value?: string; size: number }[];
     }[];
     /** Posts `withdraw` with the client_id of the grant to end. */
     form: FormView;
   };
-  /** The form answers with a file; after a sign-in, if the last one is not recent. */
+  /** The form answers with a file, after a new sign-in if the last one is not recent. */
   'account-data': AccountFrame & {
     form: FormView;
-    /** Absent: people do not delete their accounts themselves. */
+    /** Absent when users may not delete their accounts themselves. */
     deleteUri?: string;
   };
-  /** Posts `username`, which has to be the own. */
+  /** Posts `username`, which has to be that of the account. */
   'account-delete': AccountFrame & {
     username: string;
-    /** Names of those that lose their access. */
+    /** The names of the applications that lose their access. */
     applications: string[];
     form: FormView;
     dataUri: string;
     fault?: 'name' | 'last-administrator';
   };
-  /** There is no account any more. */
+  /** Confirms the deletion. */
   'account-deleted': { frames?: string[] };
-  /** A person changes the own password: posts `current_password` and `new_password`. */
+  /** Changes the user's own password: posts `current_password` and `new_password`. */
   'account-password': {
     account: AccountView;
-    /** For password managers, which keep it beside the password. */
+    /** For password managers, which store it with the password. */
     username: string;
     form: FormView;
-    /** How many characters a new password has. */
+    /** The minimum and maximum length of a new password, in characters. */
     least: number;
     most: number;
     securityUri: string;
-    /** What is wrong with each field: keys of the catalogue under `password.current.` and `password.new.`. */
+    /** The fault of each field: keys of the catalogue under `password.current.` and `password.new.`. */
     faults?: { current?: 'missing' | 'wrong'; password?: 'missing' | 'length' | 'common' | 'same' };
-    /** Nothing was looked at; try again in a moment, with `throttled` after `wait` seconds. */
+    /** The form was not evaluated: the user tries again in a moment, with `throttled` after `wait` seconds. */
     pause?: 'busy' | 'throttled';
     wait?: number;
   };

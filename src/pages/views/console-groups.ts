@@ -26,16 +26,16 @@ export interface ConsoleGroupsPages {
   /** Posts `users`, one on each line, to add them, or `remove`, a sub. */
   'console-group': ConsoleFrame & {
     group: { name: string; description: string; members: number; createdAt: Date };
-    /** Its members have to show a second factor. */
+    /** Its members need a second factor. */
     demandsSecondFactor: boolean;
     q?: string;
     people: MemberLine[];
-    /** More match than could be put in order. */
+    /** More users match than the service sorts. */
     broad: boolean;
     form: FormView;
     typed?: string;
     problem?: 'nobody' | 'many' | 'unknown';
-    /** What was typed and is nobody's name. */
+    /** Typed names that no user has. */
     unknown?: string[];
     groupUri: string;
     editUri: string;

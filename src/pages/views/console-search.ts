@@ -1,10 +1,10 @@
 // Declares what the console's search page shows.
 import type { ConsoleFrame } from './console.ts';
 
-/** A user, a client or a group, as it is found. Untrusted text. */
+/** A user, a client or a group that the search found. Untrusted text. */
 export interface FoundThing {
   name: string;
-  /** What else tells it from others, such as an address. */
+  /** Further text that identifies it, such as an address. */
   about: string[];
   /** It is disabled. */
   off: boolean;
@@ -13,9 +13,9 @@ export interface FoundThing {
 
 export interface ConsoleSearchPages {
   'console-search': ConsoleFrame & {
-    /** What was typed; empty before anything was. */
+    /** The typed text; empty before the first search. */
     searched: string;
-    /** Those of which something was found, a few of each. */
+    /** The kinds with results, a few results of each. */
     kinds: { kind: 'users' | 'clients' | 'groups'; things: FoundThing[]; more: boolean; listUri: string }[];
   };
 }

@@ -12,16 +12,16 @@ export const consoleSections = [
   { name: 'audit', uri: '/admin/audit' },
   { name: 'try-it', uri: '/admin/try-it' },
 ] as const;
-/** What was found by the field in the top bar is no section of the menu. */
+/** The search page is no section of the menu. */
 export type ConsoleSection = (typeof consoleSections)[number]['name'] | 'search';
 
-/** What every page of the console shows around its own. */
+/** What every page of the console shows beside its own data. */
 export interface ConsoleFrame {
   account: AccountView;
   section: ConsoleSection;
   sections: readonly { name: ConsoleSection; uri: string }[];
   accountUri: string;
   logoutUri: string;
-  /** What was just done: a key of the catalogue under `console.done.`. */
+  /** The operation just done: a key of the catalogue under `console.done.`. */
   done?: string;
 }

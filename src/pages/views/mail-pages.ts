@@ -1,24 +1,24 @@
 // Declares what the pages show that request a mailed link, and those that such a link opens.
 import type { AccountView, ClientView, FormView } from './parts.ts';
 
-/** Why nothing was ordered: keys of the catalogue under `link.problem.`, and what stands at the field. */
+/** Why no mail was requested: keys of the catalogue under `link.problem.`. */
 export type OrderProblem = 'missing' | 'tampered' | 'throttled';
 
 export interface MailPages {
-  /** Somebody asks for a link by which to choose a new password. */
+  /** Requests a link that sets a new password. */
   'password-forgotten': {
     form: FormView;
     typed?: string;
     problem?: OrderProblem;
     /** With `throttled`: seconds until the next try. */
     wait?: number;
-    /** The order is taken, whoever it was about. */
+    /** The request was accepted, whether the account exists or not. */
     sent?: boolean;
-    /** Of the link, in seconds. */
+    /** The lifetime of the link, in seconds. */
     lifetime: number;
     loginUri: string;
   };
-  /** Where such a link leads. Posts `new_password`. `form` absent: it is done. */
+  /** The page of such a link. Posts `new_password`; without `form` the password is set. */
   'password-reset': {
     username: string;
     form?: FormView;
@@ -28,23 +28,23 @@ export interface MailPages {
     problem?: 'tampered' | 'busy';
     loginUri: string;
   };
-  /** A person sees, confirms and changes the address of the account. Posts `email`. */
+  /** Shows, confirms and changes the mail address of the account. Posts `email`. */
   'account-email': {
     account: AccountView;
     email?: string;
     verified: boolean;
     form: FormView;
-    /** Sends a link to the present address; absent when there is none, or it is confirmed. */
+    /** Mails a link to the present address; absent without an address, or when it is confirmed. */
     verificationForm?: FormView;
     typed?: string;
     fault?: 'invalid' | 'same';
     problem?: 'throttled';
     wait?: number;
-    /** Where a link is on its way to. */
+    /** The address that a link was mailed to. */
     sent?: string;
     profileUri: string;
   };
-  /** Where a link leads that proves an address. `form` absent: it is done, or `taken`. */
+  /** The page of a link that confirms an address. Without `form` it is confirmed, or `taken`. */
   'address-confirm': {
     username: string;
     address: string;
@@ -52,18 +52,18 @@ export interface MailPages {
     taken?: boolean;
     accountUri: string;
   };
-  /** Where the address before stops a change of it. `form` absent: it is stopped, or there is `nothing` left to stop. */
+  /** The page by which the previous address stops a change. Without `form` it is stopped, or there is `nothing` to stop. */
   'address-stop': {
     username: string;
     form?: FormView;
     nothing?: boolean;
-    /** Where another password is chosen. */
+    /** The page that sets another password. */
     passwordUri: string;
     accountUri: string;
   };
-  /** Somebody without an account asks for one. Posts `email`. */
+  /** Requests an account. Posts `email`. */
   'sign-up': {
-    /** For whose sign-in. */
+    /** The client of the pending sign-in. */
     client?: ClientView;
     form: FormView;
     typed?: string;
@@ -72,18 +72,18 @@ export interface MailPages {
     wait?: number;
     sent?: boolean;
     lifetime: number;
-    /** Those whose addresses are let in; none: all are. */
+    /** The domains whose addresses may sign up; an empty list allows all. */
     domains: string[];
     loginUri: string;
   };
-  /** Where the link leads that proves the address of an account to be. Posts `username` and `new_password`. `form` absent: it is done. */
+  /** The page of a link that creates an account. Posts `username` and `new_password`; without `form` the account exists. */
   'sign-up-complete': {
-    /** Where one goes on after signing in. */
+    /** The client to which the user continues after signing in. */
     client?: ClientView;
     address: string;
     username?: string;
     form?: FormView;
-    /** Of the user name, in characters. */
+    /** The maximum length of the user name, in characters. */
     longestName: number;
     least: number;
     most: number;
@@ -91,6 +91,6 @@ export interface MailPages {
     problem?: 'tampered' | 'busy';
     loginUri: string;
   };
-  /** A link that is used up, or whose time is over. */
+  /** A link that was used or has expired. */
   'link-gone': { kind: 'password' | 'address' | 'sign-up'; uri: string };
 }

@@ -1,9 +1,9 @@
 // Declares what several pages share.
 //
-// Every path here (`action` and whatever ends in `Uri` and begins with "/") hangs below the base address: the renderer puts the base
-// address's own path before it.
+// Every path (`action`, and each value of a name in `…Uri` that begins with "/") is relative to the base address: the renderer puts the
+// base path before it.
 
-/** The client as a person sees it: everything here is untrusted text or a URL that registration has validated. */
+/** The client as users see it: untrusted text, and URLs that registration has validated. */
 export interface ClientView {
   clientId: string;
   /** The client_name, or the client_id when it registered none. */
@@ -11,15 +11,15 @@ export interface ClientView {
   logoUri?: string;
   policyUri?: string;
   tosUri?: string;
-  /** The client_uri that it registered: where a person finds the application again. */
+  /** The registered client_uri: the address of the application. */
   homeUri?: string;
   /** Host of the redirect URI in use, e.g. "shop.example". */
   host: string;
-  /** True when no administrator has looked at this registration (REGISTRATION_APPROVAL=automatic). */
+  /** True when no administrator has reviewed this registration (REGISTRATION_APPROVAL=automatic). */
   selfRegistered: boolean;
 }
 
-/** A claim as a person reads it: its text, its day if it is one, and for a boolean whether it is true. Untrusted text. */
+/** A claim as users read it: its text, the date for a time, and the value of a boolean. Untrusted text. */
 export interface ClaimText {
   claim: string;
   /** Empty where there is no value. */
@@ -34,18 +34,18 @@ export interface AccountView {
   name?: string;
 }
 
-/** What a mail says beside its sentences; all of it untrusted text but the link. */
+/** The data of a mail beside its sentences: untrusted text, except the link. */
 export interface MailContent {
-  /** What is filled into the sentences. */
+  /** The parameters of the sentences. */
   values?: Record<string, string>;
   facts?: { browser?: string; system?: string; at?: Date; address?: string; names?: string[]; reason?: string };
-  /** Where its button leads. */
+  /** The address that its button opens. */
   link?: string;
-  /** Seconds that the link is good for. */
+  /** The lifetime of the link, in seconds. */
   lifetime?: number;
 }
 
-/** Hidden fields that every form carries: the pending authorization request (if any) and the anti-forgery token. */
+/** A form, with the hidden fields that every form carries: the anti-forgery token, and the pending authorization request if any. */
 export interface FormView {
   /** Path and query that the form posts to, e.g. "/login". */
   action: string;

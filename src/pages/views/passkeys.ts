@@ -1,15 +1,15 @@
 // Declares what the passkey page shows, and what a page needs that asks for a passkey.
 import type { AccountView, ClientView, FormView } from './parts.ts';
 
-/** A ceremony of the browser (Web Authentication): its script posts what comes of it as `credential`. */
+/** A ceremony of the browser (Web Authentication): the script posts its result as `credential`. */
 export interface PasskeyView {
   form: FormView;
-  /** What the browser is asked, as JSON. */
+  /** The options of the ceremony, as JSON. */
   options: string;
 }
 
 export interface PasskeyPages {
-  /** One's passkeys: add one, call one otherwise, remove one. */
+  /** The user's passkeys: adds, renames and removes them. */
   'account-passkeys': {
     /** That demands one, and is gone on to then. */
     client?: ClientView;

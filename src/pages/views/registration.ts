@@ -2,14 +2,14 @@
 import type { Judgement } from './console-clients.ts';
 import type { AccountView, FormView } from './parts.ts';
 
-/** A registration as an administrator decides about it: untrusted text, all of it. */
+/** A registration as an administrator reviews it: all of it is untrusted text. */
 export interface RegistrationFacts {
   name: string;
-  /** Hosts of the redirect URIs, or schemes of a native application's, with what is known of them here. */
+  /** Hosts of the redirect URIs, or schemes of a native application, with other clients' use of them. */
   hosts: Judgement['hosts'];
-  /** Enabled clients whose names could be taken for this one. */
+  /** Enabled clients whose names look like this one. */
   lookAlikes: Judgement['lookAlikes'];
-  /** Resources that it claims and other clients hold. */
+  /** Claimed resources that other clients hold. */
   heldResources: Judgement['heldResources'];
   redirectUris: string[];
   responseTypes: string[];
@@ -23,7 +23,7 @@ export interface RegistrationFacts {
   contacts: string[];
   uris: { member: 'client_uri' | 'policy_uri' | 'tos_uri' | 'logo_uri' | 'jwks_uri'; uri: string }[];
   registeredAt: Date;
-  /** Where it came from, if known. */
+  /** The address that registered it, if known. */
   address?: string;
   /** Every member of the effective metadata. */
   members: { member: string; value: string }[];
@@ -33,21 +33,21 @@ export interface RegistrationPages {
   /** An administrator enters the verification code of a registration that waits. */
   'registration-code': {
     account: AccountView;
-    /** Where the code is sent, by GET: looking changes nothing. */
+    /** The address that the form requests, by GET: looking changes nothing. */
     action: string;
     typed?: string;
     problem?: 'unknown' | 'throttled' | 'tampered';
     /** With `throttled`: seconds until the next try. */
     wait?: number;
   };
-  /** What registers, and the decision about it. */
+  /** Shows a registration, and decides about it. */
   'registration-review': RegistrationFacts & {
     account: AccountView;
-    /** To be compared with the one that the application shows. */
+    /** The administrator compares it with the code that the application shows. */
     verificationCode: string;
     form: FormView;
     problem?: 'changed' | 'held';
   };
-  /** What was decided, and what happens next. */
+  /** The decision, and what happens next. */
   'registration-decided': { approved: boolean; name: string; reason?: string; nextUri: string; accountUri: string };
 }

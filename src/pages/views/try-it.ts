@@ -6,22 +6,22 @@ import type { FormView } from './parts.ts';
 export interface TryParameter {
   name: string;
   value: string;
-  /** Shown only when asked for. */
+  /** Hidden until the administrator reveals it. */
   secret?: boolean;
 }
 
-/** One request of the flow and what came back: keys of the catalogue under `console.try.step.`. */
+/** One request of the flow with its response: keys of the catalogue under `console.try.step.`. */
 export interface TryStep {
   name: 'authorization' | 'callback' | 'token' | 'userinfo' | 'introspection' | 'refresh' | 'revocation';
   method: 'GET' | 'POST';
   uri: string;
   parameters: TryParameter[];
-  /** Of the answer, where this side saw it. */
+  /** The status of the response, where the service saw it. */
   status?: number;
   answer?: TryParameter[];
 }
 
-/** A claim of the ID Token, and what its check says: keys of the catalogue under `console.try.check.`. */
+/** A claim of the ID Token with the outcome of its check: keys of the catalogue under `console.try.check.`. */
 export interface TryClaim {
   claim: string;
   value: string;
@@ -35,9 +35,9 @@ export interface TryItPages {
     action: string;
     clientId: string;
     callbackUri: string;
-    /** Absent: none is chosen, or there is none of this name. */
+    /** Absent when none is chosen, or when the chosen one does not exist. */
     client?: { name: string; enabled: boolean; reachable: boolean };
-    /** Adds the callback to the client's redirect URIs, or takes it away: posts `client_id` and `change`. */
+    /** Adds the callback to the client's redirect URIs, or removes it: posts `client_id` and `change`. */
     redirectForm?: FormView;
     /** Begins the flow. */
     form?: FormView;
@@ -51,7 +51,7 @@ export interface TryItPages {
     idToken?: { encrypted: boolean; claims: TryClaim[] };
     /** Redeems the code: posts `client_secret`. */
     form?: FormView;
-    /** The client proves itself by a key that only it has. */
+    /** The client authenticates with its private key. */
     ownKey?: boolean;
     againUri: string;
   };
