@@ -1,6 +1,6 @@
-// Which passwords everybody tries first: those that are made of nothing but common words, names, digits and keyboard rows (security R59).
-// The words are facts, put together for this file from what leads the rankings of leaked passwords that are published every year; a
-// longest-known list is no better than its shortest entry, so it is not the list that is compared but what can be built from it.
+// Recognises passwords that attackers try first: those made only of common words, names, digits and keyboard rows (security R59).
+// The words come from the yearly published rankings of leaked passwords. A list of whole passwords would miss their combinations, so that
+// this file compares what can be built from the words.
 
 const words = new Set(
   `
@@ -50,7 +50,7 @@ super mega ultra great good nice cool best first last new old big little hot my 
     .split(/\s+/),
 );
 
-/** Rows and columns of keyboards; a part of one, either way, is one stroke. */
+/** Rows and columns of keyboards; a part of one, in either direction, is one piece. */
 const keyboard = [
   '1234567890',
   'qwertyuiop',
@@ -80,8 +80,8 @@ const mostPieces = 4;
 const longestWord = 40;
 
 /**
- * True for a password that is made of at most four common pieces: words, the given names, parts of keyboard rows, runs of characters that
- * repeat or count, up to four digits, up to three signs. Spelling is folded; a disguise such as p@ssw0rd is none.
+ * Whether a password consists of at most four common pieces: words, the given names, parts of keyboard rows, runs of characters that
+ * repeat or count, up to four digits, up to three signs. Case and substitutions such as p@ssw0rd make no difference.
  * @param names what an attacker knows: the user's own name and address, and the service's
  */
 export function isCommonPassword(password: string, names: readonly string[] = []): boolean {
@@ -92,7 +92,7 @@ export function isCommonPassword(password: string, names: readonly string[] = []
   const isWord = (part: string) => words.has(part) || known.has(part);
   const isPiece = (from: number, to: number) =>
     isWord(text.slice(from, to)) || isWord(plain.slice(from, to)) || isStroke(text.slice(from, to));
-  // the fewest pieces that make up the text to each place
+  // for each position the fewest pieces that make up the text before it
   const fewest = [0];
   for (let to = 1; to <= text.length; to++) {
     let best = Infinity;

@@ -1,21 +1,21 @@
-// Password hashes that came with people from other systems: bcrypt, scrypt and PBKDF2, verified until their first sign-in replaces them.
+// Verifies the password hashes of imported users: bcrypt, scrypt and PBKDF2. The first sign-in of a user replaces the hash.
 import { pbkdf2, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
 
-/** A hash that can be verified within the bounds; what it computes runs on node's thread pool, never on the main thread. */
+/** A hash that is verified within the bounds, on Node's thread pool and never on the main thread. */
 export type ForeignHash = (password: string) => Promise<boolean>;
 
 /**
- * What a hash may ask for, wherever it came from, so that a row of an import holds up nobody (security R58): the work of each is about
- * half a second at most, and the memory of scrypt that of Argon2id.
+ * The maximum cost of a hash of any origin, so that an imported row cannot slow down other users (security R58): each takes about half a
+ * second at most, and scrypt as much memory as Argon2id.
  */
 export const foreignBounds = {
   /** The logarithm of bcrypt's rounds. */
   bcryptCost: 13,
   /** Bytes: 128 N r of RFC 7914. */
   scryptMemory: 128 * 1024 * 1024,
-  /** N r p of RFC 7914: that of the largest memory, twice over. */
+  /** N r p of RFC 7914: twice that of the largest memory. */
   scryptWork: 2 * 1024 * 1024,
   /** Iterations. */
   pbkdf2: { sha1: 1_500_000, sha256: 1_500_000, sha512: 700_000 },
@@ -29,12 +29,12 @@ const scryptForm = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,4}),p=(\d{1,4})\$([\w+/.-]{1
 const pbkdf2Form = /^\$pbkdf2(?:-(sha1|sha256|sha512))?\$(?:i=)?(\d{1,8})\$([\w+/.-]{1,344})=*\$([\w+/.-]{22,344})=*$/;
 const djangoForm = /^pbkdf2_(sha1|sha256)\$(\d{1,8})\$([!-#%-~]{1,255})\$([A-Za-z0-9+/]{22,344}=*)$/;
 
-/** The hash of a known kind; undefined for another, and for one that asks for more than the bounds. */
+/** The hash, if its kind is known and its cost within the bounds. */
 export function readForeignHash(stored: string): ForeignHash | undefined {
   return readBcrypt(stored) ?? readScrypt(stored) ?? readPbkdf2(stored) ?? readDjango(stored);
 }
 
-/** $2a$, $2b$ and PHP's $2y$ are one computation. As everywhere, only the first 72 bytes of a password count. */
+/** $2a$, $2b$ and PHP's $2y$ are the same computation. bcrypt uses only the first 72 bytes of a password. */
 function readBcrypt(stored: string): ForeignHash | undefined {
   const cost = Number(bcryptForm.exec(stored)?.[1]);
   if (!(cost >= 4 && cost <= foreignBounds.bcryptCost)) return undefined;
@@ -51,7 +51,7 @@ function readScrypt(stored: string): ForeignHash | undefined {
   if (memory > foreignBounds.scryptMemory) return undefined;
   if (cost * blockSize * parallelization > foreignBounds.scryptWork) return undefined;
   const expected = bytesOf(hash);
-  // what is beside the large table is small
+  // memory beside the large table is small
   const parameters = { cost, blockSize, parallelization, maxmem: memory + 128 * blockSize * parallelization + 65_536 };
   return async (password) =>
     isSame(await deriveScrypt(password, bytesOf(salt!), expected.length, parameters), expected);

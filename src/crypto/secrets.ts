@@ -1,11 +1,11 @@
-// Random secrets, their digests and their comparison.
+// Makes random secrets and their digests, and compares them.
 import { hash, randomFillSync, timingSafeEqual } from 'node:crypto';
 
-/** Random bytes that nobody has had yet: to ask for them costs more than to make them, so they are made for many secrets at once. */
+/** Unused random bytes: a call costs more than the bytes, so that one call makes those of many secrets. */
 const supply = Buffer.alloc(4096);
 let given = supply.length;
 
-/** Takes bytes from the supply, where none is left of what was taken. */
+/** Takes bytes from the supply, and overwrites them there. */
 function randomText(length: number): string {
   if (given + length > supply.length) {
     randomFillSync(supply);
@@ -16,7 +16,7 @@ function randomText(length: number): string {
   return text;
 }
 
-/** 256 random bits in base64url: tokens, client secrets, shared secrets, browser ids; nobody chooses one (security R40). */
+/** 256 random bits in base64url: tokens, client secrets, shared secrets, browser ids (security R40). */
 export function randomSecret(): string {
   return randomText(32);
 }
@@ -28,19 +28,19 @@ export function randomId(): string {
 }
 
 /**
- * SHA-256 of a 256-bit random secret, separated by purpose, so that no value of one kind ever matches another (security R18, R26, R28).
- * Enough for secrets that cannot be guessed; passwords go through password-hashing.ts.
+ * SHA-256 of a 256-bit random secret, separated by purpose, so that a value of one kind never matches another (security R18, R26, R28).
+ * It protects only secrets that cannot be guessed; passwords go through password-hashing.ts.
  */
 export function digest(purpose: string, secret: string): Buffer {
   return sha256(`${purpose}\0${secret}`);
 }
 
-/** Compares in constant time whatever the lengths. */
+/** Compares in constant time, texts of different lengths too. */
 export function equalSecrets(a: string, b: string): boolean {
   return timingSafeEqual(sha256(a), sha256(b));
 }
 
-/** By way of a text: a buffer that comes from OpenSSL has memory of its own, which costs twice as much as the hash. */
+/** Goes through a text: a buffer from OpenSSL has its own memory, which costs twice as much as the hash. */
 function sha256(text: string): Buffer {
   return Buffer.from(hash('sha256', text, 'binary'), 'latin1');
 }

@@ -1,4 +1,4 @@
-// Gives the thread that serves everybody more of a busy processor than the threads that hash passwords (security R102).
+// Lowers the priority of the threads that hash passwords, so that a busy processor still serves requests (security R102).
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 
@@ -6,8 +6,8 @@ const tasks = '/proc/self/task';
 const steps = 10; // of niceness
 
 /**
- * Lowers the priority of the thread pool, where passwords are hashed, once it is running. Linux knows threads by number and
- * name and takes the call for one of them; where that is not so, nothing happens. Returns how many threads gave way.
+ * Lowers the priority of the running thread pool, which hashes passwords, where Linux lists the threads by number and name; elsewhere it
+ * does nothing. Returns the number of threads whose priority it lowered.
  */
 export function letPoolThreadsGiveWay(): number {
   if (process.platform !== 'linux') return 0;
@@ -18,13 +18,13 @@ export function letPoolThreadsGiveWay(): number {
       setPriority(Number(task), Math.min(19, getPriority() + steps));
       count++;
     } catch {
-      // it has ended, or the system does not allow it: then it keeps its priority
+      // the thread has ended, or the system does not allow the change
     }
   }
   return count;
 }
 
-/** None where /proc is not mounted, as in some sandboxes: no reason not to start. */
+/** Empty where /proc is not mounted, as in some sandboxes: the service starts all the same. */
 function listTasks(): string[] {
   try {
     return readdirSync(tasks);

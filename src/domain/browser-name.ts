@@ -1,6 +1,6 @@
-// What a User-Agent header says, in the few words that a person knows a browser by: "Firefox on Windows".
+// Names browser and system of a User-Agent header in a few words: "Firefox on Windows".
 
-// in this order: most browsers also call themselves what they descend from
+// in this order: most browsers also name the browser that they derive from
 const browsers: [RegExp, string][] = [
   [/\bEdg(e|A|iOS)?\//, 'Edge'],
   [/\b(OPR|OPT|Opera)\//, 'Opera'],
@@ -19,7 +19,7 @@ const systems: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** The browser and the system that a header names, each if it does; of other programs the name that they begin with. */
+/** Browser and system, each if the header names it; for other programs the name at the beginning of the header. */
 export function browserAndSystem(userAgent: string | undefined): { browser?: string; system?: string } {
   const find = (names: [RegExp, string][]) => names.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1];
   const browser = find(browsers) ?? /^(?!Mozilla\/)[A-Za-z][\w.-]{0,29}/.exec(userAgent ?? '')?.[0];
@@ -27,7 +27,7 @@ export function browserAndSystem(userAgent: string | undefined): { browser?: str
   return { ...(browser !== undefined && { browser }), ...(system !== undefined && { system }) };
 }
 
-/** The same in short words; undefined where the header says nothing. */
+/** The same as a short text; undefined when the header names neither. */
 export function browserName(userAgent: string | undefined): string | undefined {
   const { browser, system } = browserAndSystem(userAgent);
   return browser !== undefined && system !== undefined ? `${browser} on ${system}` : (browser ?? system);

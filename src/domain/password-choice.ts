@@ -1,11 +1,11 @@
-// Checks a password that a user chooses, and hashes it.
+// Checks and hashes the passwords that users choose.
 import type { Config } from '../config.ts';
 import { PasswordQueueFull, type PasswordQueue } from './rate-limits/password-queue.ts';
 import { password as passwordShape } from '../oauth/administration.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import type { PasswordPolicy } from './password-policy.ts';
 
-/** Checks passwords that are chosen: why one may not be (security R59), else its hash, else that there is no place to compute it. */
+/** Tells why a password is refused (security R59), and hashes an accepted one. */
 export function createPasswordChoice({
   config,
   passwords,
@@ -31,7 +31,7 @@ export function createPasswordChoice({
         return 'common';
       }
     },
-    /** Undefined when too many are computed just now. */
+    /** Undefined when too many hashes wait. */
     async hash(chosen: string): Promise<string | undefined> {
       try {
         return await passwords.acquire((slot) => slot.hash(chosen));

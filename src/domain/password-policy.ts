@@ -1,12 +1,12 @@
-// Which passwords may be chosen: wherever one is set, by route or by command (security R59, NIST SP 800-63B-4 3.1.1.2). Lengths are in oauth/administration.ts.
+// Decides which passwords may be set, by route or by command (security R59, NIST SP 800-63B-4 3.1.1.2). Lengths are in oauth/administration.ts.
 import { createHash } from 'node:crypto';
 import { isCommonPassword } from '../crypto/common-passwords.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 
 /**
- * Refuses a password that others try, too.
- * @param person whose it is: what is made of their names is as common as the names
+ * Refuses a password that attackers try first.
+ * @param person the user: a password made of their names is as easy to guess as the names
  * @throws OAuthError invalid_request
  */
 export type PasswordPolicy = (
@@ -14,7 +14,7 @@ export type PasswordPolicy = (
   person: { username?: string | undefined; email?: string | null | undefined },
 ) => Promise<void>;
 
-/** Of forty digits, so many leave. */
+/** How many of the forty hexadecimal digits the service sends. */
 const prefixLength = 5;
 // a range of the largest service has about 2000 lines of 40 bytes, and is padded
 const maxRange = 512 * 1024; // bytes
@@ -25,7 +25,7 @@ export function createPasswordPolicy(
   fetchDocument: GuardedFetch,
   log: { warn(line: object, message: string): void },
 ): PasswordPolicy {
-  /** How often a password was seen comes back for every one whose digest begins alike. */
+  /** The range service returns the counts of all passwords whose digests begin with the same digits. */
   async function isBreached(password: string): Promise<boolean> {
     const hash = createHash('sha1').update(password).digest('hex').toUpperCase();
     const options = { headers: { 'add-padding': 'true' }, maxBytes: maxRange };
@@ -52,7 +52,7 @@ export function createPasswordPolicy(
     if (check === 'list') return;
     const breached = await isBreached(password).catch((error: unknown) => {
       if (!(error instanceof FetchRefused)) throw error;
-      // its message begins with the address, which ends in what the password begins with
+      // its message begins with the address, which ends in the first digits of the digest
       const reason = error.message.slice(check.length + prefixLength);
       log.warn({ reason }, 'the range service of PASSWORD_BREACH_CHECK did not answer: the list alone decided');
       return false;

@@ -1,4 +1,4 @@
-// The document at a client's sector_identifier_uri, which has to name every redirect URI of the client (OpenID Connect Core 8.1, Registration 5).
+// Checks that the document at a client's sector_identifier_uri names every redirect URI of the client (OpenID Connect Core 8.1, Registration 5).
 import type { ClientMetadata } from '../oauth/client-metadata.ts';
 import { OAuthError } from '../oauth/errors.ts';
 import { refusal } from '../oauth/refusals.ts';

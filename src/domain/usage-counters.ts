@@ -1,23 +1,23 @@
-// What this instance does, as the console's overview shows it: grants, which it adds to the hourly counts now and then, and its connections.
+// Counts what this instance does, for the console's overview: grants, which it adds to the hourly counts, and connections.
 import type { Database } from '../database/database.ts';
 import type { Repositories } from '../repositories/store.ts';
 
-const interval = 15_000; // milliseconds; an instance that is killed loses the count of these
+const interval = 15_000; // milliseconds; a killed instance loses the count since the last interval
 
 export interface UsageCounters {
   /** Counts a grant for which tokens were issued; asks no database. */
   granted(): void;
-  /** Grants that do not stand in the hourly counts yet. */
+  /** Grants that are not in the hourly counts yet. */
   readonly uncounted: number;
   /** The connections of this instance to the database. */
   connections(): ReturnType<Database['connections']>;
-  /** Adds what is uncounted to the hourly counts. */
+  /** Adds the uncounted grants to the hourly counts. */
   count(): Promise<void>;
-  /** Counts for the last time. */
+  /** Stops, and adds the last grants to the hourly counts. */
   stop(): Promise<void>;
 }
 
-/** @param onError called when the count could not be stored: it is tried again */
+/** @param onError called when the count could not be stored: the next interval tries again */
 export function createUsageCounters(
   { hourlyCounts }: Pick<Repositories, 'hourlyCounts'>,
   database: Pick<Database, 'connections'>,
