@@ -15,7 +15,7 @@ const rounds = 5;
 /** What a page shows when all is well is what people see of it. */
 const troubles = ['problem', 'faults', 'pause', 'wait', 'reauthentication', 'reference', 'typed'];
 const pages = createPages({ basePath: '' });
-// the page that posts itself is gone before anybody sees it
+// form-post submits itself before it can be photographed
 const names = (Object.keys(examples) as PageName[]).filter((name) => name !== 'form-post');
 
 function atRest(name: PageName): View {

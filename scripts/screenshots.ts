@@ -1,5 +1,4 @@
-// Photographs every page in the states that tend to break a layout, and checks what a machine can see in them:
-// contrast, sideways scrolling, size of targets, broken policy. Usage: node scripts/screenshots.ts OUTPUT-FOLDER [NAME-PART]
+// Photographs every page in states that tend to break a layout, and checks contrast, sideways scrolling, size of targets and policy. Usage: node scripts/screenshots.ts OUTPUT-FOLDER [NAME-PART]
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
@@ -115,7 +114,7 @@ const shots: Shot[] = [
     name: 'signed-out-frames',
     page: 'signed-out',
     data: { ...most('signed-out'), problem: undefined, applications: undefined },
-    // it would go on
+    // with script the page would continue
     script: false,
   },
   { name: 'signed-out-stayed', page: 'signed-out', data: { client, stayed: true, accountUri: '/account' } },
@@ -218,7 +217,7 @@ async function serve(page: Page, shot: Shot): Promise<void> {
     return route.fulfill({ status: 404, body: '' });
   });
   page.on('console', (message) => {
-    // A logo that is not there is one of the cases.
+    // a missing logo is one of the states
     if (message.type() === 'error' && !message.text().includes('404')) complain(`${shot.name}: ${message.text()}`);
   });
   page.on('pageerror', (error) => complain(`${shot.name}: ${error.message}`));
@@ -270,6 +269,6 @@ for (const shot of shots.filter(({ name }) => name.includes(only))) {
 }
 await browser.close();
 console.log(
-  `Lowest contrast of text: ${contrast.toFixed(2)}:1. ${failures === 0 ? 'Nothing amiss.' : `${failures} things amiss.`}`,
+  `Lowest contrast of text: ${contrast.toFixed(2)}:1. ${failures === 0 ? 'No faults.' : `${failures} faults.`}`,
 );
 process.exitCode = failures === 0 ? 0 : 1;

@@ -149,7 +149,7 @@ async function refuseStatements({ response }: Registration): Promise<void> {
   const attestation = decodeAttestationObject(new Uint8Array(Buffer.from(response.attestationObject, 'base64url')));
   const format = attestation.get('fmt');
   if (format !== 'none' && (format !== 'packed' || attestation.get('attStmt').get('x5c') !== undefined))
-    throw new PasskeyRefused('the answer has an attestation, which was not requested');
+    throw new PasskeyRefused('there is an attestation, which was not requested');
 }
 
 /** The library has no other input, so whatever it throws is about the browser's answer. */

@@ -38,7 +38,7 @@ export async function countEvents(store: Store): Promise<boolean> {
 }
 
 export interface CleanUpOptions {
-  /** Seconds after which a registration that nobody approved is deleted. */
+  /** Seconds after which a registration without approval is deleted. */
   registrationWaiting: number;
   /** Seconds for which the audit trail is kept; 0 keeps it for ever. */
   auditRetention: number;

@@ -1,32 +1,22 @@
-// The only writer of error responses: JSON (RFC 6749 5.2), bearer (RFC 6750 3); pages have their own in browser.ts.
+// Writes error responses: JSON (RFC 6749 5.2) and bearer (RFC 6750 3); pages write theirs in pages/page-response.ts.
 import { randomUUID } from 'node:crypto';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { PasswordQueueFull } from '../domain/rate-limits/password-queue.ts';
 import { DatabaseUnavailable, isForeignKeyViolation, isInvalidValue } from '../database/database.ts';
 import { type ErrorCode, OAuthError } from '../oauth/errors.ts';
 
-/** Any error as the refusal that its reader may see; what is unexpected keeps its cause for the log only (security R100). */
+/** The refusal of a request that the service cannot answer now, which says nothing about the request itself (security R79, R108). */
+export const unavailable = (
+  cause: unknown,
+  description = 'the service cannot answer just now: try again in a moment',
+): OAuthError =>
+  new OAuthError('temporarily_unavailable', description, 503, { cause, headers: { 'retry-after': '2' } });
+
+/** Any error as a refusal that the client may see; an unexpected error keeps its cause for the log only (security R100). */
 export function toOAuthError(error: unknown): OAuthError {
   if (error instanceof OAuthError) return error;
-  // never a verdict (security R79, R108)
-  if (error instanceof DatabaseUnavailable) {
-    return new OAuthError('temporarily_unavailable', 'the service cannot answer just now: try again in a moment', 503, {
-      cause: error,
-      headers: { 'retry-after': '2' },
-    });
-  }
-  if (error instanceof PasswordQueueFull) {
-    return new OAuthError('temporarily_unavailable', 'too many sign-ins at once: try again in a moment', 503, {
-      cause: error,
-      headers: { 'retry-after': '2' },
-    });
-  }
-  if ((error as FastifyError).statusCode === 503) {
-    return new OAuthError('temporarily_unavailable', 'the service cannot answer just now: try again in a moment', 503, {
-      cause: error,
-      headers: { 'retry-after': '2' },
-    });
-  }
+  if (error instanceof PasswordQueueFull) return unavailable(error, 'too many sign-ins at once: try again in a moment');
+  if (error instanceof DatabaseUnavailable || (error as FastifyError).statusCode === 503) return unavailable(error);
   if (isForeignKeyViolation(error)) {
     return new OAuthError('conflict', 'something that this was about is gone: begin again', 409, { cause: error });
   }
@@ -58,12 +48,12 @@ export function noStore(reply: FastifyReply): FastifyReply {
   return reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
 }
 
-/** The error dialect of RFC 6749 5.2: `error` and `error_description`. */
+/** The error handler for RFC 6749 5.2: `error` and `error_description`. */
 export function jsonErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return reply.send(jsonRefusal(toOAuthError(error), request, reply));
 }
 
-/** The same for a handler to return: an error that is thrown, or returned, takes the framework's longer way here. */
+/** The same for a handler to return, which is cheaper than an error that Fastify passes to the error handler. */
 export function jsonRefusal(refusal: OAuthError, request: FastifyRequest, reply: FastifyReply): object {
   const reference = logRefusal(refusal, request);
   noStore(reply).code(refusal.status).headers(refusal.headers);
@@ -74,17 +64,17 @@ export function jsonRefusal(refusal: OAuthError, request: FastifyRequest, reply:
   };
 }
 
-const challenged: readonly ErrorCode[] = [
+const challengedCodes: readonly ErrorCode[] = [
   'invalid_token',
   'insufficient_scope',
   'insufficient_user_authentication',
   'invalid_request',
 ];
 
-/** The error dialect of RFC 6750 3: the same, with a challenge. */
+/** The error handler for RFC 6750 3: the same, with a challenge. */
 export function bearerErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toOAuthError(error);
-  if (challenged.includes(refusal.code) && refusal.status < 500) {
+  if (challengedCodes.includes(refusal.code) && refusal.status < 500) {
     const parameters = { error: refusal.code, error_description: refusal.description, ...refusal.parameters };
     const text = Object.entries(parameters).map(([name, value]) => `, ${name}="${value}"`);
     reply.header('www-authenticate', `Bearer realm="gatehouse"${text.join('')}`);
@@ -92,7 +82,7 @@ export function bearerErrors(error: unknown, request: FastifyRequest, reply: Fas
   return jsonErrors(refusal, request, reply);
 }
 
-/** Logs a refusal with what only the operator may see, and returns the reference that the answer carries (security R100). */
+/** Logs a refusal with the details that only the operator may see, and returns the reference for the answer (security R100). */
 export function logRefusal(refusal: OAuthError, request: FastifyRequest): string {
   const reference = randomUUID().slice(0, 8);
   const line = {

@@ -1,7 +1,7 @@
 // Ends requests whose handlers take too long, with one timer for all: a timer for each costs more than many an answer.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { now } from '../database/deadline.ts';
-import { OAuthError } from '../oauth/errors.ts';
+import { unavailable } from './errors.ts';
 
 /** The index of a reply among those without an answer. */
 const index = Symbol('index');
@@ -49,11 +49,5 @@ export function trackHandlers(app: FastifyInstance, limits: { handler: number; i
 function cutOff(reply: FastifyReply): void {
   if (reply.sent || reply.raw.destroyed) return;
   if (reply.raw.headersSent) reply.raw.destroy();
-  else
-    reply.send(
-      new OAuthError('temporarily_unavailable', 'the service cannot answer just now: try again in a moment', 503, {
-        cause: 'the handler took too long',
-        headers: { 'retry-after': '2' },
-      }),
-    );
+  else reply.send(unavailable('the handler took too long'));
 }

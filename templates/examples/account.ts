@@ -3,7 +3,7 @@ import type { AccountPages } from '../../src/pages/views/account.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { account, form } from './parts.ts';
 
-const nobody = { account: { username: '' }, accountUri: '/account' };
+const noUser = { account: { username: '' }, accountUri: '/account' };
 const ada = { account, accountUri: '/account' };
 const uris = {
   profileUri: '/account/profile',
@@ -22,7 +22,7 @@ const choices = [
 export const accountExamples: Examples<AccountPages> = {
   account: [
     {
-      ...nobody,
+      ...noUser,
       ...uris,
       email: undefined,
       methods: [],
@@ -44,7 +44,7 @@ export const accountExamples: Examples<AccountPages> = {
     },
   ],
   'account-profile': [
-    { ...nobody, profile: [] },
+    { ...noUser, profile: [] },
     {
       ...ada,
       profile: [
@@ -61,7 +61,7 @@ export const accountExamples: Examples<AccountPages> = {
     },
   ],
   'account-profile-edit': [
-    { ...nobody, fields: [], longest: 255, form: form('/account/profile/edit'), profileUri: '/account/profile' },
+    { ...noUser, fields: [], longest: 255, form: form('/account/profile/edit'), profileUri: '/account/profile' },
     {
       ...ada,
       fields: [
@@ -92,7 +92,7 @@ export const accountExamples: Examples<AccountPages> = {
   ],
   'account-security': [
     {
-      ...nobody,
+      ...noUser,
       methods: [
         { method: 'password', uri: '/account/password', set: false },
         { method: 'passkeys', uri: '/account/passkeys', set: false },
@@ -110,7 +110,7 @@ export const accountExamples: Examples<AccountPages> = {
     },
   ],
   'account-sessions': [
-    { ...nobody, sessions: [], form: form('/account/sessions'), allForm: form('/account/all-sessions') },
+    { ...noUser, sessions: [], form: form('/account/sessions'), allForm: form('/account/all-sessions') },
     {
       ...ada,
       sessions: [
@@ -146,7 +146,7 @@ export const accountExamples: Examples<AccountPages> = {
     },
   ],
   'account-applications': [
-    { ...nobody, grants: [], form: form('/account') },
+    { ...noUser, grants: [], form: form('/account') },
     {
       ...ada,
       grants: [
@@ -174,11 +174,11 @@ export const accountExamples: Examples<AccountPages> = {
     },
   ],
   'account-data': [
-    { ...nobody, form: form('/account/data') },
+    { ...noUser, form: form('/account/data') },
     { ...ada, form: form('/account/data'), deleteUri: '/account/delete' },
   ],
   'account-delete': [
-    { ...nobody, username: '', applications: [], form: form('/account/delete'), dataUri: '/account/data' },
+    { ...noUser, username: '', applications: [], form: form('/account/delete'), dataUri: '/account/data' },
     {
       ...ada,
       username: 'ada',

@@ -3,7 +3,7 @@ import type { ConsoleFrame } from './console.ts';
 import type { LinkedName } from './console-operations.ts';
 import type { FormView } from './parts.ts';
 
-/** Where a client stands: what waits of it, and whether it is in use. */
+/** The state of a client: what is pending, or whether it is enabled. */
 export type ClientState = 'enabled' | 'disabled' | 'registration' | 'change' | 'refused' | 'collection';
 
 /** One client of a list. All text here is untrusted. */
@@ -17,26 +17,26 @@ export interface ClientRow {
   createdAt: Date;
 }
 
-/** What a decision about a registration or a change hangs on. All text here is untrusted. */
+/** The facts that an administrator reviews before a decision about a registration or a change. All text is untrusted. */
 export interface Judgement {
   name: string;
   clientId: string;
   uri: string;
   kind: 'registration' | 'change';
-  /** The redirect hosts that it would have; `since` undefined for one that no enabled client ever had; `fresh` for what only the change adds. */
+  /** The redirect hosts after approval; `since` is undefined for a host that no enabled client ever had, `fresh` marks one that the change adds. */
   hosts: { host: string; since?: Date; clients: number; local: boolean; fresh: boolean }[];
-  /** Enabled clients whose names could be taken for this one. */
+  /** Enabled clients whose names look like this one. */
   lookAlikes: { name: string; uri: string; same: boolean }[];
-  /** Resources that it claims and other clients hold: it cannot be approved before that is settled. */
+  /** Claimed resources that other clients hold: they prevent the approval. */
   heldResources: { uri: string; holder: string; holderUri: string }[];
-  /** Member by member what would change; of a registration all that it asks for. */
+  /** The difference of each member; for a registration all members. */
   changes: { member: string; added: string[]; removed: string[]; kept: string[] }[];
   contacts: string[];
   address?: string;
   at: Date;
-  /** Registered in approval mode: whoever set it up can be asked for the code. */
+  /** Registered in approval mode: the developer can show the verification code. */
   awaitsCollection: boolean;
-  /** A change of a client that is disabled: what approves others only enables it, and the change goes on waiting. */
+  /** The client is disabled: approval only enables it, and the change stays pending. */
   disabled: boolean;
 }
 
@@ -79,41 +79,40 @@ export const faultCodes = [
 ] as const;
 export type FaultCode = (typeof faultCodes)[number];
 
-/** A field of the form that makes or changes a client. */
+/** A field of the form that creates or changes a client. */
 export interface ClientField {
-  /** The member of the metadata, or what an administrator sets beside it. */
+  /** The member of the metadata, or a further setting of the client. */
   name: string;
   kind: 'text' | 'address' | 'lines' | 'check' | 'choice' | 'choices' | 'number' | 'json';
-  /** What was typed, as it was typed. */
+  /** The typed text, unchanged. */
   value: string;
-  /** Of `choices`: those that are taken. */
+  /** For `choices`: the chosen options. */
   taken?: string[];
   options?: string[];
-  /** What is wrong with it. */
   fault?: FieldFault;
 }
 
 export type Named = { name: string; clientId: string; clientUri: string };
 
 export interface ConsoleClientPages {
-  /** Clients, newest first, as far as the filter lets them through. */
+  /** The clients that match the filter, newest first. */
   'console-clients': ConsoleFrame & {
     filter: { q: string; status: string; registered: string };
     filtered: boolean;
     clients: ClientRow[];
-    /** Registrations and changes that wait, counted up to the number that `more` speaks of. */
+    /** Pending registrations and changes, counted up to a maximum; `more` says whether there are more. */
     waiting: number;
     more: boolean;
     first?: string;
     next?: string;
   };
-  /** What waits for a decision, with all that it hangs on; several are decided at once. */
+  /** Pending registrations and changes with their review facts; one form decides several. */
   'console-registrations': ConsoleFrame & {
     form?: FormView;
     waiting: Judgement[];
     next?: string;
     first?: string;
-    /** What became of the decisions just made, if not all could be carried out; `reason` is missing, or nothing was picked. */
+    /** The outcome of the last decisions, if some failed. `problem`: the reason is missing, or nothing was chosen. */
     report?: { decided: number; changed: string[]; held: string[]; gone: number };
     problem?: 'nothing' | 'reason';
     reason: string;
@@ -125,7 +124,7 @@ export interface ConsoleClientPages {
       refusalReason?: string;
       facts: Pick<Judgement, 'hosts' | 'lookAlikes' | 'heldResources'>;
       judgement?: Judgement;
-      /** Approves or refuses what waits, or enables a disabled client. */
+      /** Approves or refuses the pending registration or change, or enables a disabled client. */
       decision?: FormView;
       approvedBy?: 'administrator' | 'initial_access_token' | 'automatic';
       origin?: { by: 'registration' | 'administrator'; actor?: string; address?: string };
@@ -136,7 +135,7 @@ export interface ConsoleClientPages {
       updatedAt: Date;
       members: { member: string; values: string[] }[];
       homeUri?: string;
-      /** What hangs on it, each counted up to the number of `most`. */
+      /** What depends on the client, each counted up to `most`. */
       figures: {
         name: 'sessions' | 'accessTokens' | 'refreshTokens' | 'grants' | 'settings' | 'logouts';
         count: number;
@@ -152,10 +151,10 @@ export interface ConsoleClientPages {
       events: { type: string; success: boolean; actor?: LinkedName; at: Date }[];
       auditUri: string;
       tryUri?: string;
-      /** The console's own client: it is not to be changed here. */
+      /** Whether it is the console's own client, which cannot be changed here. */
       own: boolean;
     };
-  /** Makes a client, or changes one. */
+  /** Creates a client, or changes one. */
   'console-client-edit': ConsoleFrame & {
     client?: Named;
     form: FormView;
@@ -163,10 +162,10 @@ export interface ConsoleClientPages {
     /** Why the database refused the client, in English: another client holds a resource. */
     problem?: string;
     changed?: boolean;
-    /** A change of this client waits: approving it replaces what is saved here. */
+    /** A change of this client is pending: its approval replaces what is saved here. */
     waits?: boolean;
   };
-  /** Asks which secrets shall be new, and shows those that are, once. */
+  /** Asks which secrets to replace, and shows the new ones once. */
   'console-client-secrets': ConsoleFrame &
     Named & {
       form?: FormView;
@@ -177,7 +176,7 @@ export interface ConsoleClientPages {
         name: 'client_id' | 'issuer' | 'client_secret' | 'shared_secret' | 'registration_access_token';
         value: string;
       }[];
-      /** The client was made just now. */
+      /** The client was just created. */
       made?: boolean;
     };
   /** Says what disabling or deleting a client ends, and asks for its name. */

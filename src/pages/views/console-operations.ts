@@ -2,13 +2,13 @@
 import type { ConsoleFrame } from './console.ts';
 import type { FormView } from './parts.ts';
 
-/** A number that is exact, or about right where counting would take long. */
+/** A number, which is an estimate where counting would take long. */
 interface AmountView {
   count: number;
   exact: boolean;
 }
 
-/** What happened in one hour or on one day, by UTC. */
+/** The events of one hour or day, by UTC. */
 export interface BarView {
   at: Date;
   signedIn: number;
@@ -26,7 +26,7 @@ export interface ChartView {
   most: number;
 }
 
-/** A link to a person or an application, by a name if there is one still. */
+/** A link to a user or a client, with its name while it exists. */
 export interface LinkedName {
   id: string;
   name?: string;
@@ -58,18 +58,18 @@ export interface AuditFilterView {
 
 export interface OperationsPages {
   'console-overview': ConsoleFrame & {
-    /** Registrations and changes that wait for a decision, counted up to the number that `more` speaks of. */
+    /** Pending registrations and changes, counted up to a maximum. */
     waiting: number;
-    /** There are more of them than were counted. */
+    /** Whether there are more than the maximum. */
     more?: boolean;
     waitingUri: string;
-    /** The newest of them. */
+    /** The newest pending ones. */
     newest: { name: string; host: string; at: Date; uri: string }[];
     figures: ({ name: 'users' | 'clients' | 'sessions' | 'events'; uri: string } & AmountView)[];
-    /** Of the last day: each leads to the list of just what it counts, if there is one. */
+    /** Counts of the last day, each with a link to the list of the counted events, if there is one. */
     lately: { name: 'signed-in' | 'failed' | 'refused' | 'granted'; count: number; uri?: string }[];
     charts: ChartView[];
-    /** Set while the past is still being counted: how far that is. */
+    /** Set while past events are still being counted: the time up to which they are. */
     countedUntil?: Date;
     health: {
       /** `roundTrip` in milliseconds, `size` in bytes. */
@@ -77,7 +77,7 @@ export interface OperationsPages {
       connections: { busy: number; idle: number; waiting: number };
       keys: { oldest: Date; next?: Date; uri: string };
       cleanUp: { at?: Date; late: boolean };
-      /** What should have been sent by now; `since` is when the oldest was due. */
+      /** Mails that are due; `since` is the time when the oldest became due. */
       mails: { waiting: number; since?: Date; late: boolean };
     };
   };
@@ -88,7 +88,7 @@ export interface OperationsPages {
     sessions: {
       id: string;
       user: LinkedName;
-      /** In short words, as far as it says so. */
+      /** The name of the browser, if its header has one. */
       browser?: string;
       address?: string;
       signedInAt: Date;
@@ -99,13 +99,13 @@ export interface OperationsPages {
     form: FormView;
     firstUri?: string;
     nextUri?: string;
-    /** With a person as the filter: all of their sessions. */
+    /** With a user as the filter: the page that ends all sessions of the user. */
     endAllUri?: string;
   };
   'console-sessions-end': ConsoleFrame & {
     user: LinkedName;
     sessions: number;
-    /** There are more than were counted. */
+    /** Whether there are more than were counted. */
     more: boolean;
     own: boolean;
     form: FormView;
@@ -121,7 +121,7 @@ export interface OperationsPages {
       expiresAt?: Date;
       withdrawUri?: string;
     }[];
-    /** When the service makes the next ones by itself. */
+    /** The time of the next scheduled rotation. */
     next?: Date;
     rotateUri: string;
     /** Keys of SECRET_KEY that encrypted stored values, or with which instances encrypt now. */
@@ -139,7 +139,7 @@ export interface OperationsPages {
     kid: string;
     alg: string;
     state: 'waiting' | 'retired';
-    /** What has to be typed: the beginning of the key's name. */
+    /** The beginning of the key's name, which the administrator has to type. */
     beginning: string;
     typed?: string;
     fault?: 'typed';
@@ -151,17 +151,17 @@ export interface OperationsPages {
     types: string[];
     faults: ('address' | 'since' | 'until')[];
     events: AuditEventRow[];
-    /** The page ended after so many events that do not fit, at this one's time. */
+    /** The number of events that did not match before the search stopped, and the time of the last one. */
     cut?: { lookedAt: number; at: Date };
     firstUri?: string;
     nextUri?: string;
-    /** Posts `format`, with the filter in hidden fields; without it there is nothing to take along. */
+    /** Posts `format`, with the filter in hidden fields; absent when there is nothing to export. */
     exportForm?: FormView;
   };
   'console-audit-event': ConsoleFrame & {
     event: AuditEventRow;
     detail: { member: string; value: string }[];
-    /** The lists of what else happened to the same. */
+    /** Links to lists of related events. */
     more: { of: 'actor' | 'user' | 'client' | 'address' | 'type'; uri: string }[];
   };
 }

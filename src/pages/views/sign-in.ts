@@ -28,7 +28,7 @@ export interface SignInPages {
     wait?: number;
     /** Fields that the problem is about: each gets its own sentence (`login.field.username`, `login.field.password`). */
     fields?: ('username' | 'password')[];
-    /** Set when a person is signed in already and is asked again (prompt=login, max_age). */
+    /** Set when a signed-in user has to sign in again (prompt=login, max_age). */
     reauthentication?: AccountView;
     /** Without a client: the page that the person goes on to, if it is not the account page. */
     destination?: ReturnTo['name'];
@@ -36,7 +36,7 @@ export interface SignInPages {
     passkey?: PasskeyView;
     /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
     forgottenPasswordUri?: string;
-    /** Where people open an account; absent where they cannot. */
+    /** The page that requests an account; absent where sign-up is off. */
     signUpUri?: string;
     /** A short reference for the operator's log. */
     reference?: string;
@@ -70,7 +70,7 @@ export interface SignInPages {
     /** The validated post-logout redirect URI, `state` included: the page goes on to it once the frames have loaded. */
     continueUri?: string;
   };
-  /** Something is wrong that no form could mend. `kind` is a key under `error.kind.` of the catalogue. */
+  /** An error that no form could correct. `kind` is a key under `error.kind.` of the catalogue. */
   error: {
     kind:
       | 'not-found'
@@ -93,7 +93,7 @@ export interface SignInPages {
     reference: string;
     client?: ClientView;
   };
-  /** The provider's page for a person whom an application did not admit. */
+  /** Tells a user that an application did not admit them. */
   'access-denied': { client?: ClientView; account?: AccountView };
   /** Response mode form_post: submits itself by script, with a button for browsers without. */
   'form-post': { action: string; parameters: [string, string][]; client?: ClientView };
