@@ -7,7 +7,7 @@ import type { Config } from '../src/config.ts';
 import { openConnection } from '../src/database/connection.ts';
 import { createPasswordHashing } from '../src/crypto/password-hashing.ts';
 import { migrate } from '../src/database/migrations.ts';
-import { type Administration, createAdministration } from '../src/repositories/administration/administration.ts';
+import { type Administration, createAdministration } from '../src/domain/administration/administration.ts';
 import { createStore, type Store } from '../src/repositories/store.ts';
 import type { ApplicationRegistration } from './application-server.ts';
 import type { Registration } from './relying-party.ts';

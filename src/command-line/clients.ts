@@ -4,7 +4,7 @@ import { clientView } from '../domain/administrator-views.ts';
 import { acrValues } from '../oauth/acr.ts';
 import { type ClientMetadata, parseClientMetadata } from '../oauth/client-metadata.ts';
 import { notFound } from '../oauth/errors.ts';
-import type { Administration } from '../repositories/administration/administration.ts';
+import type { Administration } from '../domain/administration/administration.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Store } from '../repositories/store.ts';
 import { clientSecrets, newCredentials, renewedSecrets, type ShownCredentials } from '../tokens/client-credentials.ts';

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import { openConnection } from '../database/connection.ts';
 import { type Encryption, openEncryption } from '../domain/encryption-at-rest.ts';
 import { notFound } from '../oauth/errors.ts';
-import { type Administration, createAdministration } from '../repositories/administration/administration.ts';
+import { type Administration, createAdministration } from '../domain/administration/administration.ts';
 import { createStore, type Store } from '../repositories/store.ts';
 import type { User } from '../repositories/users/users.ts';
 

@@ -3,7 +3,7 @@ import { groupView } from '../domain/administrator-views.ts';
 import { groupDescription, groupName } from '../oauth/administration.ts';
 import { invalidRequest, notFound } from '../oauth/errors.ts';
 import { firstRefusal } from '../oauth/refusals.ts';
-import { mostAtOnce } from '../repositories/groups/group-operations.ts';
+import { mostAtOnce } from '../domain/administration/groups.ts';
 import type { Store } from '../repositories/store.ts';
 import { by, type Command, parse, table, UsageError, withDatabase } from './command.ts';
 

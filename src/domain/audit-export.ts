@@ -5,7 +5,7 @@ import type { AuditSearch, Found } from '../repositories/audit/audit-search.ts';
 import type { Store } from '../repositories/store.ts';
 import { auditEventView } from './administrator-views.ts';
 import type { TransferFormat } from './user-records.ts';
-import type { Actor } from '../repositories/administration/actor.ts';
+import type { Actor } from '../repositories/audit/actor.ts';
 
 const piece = 1000; // events read at a time
 const columns = ['id', 'at', 'type', 'outcome', 'actor', 'client_id', 'sub', 'address', 'detail'] as const;

@@ -3,7 +3,7 @@ import { ConfigError } from '../config.ts';
 import { createSecretBox, type SecretBox } from '../crypto/secret-box.ts';
 import { parseSecretKey, type SecretKey } from '../crypto/secret-key.ts';
 import { conflict } from '../oauth/errors.ts';
-import type { Actor } from '../repositories/administration/actor.ts';
+import type { Actor } from '../repositories/audit/actor.ts';
 import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import { instanceTimeout } from '../repositories/instances/instances.ts';
 import type { Store } from '../repositories/store.ts';

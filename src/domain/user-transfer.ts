@@ -4,15 +4,15 @@ import { isUsableHash } from '../crypto/password-hashing.ts';
 import { withNewPatience } from '../database/deadline.ts';
 import type { ImportReason } from '../oauth/import-reasons.ts';
 import type { RecordProblem, UserRecord } from '../oauth/user-record.ts';
-import type { Administration } from '../repositories/administration/administration.ts';
+import type { Administration } from './administration/administration.ts';
 import type { Store } from '../repositories/store.ts';
 import type { ImportedUser } from '../repositories/users/user-batches.ts';
-import type { ImportOptions, ImportOutcome } from '../repositories/users/user-import.ts';
+import type { ImportOptions, ImportOutcome } from './administration/user-import.ts';
 import type { UserFilter } from '../repositories/users/user-search.ts';
 import type { User } from '../repositories/users/users.ts';
 import { userView } from './administrator-views.ts';
 import { headOf, readUsers, rowsOf, type TransferFormat } from './user-records.ts';
-import type { Actor } from '../repositories/administration/actor.ts';
+import type { Actor } from '../repositories/audit/actor.ts';
 
 /** Rows of a transaction: as many as surely fit into the time that it has. */
 const batchSize = 200;

@@ -1,6 +1,6 @@
 // Checks that a client is registered for a redirect URI.
 import { registeredRedirectUri } from '../oauth/redirect-uri.ts';
-import { consoleClientId } from '../repositories/administration/administration.ts';
+import { consoleClientId } from '../domain/administration/administration.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 
 /** Whether a client may get an answer at an address; nothing is sent there otherwise (security R1). */

@@ -1,14 +1,9 @@
 // Request parameters: each at most once, empty ones as if absent, their shape by a zod schema (RFC 6749 3.1, 3.2; security R5, R106).
-import { z } from 'zod';
+import type { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
-import { firstRefusal, rule, sentenceOf } from '../oauth/refusals.ts';
+import { firstRefusal, sentenceOf } from '../oauth/refusals.ts';
 
-/** Text that PostgreSQL can store and a header can carry after encoding: no NUL, no lone surrogates (security R107). */
-export const text = (max: number) =>
-  z
-    .string(rule('string'))
-    .max(max, rule('too-long'))
-    .refine((value) => !value.includes('\0') && value.isWellFormed(), rule('text'));
+export { text } from '../oauth/text.ts';
 
 /**
  * Validates parameters of a query or a form against a schema; unknown ones are ignored, none is coerced.

@@ -18,7 +18,7 @@ import type { AuditEvent } from '../repositories/audit/audit-events.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
 import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import type { SigningKeyRow } from '../repositories/keys/signing-keys.ts';
-import type { Actor } from '../repositories/administration/actor.ts';
+import type { Actor } from '../repositories/audit/actor.ts';
 
 export type KeyAlgorithm = SigningKeyRow['alg'];
 export const keyAlgorithms: readonly KeyAlgorithm[] = ['RS256', 'PS256', 'ES256', 'EdDSA'];

@@ -1,6 +1,6 @@
 // The console's door: who comes in, how, and for how long.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { openConsole } from '../helpers/console.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';

@@ -1,6 +1,6 @@
 // Groups by the admin routes and the command line: making, renaming, deleting, members, and counts that are right under concurrent changes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';

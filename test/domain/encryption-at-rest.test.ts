@@ -6,7 +6,7 @@ import { randomSecret } from '../../src/crypto/secrets.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { openEncryption, reencrypt } from '../../src/domain/encryption-at-rest.ts';
 import { parseClientMetadata } from '../../src/oauth/client-metadata.ts';
-import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { createStore, type Store } from '../../src/repositories/store.ts';
 import { newCredentials } from '../../src/tokens/client-credentials.ts';
 import { openKeyRing } from '../../src/tokens/key-ring.ts';

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
 import { otherUser, sampleUser } from '../../demo/administrator.ts';
 import { type ApplicationServer, startApplicationServer } from '../../demo/application-server.ts';
 import { type RelyingParty, startRelyingParty } from '../../demo/relying-party.ts';
-import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { responseParameters, UserAgent } from '../helpers/user-agent.ts';

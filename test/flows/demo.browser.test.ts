@@ -7,7 +7,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
 import { sampleUser } from '../../demo/administrator.ts';
 import { type RelyingParty, startRelyingParty } from '../../demo/relying-party.ts';
-import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 

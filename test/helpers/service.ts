@@ -17,7 +17,7 @@ import { openEncryption } from '../../src/domain/encryption-at-rest.ts';
 import { listenAt } from '../../src/server/listen.ts';
 import { createPages, type PageRenderer } from '../../src/pages/renderer.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
-import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { createStore, type Store } from '../../src/repositories/store.ts';
 import type { NewUser, User } from '../../src/repositories/users/users.ts';
 import { newCredentials } from '../../src/tokens/client-credentials.ts';

@@ -1,7 +1,7 @@
 // Groups that are changed at once: what only a race or a lost transaction can show, and the plan of their search.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 let service: TestService;

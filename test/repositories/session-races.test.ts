@@ -1,7 +1,7 @@
 // What happens at the very moment when a session ends or a password changes: raced, since no order of requests shows it.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAdministration } from '../../src/repositories/administration/administration.ts';
+import { createAdministration } from '../../src/domain/administration/administration.ts';
 import type { Repositories } from '../../src/repositories/store.ts';
 import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';

@@ -5,7 +5,7 @@ import { createAccountPageHelper, ownActor } from '../account-pages.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
-import { createAdministration } from '../../repositories/administration/administration.ts';
+import { createAdministration } from '../../domain/administration/administration.ts';
 import { grantsView } from './view.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';

@@ -10,7 +10,7 @@ import { readParameters, text } from '../../server/parameters.ts';
 import { unlessConflict, unlessGone } from '../../pages/refused-operations.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { notFound } from '../../oauth/errors.ts';
-import { createAdministration } from '../../repositories/administration/administration.ts';
+import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';

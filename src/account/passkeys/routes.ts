@@ -15,7 +15,7 @@ import { findPendingRequest, type FindPendingRequestDependencies } from '../../i
 import { continuationPath, type SignIn, signInPath } from '../../interaction/sign-in.ts';
 import type { ClientView, FormView, Pages } from '../../pages/views/index.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
-import { createAdministration } from '../../repositories/administration/administration.ts';
+import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';

@@ -12,7 +12,7 @@ import { readParameters, text } from '../../server/parameters.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { maxPasswordLength, password as passwordShape } from '../../oauth/administration.ts';
 import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
-import { createAdministration } from '../../repositories/administration/administration.ts';
+import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';

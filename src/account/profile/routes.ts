@@ -15,7 +15,7 @@ import {
   type ProfileFault,
   type ProfileField,
 } from '../../oauth/own-profile.ts';
-import { createAdministration } from '../../repositories/administration/administration.ts';
+import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { languages } from './languages.ts';
 import { profileView, seenBy } from './view.ts';

@@ -15,7 +15,7 @@ import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
 import type { NewAuthenticator, TotpEnrolment } from '../../authenticators/totp/enrolment.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
-import { createAdministration } from '../../repositories/administration/administration.ts';
+import { createAdministration } from '../../domain/administration/administration.ts';
 import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { recoveryCodeCount } from '../../tokens/recovery-code.ts';

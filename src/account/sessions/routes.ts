@@ -6,7 +6,7 @@ import { onlyForms } from '../../server/form-body.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
-import { createAdministration } from '../../repositories/administration/administration.ts';
+import { createAdministration } from '../../domain/administration/administration.ts';
 import { sessionsView } from './view.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
 import { clientView } from '../../domain/administrator-views.ts';
-import { pageOf, pageShape, readCursor } from '../../server/paging.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
 import { text } from '../../server/parameters.ts';
 import { clientChangeShape } from '../../oauth/administration.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import { rule } from '../../oauth/refusals.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
-import type { ClientDecision } from '../../repositories/administration/administration.ts';
+import type { ClientDecision } from '../../domain/administration/administration.ts';
 import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
 import {
   clientSecrets,

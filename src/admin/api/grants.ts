@@ -1,7 +1,7 @@
 // The admin routes of what users granted to clients: an administrator withdraws for them (decisions section 3).
 import { z } from 'zod';
 import { grantView } from '../../domain/administrator-views.ts';
-import { pageOf, pageShape, readCursor } from '../../server/paging.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
 import { text } from '../../server/parameters.ts';
 import { notFound } from '../../oauth/errors.ts';
 import { adminRoute } from './route.ts';

@@ -1,11 +1,11 @@
 // The admin routes of groups.
 import { z } from 'zod';
 import { groupView } from '../../domain/administrator-views.ts';
-import { pageShape, readTextCursor, textCursorOf } from '../../server/paging.ts';
+import { pageShape, readTextCursor, textCursorOf } from '../../domain/paging.ts';
 import { text } from '../../server/parameters.ts';
 import { groupChangeShape, newGroupShape } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
-import { mostAtOnce } from '../../repositories/groups/group-operations.ts';
+import { mostAtOnce } from '../../domain/administration/groups.ts';
 import { adminRoute } from './route.ts';
 
 const path = '/admin/api/groups';

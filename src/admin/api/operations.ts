@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { auditEventView, keyView } from '../../domain/administrator-views.ts';
 import { exportEvents } from '../../domain/audit-export.ts';
-import { pageOf, pageShape, readCursor } from '../../server/paging.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
 import { text } from '../../server/parameters.ts';
 import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
 import { rule } from '../../oauth/refusals.ts';

@@ -11,9 +11,9 @@ import type { KeyRing } from '../../tokens/key-ring.ts';
 import type { Config } from '../../config.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { firstRefusal } from '../../oauth/refusals.ts';
-import type { Administration } from '../../repositories/administration/administration.ts';
+import type { Administration } from '../../domain/administration/administration.ts';
 import type { AnswerName } from './answers.ts';
-import type { Actor } from '../../repositories/administration/actor.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 

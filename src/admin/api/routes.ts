@@ -7,7 +7,7 @@ import { onlyJson } from '../../server/form-body.ts';
 import { clientAddress } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { OAuthError } from '../../oauth/errors.ts';
-import { createAdministration } from '../../repositories/administration/administration.ts';
+import { createAdministration } from '../../domain/administration/administration.ts';
 import { clientRoutes } from './clients.ts';
 import { apiVersion, openapiRoute } from './openapi.ts';
 import { grantRoutes } from './grants.ts';
@@ -16,7 +16,7 @@ import { operationRoutes } from './operations.ts';
 import { type AdminRoute, readBody, type TextAnswer, type AdminApiDependencies } from './route.ts';
 import { largestFile, transferRoutes } from './transfer.ts';
 import { userRoutes } from './users.ts';
-import type { Actor } from '../../repositories/administration/actor.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
 
 const described: AdminRoute[] = [
   ...clientRoutes,

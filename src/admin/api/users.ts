@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { logoutDeliveryView, secondFactorView, sessionView, userView } from '../../domain/administrator-views.ts';
 import { recoveryUri } from '../../tokens/recovery-uri.ts';
-import { isNumber, pageOf, pageShape, readCursor, readUserCursor, userCursorOf } from '../../server/paging.ts';
+import { isNumber, pageOf, pageShape, readCursor, readUserCursor, userCursorOf } from '../../domain/paging.ts';
 import { text } from '../../server/parameters.ts';
 import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';

@@ -8,7 +8,7 @@ import { invalidRequest } from '../../oauth/errors.ts';
 import { codeChallenge } from '../../oauth/pkce.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import { isUniqueViolation } from '../../database/database.ts';
-import { consoleClientId, createAdministration } from '../../repositories/administration/administration.ts';
+import { consoleClientId, createAdministration } from '../../domain/administration/administration.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { newCredentials } from '../../tokens/client-credentials.ts';
 import { opaqueTokenHash } from '../../tokens/opaque-token.ts';
@@ -26,7 +26,7 @@ import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
-import type { Actor } from '../../repositories/administration/actor.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
 
 export { consoleClientId };
 export const consoleCallback = '/admin/callback';

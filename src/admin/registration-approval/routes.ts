@@ -13,7 +13,7 @@ import type { Pages } from '../../pages/views/index.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
 import { OAuthError, ResourceHeld } from '../../oauth/errors.ts';
 import { rule } from '../../oauth/refusals.ts';
-import { createAdministration } from '../../repositories/administration/administration.ts';
+import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { readVerificationCode, verificationCodeHashes } from '../../tokens/verification-code.ts';

@@ -9,7 +9,7 @@ import type { FieldFault } from '../../../pages/views/console-clients.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
 import { conflict, OAuthError, ResourceHeld } from '../../../oauth/errors.ts';
 import { needsSectorCheck } from '../../../oauth/subject-type.ts';
-import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { Administration } from '../../../domain/administration/administration.ts';
 import type { Client, ClientChange } from '../../../repositories/clients/clients.ts';
 import { newCredentials, secretFor, type ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { faultsOf, fieldFault, fieldOf } from './faults.ts';

@@ -5,7 +5,7 @@ import type { ConsoleVisit } from '../admin-session.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { OAuthError } from '../../../oauth/errors.ts';
-import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { Administration } from '../../../domain/administration/administration.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { clientSecrets, renewedSecrets, secretsOf, type ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { shownSecrets } from './edit-routes.ts';

@@ -1,14 +1,14 @@
 // One group in the console: who is in it and comes or goes, its other name, and its end.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ConsoleVisit } from '../admin-session.ts';
-import { readUserCursor, userCursorOf } from '../../../server/paging.ts';
+import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
 import { groupDescription, groupName } from '../../../oauth/administration.ts';
 import { notFound } from '../../../oauth/errors.ts';
-import { createAdministration } from '../../../repositories/administration/administration.ts';
-import { mostAtOnce } from '../../../repositories/groups/group-operations.ts';
+import { createAdministration } from '../../../domain/administration/administration.ts';
+import { mostAtOnce } from '../../../domain/administration/groups.ts';
 import type { Group } from '../../../repositories/groups/groups.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';

@@ -2,12 +2,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ConsoleVisit } from '../admin-session.ts';
 import { onlyForms } from '../../../server/form-body.ts';
-import { readTextCursor, textCursorOf } from '../../../server/paging.ts';
+import { readTextCursor, textCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
 import { newGroupShape } from '../../../oauth/administration.ts';
-import { createAdministration } from '../../../repositories/administration/administration.ts';
+import { createAdministration } from '../../../domain/administration/administration.ts';
 import { groupPageRoutes, groupUri } from './page-routes.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';

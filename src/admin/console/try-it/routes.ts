@@ -12,7 +12,7 @@ import { displayName } from '../../../oauth/client-metadata.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
 import { codeChallenge } from '../../../oauth/pkce.ts';
 import { sectorIdentifier } from '../../../oauth/subject-type.ts';
-import { createAdministration } from '../../../repositories/administration/administration.ts';
+import { createAdministration } from '../../../domain/administration/administration.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { idTokenView } from './id-token.ts';
 import { type Ask, parametersOf, walk } from './walk.ts';

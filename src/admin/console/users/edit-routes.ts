@@ -8,7 +8,7 @@ import { readParameters, singleValued, text } from '../../../server/parameters.t
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { maxPasswordLength } from '../../../oauth/administration.ts';
-import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { Administration } from '../../../domain/administration/administration.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
 import { showLink } from './password-routes.ts';

@@ -6,7 +6,7 @@ import type { ConsoleVisit } from '../admin-session.ts';
 import { readParameters, text } from '../../../server/parameters.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import { notFound } from '../../../oauth/errors.ts';
-import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { Administration } from '../../../domain/administration/administration.ts';
 import { findUser, listPath, pathOf } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { Console } from '../admin-session.ts';

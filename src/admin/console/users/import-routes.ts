@@ -9,7 +9,7 @@ import type { ConsoleFrame } from '../../../pages/views/console.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import { userColumns } from '../../../oauth/user-record.ts';
-import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { Administration } from '../../../domain/administration/administration.ts';
 import { createImports, type ImportOrder, linesOf } from './import-runner.ts';
 import { listPath } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';

@@ -3,10 +3,10 @@ import { Readable } from 'node:stream';
 import { withNewPatience } from '../../../database/deadline.ts';
 import { type ImportCounts, importFile } from '../../../domain/user-transfer.ts';
 import type { TransferFormat } from '../../../domain/user-records.ts';
-import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { Administration } from '../../../domain/administration/administration.ts';
 import type { Store } from '../../../repositories/store.ts';
 import { mostRefusals, type RefusedRow, type UserImport } from '../../../repositories/users/user-imports.ts';
-import type { Actor } from '../../../repositories/administration/actor.ts';
+import type { Actor } from '../../../repositories/audit/actor.ts';
 
 /** What is imported, and how. */
 export interface ImportOrder {

@@ -9,7 +9,7 @@ import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { maxPasswordLength } from '../../../oauth/administration.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
-import type { Administration } from '../../../repositories/administration/administration.ts';
+import type { Administration } from '../../../domain/administration/administration.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { newOpaqueToken } from '../../../tokens/opaque-token.ts';
 import { findUser, listPath, pathOf } from './view.ts';

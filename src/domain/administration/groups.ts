@@ -1,9 +1,9 @@
 // What administrators do to groups, a part of administration.ts. A group with very many members is renamed and deleted in several transactions.
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
-import type { AuditEvent } from '../audit/audit-events.ts';
-import type { Group } from './groups.ts';
-import type { Repositories, Store } from '../store.ts';
-import type { Actor } from '../administration/actor.ts';
+import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
+import type { Group } from '../../repositories/groups/groups.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
 
 /** So many members are changed in one transaction, within what a request may wait for the database. */
 export const mostAtOnce = 1_000;

@@ -2,12 +2,12 @@
 import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../../database/database.ts';
 import { withNewPatience } from '../../database/deadline.ts';
 import type { ImportReason } from '../../oauth/import-reasons.ts';
-import type { AuditEvent } from '../audit/audit-events.ts';
-import { userEvent } from '../audit/audit-diff.ts';
-import type { Repositories, Store } from '../store.ts';
-import type { ImportedUser } from './user-batches.ts';
-import type { User } from './users.ts';
-import type { Actor } from '../administration/actor.ts';
+import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
+import { userEvent } from '../../repositories/audit/audit-diff.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
+import type { ImportedUser } from '../../repositories/users/user-batches.ts';
+import type { User } from '../../repositories/users/users.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
 
 export interface ImportOptions {
   /** Changes those that there are already; without it they are left as they are. */

@@ -2,15 +2,15 @@
 // An act that changed nothing is none, and has no row (security R91).
 import { conflict, invalidRequest, notFound, OAuthError, ResourceHeld } from '../../oauth/errors.ts';
 import { isUniqueViolation } from '../../database/database.ts';
-import type { AuditEvent } from '../audit/audit-events.ts';
-import { clientEvent, userEvent } from '../audit/audit-diff.ts';
-import { groupActs } from '../groups/group-operations.ts';
-import { importUsers } from '../users/user-import.ts';
-import type { Client, ClientChange, ClientStatus, NewClient } from '../clients/clients.ts';
-import type { Repositories, Store } from '../store.ts';
-import type { SecondFactor } from '../second-factors/second-factors.ts';
-import type { NewUser, User, UserChange } from '../users/users.ts';
-import type { Actor } from './actor.ts';
+import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
+import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
+import { groupActs } from './groups.ts';
+import { importUsers } from './user-import.ts';
+import type { Client, ClientChange, ClientStatus, NewClient } from '../../repositories/clients/clients.ts';
+import type { Repositories, Store } from '../../repositories/store.ts';
+import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
+import type { NewUser, User, UserChange } from '../../repositories/users/users.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
 
 /** What is decided about a client; enabling it is an approval, and names the version that was looked at. */
 export interface ClientDecision extends ClientChange {
