@@ -272,7 +272,7 @@ const events: Record<AuditEventType, string> = {
 /** The routes that this page describes, as "METHOD path". */
 export const describedRoutes: readonly string[] = [
   ...Object.keys(addresses),
-  ...adminRoutes.map((route) => `${route.method} ${route.path}`),
+  ...adminRoutes().map((route) => `${route.method} ${route.path}`),
 ];
 
 /** The whole page. */
@@ -311,7 +311,7 @@ With \`Authorization: Bearer\` and an access token of the scope \`admin\`. \`GET
 
 ${table(
   ['Route', 'What it does'],
-  adminRoutes.map((route) => [code(template(`${route.method} ${route.path}`)), route.summary]),
+  adminRoutes().map((route) => [code(template(`${route.method} ${route.path}`)), route.summary]),
 )}
 
 ## Commands
@@ -320,7 +320,7 @@ Each begins with \`npm run -s idp --\`, and prints JSON with \`--json\`.
 
 ${table(
   ['Command', 'What it does'],
-  Object.entries(commands).map(([name, { usage, summary }]) => [code(`${name} ${usage}`.trim()), summary]),
+  Object.entries(commands()).map(([name, { usage, summary }]) => [code(`${name} ${usage}`.trim()), summary]),
 )}
 
 ## Error codes

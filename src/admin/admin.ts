@@ -1,6 +1,8 @@
 // Registers what administrators use: the HTTP API, the metrics, the console, and the page that approves a registration by its code.
 import type { FastifyInstance } from 'fastify';
+import { createAdministration } from '../domain/administration/administration.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
+import type { KeyRing } from '../tokens/key-ring.ts';
 import { adminEndpoint } from './api/routes.ts';
 import { type ConsoleDependencies, createConsole } from './console/admin-session.ts';
 import { consoleClientsEndpoint } from './console/clients/routes.ts';
@@ -11,6 +13,7 @@ import { consoleEndpoint } from './console/session/routes.ts';
 import { consoleTryItEndpoint } from './console/try-it/routes.ts';
 import { consoleUsersEndpoint } from './console/users/routes.ts';
 import { metricsEndpoint } from './metrics/routes.ts';
+import type { OperationContext } from './operations/operation.ts';
 import { registrationApprovalEndpoint } from './registration-approval/routes.ts';
 
 const apis = [adminEndpoint, metricsEndpoint];
@@ -24,17 +27,29 @@ const consolePages = [
   consoleTryItEndpoint,
 ];
 
-export async function adminApis(app: FastifyInstance, dependencies: DependenciesOf<typeof apis>): Promise<void> {
-  await registerAll(app, apis, dependencies);
+type Services = Omit<OperationContext, 'administration' | 'keyRing'> & { keyRing: KeyRing };
+
+const contextOf = (services: Services): OperationContext => ({
+  ...services,
+  administration: createAdministration(services.store),
+  keyRing: async () => services.keyRing,
+});
+
+export async function adminApis(
+  app: FastifyInstance,
+  services: Services & Omit<DependenciesOf<typeof apis>, 'operationContext'>,
+): Promise<void> {
+  await registerAll(app, apis, { ...services, operationContext: contextOf(services) });
 }
 
 export async function adminPages(
   app: FastifyInstance,
-  dependencies: ConsoleDependencies &
-    Omit<DependenciesOf<typeof consolePages>, 'console'> &
+  services: Services &
+    ConsoleDependencies &
+    Omit<DependenciesOf<typeof consolePages>, 'console' | 'operationContext'> &
     DependenciesOf<[typeof registrationApprovalEndpoint]>,
 ): Promise<void> {
-  const console = createConsole(dependencies);
-  await registerAll(app, consolePages, { ...dependencies, console });
-  await app.register(registrationApprovalEndpoint, dependencies);
+  const console = createConsole(services);
+  await registerAll(app, consolePages, { ...services, console, operationContext: contextOf(services) });
+  await app.register(registrationApprovalEndpoint, services);
 }

@@ -1,11 +1,15 @@
-// One call of the command line, from its words to its exit code: finds the command, runs it, and tells in one line what went wrong.
+// Runs one call of the command line, from its words to its exit code, and says in one line what went wrong.
+import { readFileSync } from 'node:fs';
+import { harmless } from '../admin/operations/text-table.ts';
 import { ConfigError, loadConfig } from '../config.ts';
 import { DatabaseUnavailable } from '../database/database.ts';
 import { EmbeddedPostgresError } from '../database/embedded.ts';
 import { MigrationError } from '../database/migrations.ts';
 import { OAuthError } from '../oauth/errors.ts';
-import { harmless, OutputClosed, outputClosedCode, type Terminal } from './command.ts';
-import { commands, UsageError } from './index.ts';
+import { type Command, nearestOf, OutputClosed, outputClosedCode, type Terminal, UsageError } from './command.ts';
+import { commands } from './index.ts';
+
+type Commands = Record<string, Command>;
 
 /**
  * Runs the command that the words name, with what it reads and prints at `terminal`; returns the exit code.
@@ -18,13 +22,15 @@ export async function runCommandLine(
 ): Promise<number> {
   const json = words.includes('--json');
   const rest = words.filter((word) => word !== '--json');
-  if (rest.length === 0 || rest[0] === 'help' || rest.includes('--help')) {
-    terminal.stdout.write(help());
-    return 0;
-  }
+  const all = commands();
   try {
-    const [name, args] = find(rest);
-    const result = await commands[name]!.run(loadConfig(environment), args, terminal);
+    const help = helpFor(rest, all);
+    if (help !== undefined) {
+      terminal.stdout.write(help);
+      return 0;
+    }
+    const [name, args] = find(rest, all);
+    const result = await all[name]!.run(loadConfig(environment), args, terminal);
     if (json || result.text !== '')
       terminal.stdout.write(json ? `${JSON.stringify(result.json)}\n` : `${result.text.trimEnd()}\n`);
     return result.code ?? 0;
@@ -35,20 +41,47 @@ export async function runCommandLine(
   }
 }
 
-/** The longest command name that the words begin with, and what follows it. */
-function find(given: string[]): [string, string[]] {
-  for (const length of [2, 1]) {
-    const name = given.slice(0, length).join(' ');
-    if (Object.hasOwn(commands, name)) return [name, given.slice(length)];
-  }
-  throw new UsageError(`There is no command ${given.slice(0, 2).join(' ')}: npm run -s idp -- help lists them.`);
+function version(): string {
+  const described = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(described) as { version: string }).version;
 }
 
-function help(): string {
-  const lines = Object.entries(commands).map(
+/** The help that the words ask for: of everything, of a group of commands, or of one command; undefined where a command shall run. */
+function helpFor(words: readonly string[], all: Commands): string | undefined {
+  if (words[0] === '--version') return `gatehouse ${version()}\n`;
+  const asked = words.includes('--help') || words[0] === 'help';
+  const named = words.filter((word) => word !== '--help' && word !== 'help');
+  if (named.length === 0) return helpOf(all, 'COMMAND');
+  const [group, verb] = named as [string, string?];
+  const members = Object.entries(all).filter(([name]) => name.startsWith(`${group} `));
+  if (members.length > 0 && verb === undefined) return helpOf(Object.fromEntries(members), `${group} COMMAND`);
+  if (!asked) return undefined;
+  const [name] = find(named, all);
+  return helpOfOne(name, all[name]!);
+}
+
+function helpOf(some: Commands, what: string): string {
+  const lines = Object.entries(some).map(
     ([name, command]) => `  ${`${name} ${command.usage}`.trim()}\n      ${command.summary}`,
   );
-  return `Usage: npm run -s idp -- COMMAND [OPTIONS] [--json]\n\n${lines.join('\n')}\n`;
+  return `Usage: gatehouse ${what} [OPTIONS] [--json]\n\n${lines.join('\n')}\n\nMore about one: gatehouse ${what} --help\n`;
+}
+
+function helpOfOne(name: string, { usage, summary, options = [] }: Command): string {
+  const rows = [...options, ['--json', 'Prints the result as JSON.'] as const];
+  const lines = rows.map(([option, help]) => (help === '' ? `  ${option}` : `  ${option}\n      ${help}`));
+  return `Usage: ${`gatehouse ${name} ${usage}`.trim()} [--json]\n\n${summary}\n\n${lines.join('\n')}\n`;
+}
+
+/** The longest name of a command that the words begin with, and what follows it. @throws UsageError */
+function find(given: readonly string[], all: Commands): [string, string[]] {
+  for (const length of [2, 1]) {
+    const name = given.slice(0, length).join(' ');
+    if (Object.hasOwn(all, name)) return [name, given.slice(length)];
+  }
+  const typed = given.slice(0, 2).join(' ');
+  const nearest = nearestOf(typed, Object.keys(all)).join(', ');
+  throw new UsageError(`There is no command ${typed}: the nearest are ${nearest}; gatehouse help lists all.`);
 }
 
 /** What went wrong, in one line. */
@@ -68,10 +101,9 @@ export function complaint(error: unknown): string {
     error instanceof EmbeddedPostgresError ||
     error instanceof MigrationError
   ) {
-    return error.message;
+    return harmless(error.message);
   }
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code?.startsWith('ERR_PARSE_ARGS')) return message;
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `The database cannot be reached: ${message}.`;
   return `Something unexpected went wrong: ${harmless(String(error).replace(/\s+/g, ' '))}`;
 }

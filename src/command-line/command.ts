@@ -1,12 +1,12 @@
-// What a command is, and what all of them need: their words, the database for as long as it takes, and text that a terminal bears.
+// Declares a command, and gives all of them their words, and the database for as long as they take.
 import type { Readable, Writable } from 'node:stream';
-import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { parseArgs } from 'node:util';
 import pino from 'pino';
 import type { Config } from '../config.ts';
 import { openConnection } from '../database/connection.ts';
 import { type Encryption, openEncryption } from '../domain/encryption-at-rest.ts';
-import { notFound } from '../oauth/errors.ts';
 import { type Administration, createAdministration } from '../domain/administration/administration.ts';
+import { notFound } from '../oauth/errors.ts';
 import { createStore, type Store } from '../repositories/store.ts';
 import type { User } from '../repositories/users/users.ts';
 
@@ -16,11 +16,11 @@ export class UsageError extends Error {}
 export interface Output {
   text: string;
   json: unknown;
-  /** The exit code, where what was done is not all that was asked. */
+  /** The exit code, where less was done than was asked. */
   code?: 0 | 1;
 }
 
-/** Where a command reads and prints: the process, or whoever calls it. */
+/** Where a command reads and prints: the process, or a test. */
 export interface Terminal {
   stdin: Readable & { isTTY?: boolean };
   stdout: Pick<Writable, 'write'> & Partial<Pick<Writable, 'once'>>;
@@ -29,7 +29,7 @@ export interface Terminal {
   gone?: AbortSignal;
 }
 
-/** The reader closed the output: the command makes no more of it. */
+/** The reader closed the output: the command writes no more. */
 export class OutputClosed extends Error {}
 
 /** As the shell reports a program that ended by SIGPIPE, which Node does not. */
@@ -38,6 +38,8 @@ export const outputClosedCode = 141;
 export interface Command {
   usage: string;
   summary: string;
+  /** Each option with its value, and what it is for. */
+  options?: readonly (readonly [string, string])[];
   run(config: Config, args: string[], terminal: Terminal): Promise<Output>;
 }
 
@@ -48,7 +50,6 @@ export interface Context extends Encryption {
 }
 
 export const by = { actor: 'command line' };
-export const listLimit = 1000;
 
 /** Opens the database for as long as a command needs it, with the schema up to date. */
 export async function withDatabase<T>(config: Config, work: (context: Context) => Promise<T>): Promise<T> {
@@ -70,37 +71,60 @@ export async function findUser(store: Store, username: string): Promise<User> {
   return user;
 }
 
-/** @param names of what follows the options; the last one may be given several times if it ends in " …" */
-export function parse<const O extends NonNullable<ParseArgsConfig['options']>>(
-  args: string[],
-  options: O,
-  names: string[] = [],
-) {
-  const { values, positionals } = parseArgs({ args, options, allowPositionals: true, strict: true });
-  const several = names.at(-1)?.endsWith(' …') && positionals.length > names.length;
-  if (positionals.length !== names.length && !several) {
-    throw new UsageError(
-      names.length === 0 ? `Unexpected argument: ${positionals[0]}.` : `This command needs: ${names.join(' ')}.`,
-    );
+/** The options of a command, as node:util reads them. */
+export type Options = Record<string, { type: 'string' | 'boolean'; multiple?: boolean; default?: string | boolean }>;
+
+/**
+ * Reads the words of a command.
+ * @param names of its arguments; the last one may be given several times if it ends in " …", and be missing if it stands in brackets
+ * @throws UsageError
+ */
+export function parse<const O extends Options>(args: string[], options: O, names: readonly string[] = []) {
+  const known = Object.keys(options);
+  // an id may begin with a hyphen, and a command without options has nothing else that does
+  const words = known.length > 0 || args.some((word) => /^--[a-z]/.test(word)) ? args : ['--', ...args];
+  const { tokens } = parseArgs({ args: words, options, strict: false, allowPositionals: true, tokens: true });
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue;
+    const option = options[token.name];
+    if (!option) throw new UsageError(unknownOption(token.rawName, known));
+    const isText = option.type === 'string';
+    if (isText && (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))))
+      throw new UsageError(`The option ${token.rawName} needs a value: ${token.rawName}=VALUE.`);
+    if (!isText && token.value !== undefined) throw new UsageError(`The option ${token.rawName} takes no value.`);
   }
+  const { values, positionals } = parseArgs({ args: words, options, strict: true, allowPositionals: true });
+  const last = names.at(-1) ?? '';
+  const least = names.length - (last.startsWith('[') ? 1 : 0);
+  if (positionals.length < least) throw new UsageError(`This command needs: ${names.join(' ')}.`);
+  if (positionals.length > names.length && !last.includes(' …'))
+    throw new UsageError(`Unexpected argument: ${positionals[names.length]}.`);
   return { values, positionals };
 }
 
-/** Without characters that could move the cursor or turn the text around. */
-export function harmless(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
+function unknownOption(given: string, known: readonly string[]): string {
+  if (known.length === 0) return `There is no option ${given}: this command takes none but --json and --help.`;
+  const nearest = nearestOf(given.replace(/^-+/, ''), known).map((name) => `--${name}`);
+  return `There is no option ${given}: ${known.length > nearest.length ? 'the nearest are' : 'there is'} ${nearest.join(', ')}.`;
 }
 
-/** Columns as wide as their widest cell; text of others goes without what could move the cursor. */
-export function table(head: string[], rows: string[][]): string {
-  const all = [head, ...rows].map((row) => row.map(harmless));
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
-  return all
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+/** The three of some names that differ least from the one that was typed. */
+export function nearestOf(typed: string, names: readonly string[]): string[] {
+  const distances = names.map((name) => [name, distance(typed, name)] as const);
+  return distances
+    .sort((one, other) => one[1] - other[1])
+    .slice(0, 3)
+    .map(([name]) => name);
+}
+
+/** How many letters have to be added, removed or replaced (Levenshtein). */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...one].entries()) {
+    const next = [index + 1];
+    for (let at = 1; at <= other.length; at++)
+      next[at] = Math.min(next[at - 1]! + 1, row[at]! + 1, row[at - 1]! + (other[at - 1] === letter ? 0 : 1));
+    row = next;
+  }
+  return row[other.length]!;
 }

@@ -1,27 +1,27 @@
-// Every command of the command line by its name.
-import { auditCommands } from './audit.ts';
-import { clientCommands } from './clients.ts';
+// Lists every command by its name: those of the operations, and those that are no operation of one request.
+import { operations } from '../admin/operations/index.ts';
+import { clientDecisionCommands } from './client-decisions.ts';
 import type { Command } from './command.ts';
-import { grantCommands } from './grants.ts';
-import { groupCommands } from './groups.ts';
-import { logoutDeliveryCommands } from './logout-deliveries.ts';
-import { operationCommands } from './operations.ts';
+import { groupMemberCommands } from './group-members.ts';
+import { renderCommand } from './operation-command.ts';
+import { schemaCommands } from './schema.ts';
 import { secretKeyCommands } from './secret-key.ts';
-import { sessionCommands } from './sessions.ts';
-import { userTransferCommands } from './user-transfer.ts';
-import { userCommands } from './users.ts';
+import { userImportCommands } from './user-import.ts';
 
-export { UsageError } from './command.ts';
-
-export const commands: Record<string, Command> = {
-  ...userCommands,
-  ...userTransferCommands,
-  ...groupCommands,
-  ...grantCommands,
-  ...sessionCommands,
-  ...clientCommands,
-  ...logoutDeliveryCommands,
-  ...operationCommands,
-  ...auditCommands,
+const special: Record<string, Command> = {
+  ...userImportCommands,
+  ...groupMemberCommands,
+  ...clientDecisionCommands,
+  ...schemaCommands,
   ...secretKeyCommands,
 };
+
+/** In the order of what they are about. */
+export function commands(): Record<string, Command> {
+  const rendered = operations.flatMap((operation) =>
+    operation.commands.map((command) => [command.name, renderCommand(operation, command)] as const),
+  );
+  const all = [...rendered, ...Object.entries(special)];
+  const groups = [...new Set(all.map(([name]) => name.split(' ')[0]))];
+  return Object.fromEntries(groups.flatMap((group) => all.filter(([name]) => name.split(' ')[0] === group)));
+}

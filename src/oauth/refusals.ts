@@ -35,6 +35,7 @@ const requestRules = {
   'one-of': 'must be one of {values}',
   only: 'must hold {values} only',
   'ip-address': 'must be an IP address',
+  'event-id': 'must be the id of an event, as the list shows it',
   decision: 'must be approve or refuse',
   'refusal-reason': 'is needed to refuse',
   'standard-claims': `must hold standard claims only: ${storableClaims.join(', ')}`,

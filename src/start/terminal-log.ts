@@ -1,7 +1,7 @@
 // Writes the log for people who read it on a terminal.
 import { styleText } from 'node:util';
 import type { DestinationStream } from 'pino';
-import { harmless } from '../command-line/command.ts';
+import { harmless } from '../admin/operations/text-table.ts';
 
 type Style = Parameters<typeof styleText>[0];
 

@@ -215,6 +215,26 @@ describe('keys, tokens, audit and schema', () => {
     expect(both).toEqual([{ migrations: [] }, { migrations: [] }]);
   });
 
+  test('help of one command or group, and the version, are printed without a database (issue 20)', async () => {
+    const nowhere = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' };
+    const says = async (...words: string[]) => {
+      const { code, stdout, stderr } = await run(words, undefined, nowhere);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      return stdout;
+    };
+    for (const words of [['user'], ['user', '--help'], ['help', 'user']]) {
+      const help = await says(...words);
+      expect(help).toMatch(/^Usage: gatehouse user COMMAND/);
+      expect(help).toContain('user create --username');
+      expect(help).not.toContain('client');
+    }
+    const help = await says('user', 'create', '--help');
+    expect(help).toMatch(/^Usage: gatehouse user create --username USERNAME .*--password-stdin \[--json\]\n/);
+    expect(help).toMatch(/^  --claim name=value …$/m);
+    expect(await says('help', 'user', 'create')).toBe(help);
+    expect(await says('--version')).toMatch(/^gatehouse \d+\.\d+\.\d+\n$/);
+  });
+
   test('help names every command (decisions section 8)', async () => {
     const { code, stdout } = await run(['help']);
     expect(code).toBe(0);
@@ -224,6 +244,39 @@ describe('keys, tokens, audit and schema', () => {
       ...['keys rotate', 'audit list', 'migrate'],
     ])
       expect(stdout).toContain(command);
+  });
+});
+
+describe('what the admin routes can, the command line can (issue 20)', () => {
+  test('users are shown, searched and deleted (decisions section 8)', async () => {
+    const user = await service.createUser({ username: 'quentin', claims: { name: 'Quentin Sands' } });
+    expect(await json(['user', 'show', 'quentin'])).toMatchObject({ sub: user.sub, claims: { name: 'Quentin Sands' } });
+    expect((await run(['user', 'show', 'Quentin'])).stdout).toMatch(/^username +quentin$/m);
+    expect(await json(['user', 'list', '--search', 'sands quent'])).toMatchObject([{ sub: user.sub }]);
+    expect(await json(['user', 'list', '--limit', '1'])).toHaveLength(1);
+    expect(await json(['user', 'delete', 'quentin'])).toEqual({ sub: user.sub });
+    expect((await run(['user', 'show', 'quentin'])).stderr).toBe('There is no user quentin.\n');
+  });
+
+  test('clients are deleted, and listed as many as wanted (decisions section 8)', async () => {
+    const { clientId } = await service.createClient();
+    await service.createClient();
+    expect(await json(['client', 'list', '--limit', '2'])).toHaveLength(2);
+    expect(await json(['client', 'delete', clientId])).toEqual({ client_id: clientId });
+    expect((await run(['client', 'delete', clientId])).code).toBe(1);
+  });
+
+  test.each([
+    [['user', 'list', '--serch', 'x'], 'There is no option --serch: the nearest are --search, --admin, --order.'],
+    [['user', 'list', '--limit', '0'], '--limit takes a whole number from 1 to 10000.'],
+    [['keys', 'list', '--colour'], 'There is no option --colour: this command takes none but --json and --help.'],
+    [['user', 'shwo', 'x'], /^There is no command user shwo: the nearest are user show, /],
+    [['user', 'list', '--admin=yes'], 'The option --admin takes no value.'],
+  ])('%j is answered by a sentence that names what there is (issue 20)', async (words, sentence) => {
+    const { code, stdout, stderr } = await run(words);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    if (typeof sentence === 'string') expect(stderr).toBe(`${sentence}\n`);
+    else expect(stderr).toMatch(sentence);
   });
 });
 

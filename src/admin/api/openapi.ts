@@ -1,9 +1,9 @@
-// GET /admin/api/openapi.json: the OpenAPI 3.1 document of the admin routes, made from the schemas that validate.
+// Makes the OpenAPI 3.1 document of the admin routes from the schemas that validate: GET /admin/api/openapi.json.
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { maxAuthAge } from '../../browser/recent-sign-in.ts';
-import { answers } from './answers.ts';
-import { adminRoute, type AdminRoute } from './route.ts';
+import { answers } from '../operations/answers.ts';
+import { type Operation, operation, takesBody } from '../operations/operation.ts';
 
 /** The version of the admin routes: the header Api-Version of every answer. */
 export const apiVersion = '1.0';
@@ -12,25 +12,25 @@ const freshSignIn = `With a person's token, that person must have signed in with
 
 type Json = Record<string, unknown>;
 
-/** The route of the document, which describes `others` and itself. */
-export function openapiRoute(others: readonly AdminRoute[]): AdminRoute {
-  const route: AdminRoute = adminRoute({
+/** The operation that answers with the document of `others` and itself. */
+export function openapiOperation(others: readonly Operation[]): Operation {
+  const document: Operation = operation({
     method: 'GET',
     path: '/admin/api/openapi.json',
     tag: 'document',
     summary: 'This document',
     answer: 'OpenApi',
-    handle: async ({ config }) => openapiDocument([...others, route], config),
+    handler: async ({ config }) => openapiDocument([...others, document], config),
   });
-  return route;
+  return document;
 }
 
-/** Describes routes for one configuration: the issuer and the shortest password stand in the document. */
-export function openapiDocument(routes: readonly AdminRoute[], config: Config): Json {
+/** Describes operations for one configuration: the document names the issuer and the shortest password. */
+export function openapiDocument(operations: readonly Operation[], config: Config): Json {
   const paths: Record<string, Json> = {};
-  for (const route of routes) {
-    const path = route.path.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, config) };
+  for (const one of operations) {
+    const path = one.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [one.method.toLowerCase()]: entryOf(one, config) };
   }
   return {
     openapi: '3.1.1',
@@ -42,7 +42,7 @@ export function openapiDocument(routes: readonly AdminRoute[], config: Config): 
     },
     servers: [{ url: config.issuer }],
     security: [{ accessToken: [] }],
-    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
       schemas: componentSchemas(),
@@ -64,19 +64,21 @@ export function openapiDocument(routes: readonly AdminRoute[], config: Config): 
   };
 }
 
-function operation(route: AdminRoute, config: Config): Json {
-  const body = route.body?.(config);
-  const parameters = [...parametersOf('path', route.params), ...parametersOf('query', route.query)];
+function entryOf(route: Operation, config: Config): Json {
+  const input = route.input?.(config);
+  const body = takesBody(route) ? input : undefined;
+  const query = body ? undefined : (input as z.ZodObject | undefined);
+  const parameters = [...parametersOf('path', route.params), ...parametersOf('query', query)];
   return {
     operationId: operationId(route),
     summary: route.summary,
-    ...(route.dangerous && { description: freshSignIn, 'x-max-authentication-age': maxAuthAge }),
+    ...(route.needsRecentSignIn && { description: freshSignIn, 'x-max-authentication-age': maxAuthAge }),
     tags: [route.tag],
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: {
         required: !body.safeParse({}).success,
-        content: json(schemaOf(route.documentedBody ?? body, 'input')),
+        content: json(schemaOf(route.documentedInput ?? body, 'input')),
       },
     }),
     ...(route.media &&
@@ -93,7 +95,7 @@ function operation(route: AdminRoute, config: Config): Json {
   };
 }
 
-/** The parameters as what their text stands for: a page's limit is a number. */
+/** The parameters with the types that their text is read as: a page's limit is a number. */
 function parametersOf(place: 'path' | 'query', shape: z.ZodObject | undefined): Json[] {
   if (!shape) return [];
   const { properties = {} } = schemaOf(shape, 'output') as { properties?: Record<string, Json> };
@@ -117,7 +119,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   return bare(z.toJSONSchema(schema, { io }) as Json);
 }
 
-/** Without what only a document of its own needs. */
+/** Without the members that only a document of its own needs. */
 function bare(schema: Json): Json {
   return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema' && name !== '$id'));
 }
@@ -131,7 +133,7 @@ function json(schema: Json): Json {
 }
 
 /** `POST /admin/api/clients/:id/approve` is `post_clients_id_approve`. */
-function operationId({ method, path }: AdminRoute): string {
+function operationId({ method, path }: Operation): string {
   const words = path.replace('/admin/api/', '').match(/\w+/g) ?? [];
   return [method.toLowerCase(), ...words].join('_').replaceAll('-', '_');
 }

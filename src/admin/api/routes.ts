@@ -1,97 +1,96 @@
-// The admin routes under /admin/api: users, clients, sessions, keys, audit, for programs and consoles (decisions section 8).
+// Serves every administrative operation below /admin/api, for programs and consoles (decisions section 8).
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { requireAdministrator } from '../access.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { OAuthError } from '../../oauth/errors.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
 import { bearerErrors, noStore } from '../../server/errors.ts';
 import { onlyJson } from '../../server/form-body.ts';
 import { clientAddress } from '../../server/network.ts';
 import { readParameters } from '../../server/parameters.ts';
-import { OAuthError } from '../../oauth/errors.ts';
-import { createAdministration } from '../../domain/administration/administration.ts';
-import { clientRoutes } from './clients.ts';
-import { apiVersion, openapiRoute } from './openapi.ts';
-import { grantRoutes } from './grants.ts';
-import { groupRoutes } from './groups.ts';
-import { operationRoutes } from './operations.ts';
-import { type AdminRoute, readBody, type TextAnswer, type AdminApiDependencies } from './route.ts';
-import { largestFile, transferRoutes } from './transfer.ts';
-import { userRoutes } from './users.ts';
-import type { Actor } from '../../repositories/audit/actor.ts';
-
-const described: AdminRoute[] = [
-  ...clientRoutes,
-  ...userRoutes,
-  ...transferRoutes,
-  ...groupRoutes,
-  ...grantRoutes,
-  ...operationRoutes,
-];
+import { type AdministratorAccess, requireAdministrator } from '../access.ts';
+import { operations } from '../operations/index.ts';
+import {
+  type Operation,
+  type OperationContext,
+  readBody,
+  takesBody,
+  type TextAnswer,
+} from '../operations/operation.ts';
+import { maxFileSize } from '../operations/transfer.ts';
+import { apiVersion, openapiOperation } from './openapi.ts';
 
 /** Every admin route, as registered and as documented. */
-export const adminRoutes: readonly AdminRoute[] = [...described, openapiRoute(described)];
+export const adminRoutes = (): Operation[] => [...operations, openapiOperation(operations)];
 
 /** Names the version of the admin routes in every response below them. */
 export const adminVersionHeader = { 'api-version': apiVersion };
 
 /** Milliseconds: a file of the largest size, or a million users. */
-const longestTransfer = 30 * 60_000;
+const transferTimeout = 30 * 60_000;
 
-export async function adminEndpoint(app: FastifyInstance, options: AdminApiDependencies): Promise<void> {
-  const { store, config } = options;
-  // named one by one: what stands in no list needs a fresh sign-in
-  const harmless = new Set(
-    adminRoutes.filter((route) => !route.dangerous).map(({ method, path }) => `${method} ${config.basePath}${path}`),
+export async function adminEndpoint(
+  app: FastifyInstance,
+  { operationContext: context, ...access }: AdministratorAccess & { operationContext: OperationContext },
+): Promise<void> {
+  const { config } = context;
+  const routes = adminRoutes();
+  // named one by one: a route that is not in this list needs a recent sign-in
+  const withoutRecentSignIn = new Set(
+    routes.filter((route) => !route.needsRecentSignIn).map(({ method, path }) => `${method} ${config.basePath}${path}`),
   );
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
   const actors = new WeakMap<FastifyRequest, Actor>();
-  const administration = createAdministration(store);
+  const actorOf = (request: FastifyRequest): Actor => actors.get(request)!;
 
   // of every route that is registered here, whatever its address looks like (security R89)
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply);
-    const fresh = !harmless.has(`${request.method} ${request.routeOptions.url}`);
-    const actor = await requireAdministrator(request, options, ['admin'], fresh);
+    const recent = !withoutRecentSignIn.has(`${request.method} ${request.routeOptions.url}`);
+    const actor = await requireAdministrator(request, access, ['admin'], recent);
     actors.set(request, { actor, address: clientAddress(request) });
   });
-  const handle = (route: AdminRoute, request: FastifyRequest, body: unknown) =>
-    route.handle(
-      { ...options, administration },
-      {
-        params: route.params && readParameters(route.params, request.params),
-        query: route.query && readParameters(route.query, request.query),
-        body,
-        by: actors.get(request)!,
-      },
-    );
-  for (const route of adminRoutes.filter(({ media }) => !media)) {
-    const body = route.body?.(config);
+  const run = (route: Operation, request: FastifyRequest, input: unknown) =>
+    route.handler(context, {
+      params: route.params && readParameters(route.params, request.params),
+      input,
+      actor: actorOf(request),
+    });
+  for (const route of routes.filter(({ media }) => !media)) {
+    const schema = route.input?.(config);
+    const read = takesBody(route) ? readBody : readParameters;
     app.route({
       method: route.method,
       url: route.path,
       handler: async (request, reply) => {
-        const answer = await handle(route, request, body && readBody(body, request.body));
+        const sent = takesBody(route) ? request.body : request.query;
+        const result = await run(route, request, schema ? read(schema, sent) : {});
         reply.code(route.status);
-        return route.answer === undefined ? reply.send() : answer;
+        return route.answer === undefined ? reply.send() : route.view(result);
       },
     });
   }
   await app.register(async (files) => {
     files.removeAllContentTypeParsers();
-    const types = new Set(adminRoutes.flatMap(({ media }) => media?.body ?? []));
+    const types = new Set(routes.flatMap(({ media }) => media?.body ?? []));
     for (const type of types)
       files.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, content, done) => done(null, content));
-    for (const route of adminRoutes.filter(({ media }) => media)) {
+    for (const route of routes.filter(({ media }) => media)) {
       files.route({
         method: route.method,
         url: route.path,
-        bodyLimit: largestFile,
-        handlerTimeout: longestTransfer,
-        handler: async (request, reply: FastifyReply) => {
-          const body = { content: request.body ?? Buffer.alloc(0), type: request.headers['content-type'] ?? '' };
-          if (route.media!.body.length > 0 && !route.media!.body.some((type) => body.type.startsWith(type)))
+        bodyLimit: maxFileSize,
+        handlerTimeout: transferTimeout,
+        handler: async (request, reply) => {
+          const file = { content: request.body ?? Buffer.alloc(0), type: request.headers['content-type'] ?? '' };
+          if (route.media!.body.length > 0 && !route.media!.body.some((type) => file.type.startsWith(type)))
             throw new OAuthError('invalid_request', `the body must be ${route.media!.body.join(' or ')}`, 415);
-          const answer = (await handle(route, request, body)) as TextAnswer;
+          const query = readParameters(route.input!(config), request.query) as object;
+          const answer = (await run(
+            route,
+            request,
+            route.media!.body.length > 0 ? { ...query, file } : query,
+          )) as TextAnswer;
           return reply.type(`${answer.type}; charset=utf-8`).send(Readable.from(answer.text));
         },
       });

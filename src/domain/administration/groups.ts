@@ -6,7 +6,7 @@ import type { Repositories, Store } from '../../repositories/store.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 
 /** So many members are changed in one transaction, within what a request may wait for the database. */
-export const mostAtOnce = 1_000;
+export const maxAtOnce = 1_000;
 
 /** Each user's groups are a fact about that user: each change has its row in the trail. */
 function changed(by: Actor, subs: readonly string[], detail: AuditEvent['detail']): AuditEvent[] {
@@ -50,13 +50,13 @@ export function groupActs(store: Store) {
     for (let first = true; ; first = false) {
       const [count, over] = await store.transaction(async (repositories) => {
         await act.begin(repositories, first);
-        const subs = await repositories.groups.lockMembers(name, mostAtOnce + 1);
-        const full = subs.length > mostAtOnce;
+        const subs = await repositories.groups.lockMembers(name, maxAtOnce + 1);
+        const full = subs.length > maxAtOnce;
         if (full && !gradual)
           throw conflict(
-            `the group has more than ${mostAtOnce} members: rename or delete it by the command line, which does so in steps`,
+            `the group has more than ${maxAtOnce} members: rename or delete it by the command line, which does so in steps`,
           );
-        const touched = await act.empty(repositories, subs.slice(0, mostAtOnce));
+        const touched = await act.empty(repositories, subs.slice(0, maxAtOnce));
         await repositories.auditEvents.insertMany(changed(by, touched, act.detail));
         if (!full) await act.last(repositories);
         return [touched.length, !full] as const;
@@ -134,7 +134,7 @@ export function groupActs(store: Store) {
       }),
     /**
      * Puts users into a group that there is, and takes others out, all or none.
-     * @param change subs, at most `mostAtOnce` of each
+     * @param change subs, at most `maxAtOnce` of each
      * @returns who joined and left, who was so before or is in too many groups, and whom there is not @throws OAuthError not_found
      */
     changeMembers: (
@@ -142,8 +142,8 @@ export function groupActs(store: Store) {
       name: string,
       { add = [], remove = [] }: { add?: string[] | undefined; remove?: string[] | undefined },
     ): Promise<MembersChange> => {
-      if (Math.max(add.length, remove.length) > mostAtOnce)
-        throw invalidRequest(`at most ${mostAtOnce} users can be named at once`);
+      if (Math.max(add.length, remove.length) > maxAtOnce)
+        throw invalidRequest(`at most ${maxAtOnce} users can be named at once`);
       return store.transaction(async ({ groups, auditEvents }) => {
         if (!(await groups.keep(name))) throw notFound('there is no such group');
         const there = new Set(await groups.lockUsers([...add, ...remove]));

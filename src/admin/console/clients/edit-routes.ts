@@ -8,17 +8,14 @@ import { readParameters, singleValued, text } from '../../../server/parameters.t
 import type { FieldFault } from '../../../pages/views/console-clients.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
 import { conflict, OAuthError, ResourceHeld } from '../../../oauth/errors.ts';
-import { needsSectorCheck } from '../../../oauth/subject-type.ts';
-import type { Administration } from '../../../domain/administration/administration.ts';
+import { makeClient, reviseClient } from '../../operations/clients.ts';
+import type { OperationContext } from '../../operations/operation.ts';
 import type { Client, ClientChange } from '../../../repositories/clients/clients.ts';
-import { newCredentials, secretFor, type ShownCredentials } from '../../../tokens/client-credentials.ts';
+import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { faultsOf, fieldFault, fieldOf } from './faults.ts';
 import { clientOfForm, fieldsOf, formOfClient, newClientForm, readForm } from './fields.ts';
 import { clientPath, listPath, named } from './view.ts';
 import type { Config } from '../../../config.ts';
-import type { ClientCache } from '../../../repositories/clients/client-cache.ts';
-import type { SecretBox } from '../../../crypto/secret-box.ts';
-import type { CheckSector } from '../../../domain/sector-check.ts';
 import type { Console } from '../admin-session.ts';
 
 const byId = z.object({ id: text(255) });
@@ -57,16 +54,13 @@ export function shownSecrets(issuer: string, clientId: string, shown: Partial<Sh
 
 export interface EditRoutesDependencies {
   config: Config;
-  clients: ClientCache;
-  secretBox: SecretBox;
-  checkSector: CheckSector;
   console: Console;
+  operationContext: OperationContext;
 }
 
 export function editRoutes(
   app: FastifyInstance,
-  { console, clients, checkSector, secretBox, config }: EditRoutesDependencies,
-  administration: Administration,
+  { console, config, operationContext }: EditRoutesDependencies,
   find: (clientId: string) => Promise<Client>,
 ): void {
   app.get(newPath, async (request, reply) => {
@@ -89,26 +83,15 @@ export function editRoutes(
     const read = validated(typed, config);
     if ('refusal' in read) return show(request, reply, visit, undefined, typed, read.refusal, clientId);
     const { metadata, settings } = read;
-    const { stored, shown } = newCredentials(secretBox, clientId, metadata);
+    let made: Awaited<ReturnType<typeof makeClient>>;
     try {
-      await checkSector(metadata);
+      made = await makeClient(operationContext, visit.by, clientId, metadata, settings);
     } catch (error) {
+      // the form was sent twice: the secrets were shown the first time, and are not known any more
+      if (isUniqueViolation(error)) return console.done(reply, clientPath(clientId), 'client-made-before');
       return show(request, reply, visit, undefined, typed, problemOf(error), clientId);
     }
-    let client: Client;
-    try {
-      client = await administration.createClient(
-        visit.by,
-        { clientId, metadata, status: 'enabled', approvedBy: 'administrator', firstParty: false, ...stored },
-        settings,
-      );
-    } catch (error) {
-      if (error instanceof ResourceHeld)
-        return show(request, reply, visit, undefined, typed, problemOf(error), clientId);
-      if (!isUniqueViolation(error)) throw error;
-      // its secrets were shown then, and are not known any more
-      return console.done(reply, clientPath(clientId), 'client-made-before');
-    }
+    const { client, shown } = made;
     return console.send(
       request,
       reply,
@@ -137,19 +120,21 @@ export function editRoutes(
     const read = validated(typed, config);
     if ('refusal' in read) return show(request, reply, visit, looked, typed, read.refusal, version);
     const { metadata, settings } = read;
-    let newSecret: string | undefined;
+    let changed: Awaited<ReturnType<typeof reviseClient>>;
     try {
-      if (needsSectorCheck(metadata, looked.metadata)) await checkSector(metadata);
-      await administration.changeClient(visit.by, id, (client) => {
-        const issued = secretFor(secretBox, client, metadata);
-        newSecret = issued?.newSecret;
-        return { ...settings, metadata, credentials: issued?.credentials, version: Number(version) };
-      });
+      const decision = { ...settings, version: Number(version) };
+      changed = await reviseClient(
+        operationContext,
+        visit.by,
+        id,
+        () => metadata,
+        () => decision,
+      );
     } catch (error) {
       // shown with what the client has become; what was typed stays
       return show(request, reply, visit, await changeable(id), typed, problemOf(error));
     }
-    clients.forget(id);
+    const { client, newSecret } = changed;
     if (newSecret === undefined) return console.done(reply, clientPath(id), 'client-saved');
     const shown = shownSecrets(config.issuer, id, { clientSecret: newSecret });
     return console.send(
@@ -157,7 +142,7 @@ export function editRoutes(
       reply,
       visit,
       'console-client-secrets',
-      { ...named(await find(id)), secrets: [], shown },
+      { ...named(client), secrets: [], shown },
       { section: 'clients' },
     );
   });

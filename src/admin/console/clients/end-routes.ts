@@ -4,16 +4,15 @@ import { z } from 'zod';
 import type { ConsoleVisit } from '../admin-session.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
-import { OAuthError } from '../../../oauth/errors.ts';
-import type { Administration } from '../../../domain/administration/administration.ts';
+import { deleteClient, disableClient, renewSecrets } from '../../operations/clients.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { perform } from '../perform.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import { clientSecrets, renewedSecrets, secretsOf, type ShownCredentials } from '../../../tokens/client-credentials.ts';
+import { clientSecrets, secretsOf } from '../../../tokens/client-credentials.ts';
 import { shownSecrets } from './edit-routes.ts';
 import { clientPath, figuresOf, listPath, mostCounted, named } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { ClientCache } from '../../../repositories/clients/client-cache.ts';
-import type { SecretBox } from '../../../crypto/secret-box.ts';
 import type { Console } from '../admin-session.ts';
 
 const byId = z.object({ id: text(255) });
@@ -29,15 +28,13 @@ const sent = z.object({
 export interface EndRoutesDependencies {
   config: Config;
   store: Pick<Store, 'clientJudgement'>;
-  clients: ClientCache;
-  secretBox: SecretBox;
   console: Console;
+  operationContext: OperationContext;
 }
 
 export function endRoutes(
   app: FastifyInstance,
-  { console, clients, secretBox, store, config }: EndRoutesDependencies,
-  administration: Administration,
+  { console, store, config, operationContext }: EndRoutesDependencies,
   find: (clientId: string) => Promise<Client>,
 ): void {
   const secretsPath = (clientId: string) => `${clientPath(clientId)}/secrets`;
@@ -57,20 +54,10 @@ export function endRoutes(
     const typed = singleValued(request.body);
     const wanted = clientSecrets.filter((secret) => typed[secret] !== undefined);
     if (wanted.length === 0) return askForSecrets(request, reply, visit, await find(id), 'nothing');
-    let shown: Partial<ShownCredentials> = {};
-    let client: Client;
-    try {
-      const renew = (current: Client) => {
-        const renewed = renewedSecrets(secretBox, current, wanted);
-        shown = renewed.shown;
-        return renewed.credentials;
-      };
-      client = await administration.renewSecrets(visit.by, id, renew, Number(version));
-    } catch (error) {
-      if (!(error instanceof OAuthError) || error.code !== 'conflict') throw error;
-      return askForSecrets(request, reply, visit, await find(id), 'changed');
-    }
-    clients.forget(id);
+    const input = { secrets: wanted, version: Number(version) };
+    const renewed = await perform(renewSecrets, operationContext, { params: { id }, input, actor: visit.by });
+    if ('refused' in renewed) return askForSecrets(request, reply, visit, await find(id), renewed.refused);
+    const { client, shown } = renewed.done;
     return console.send(
       request,
       reply,
@@ -96,9 +83,9 @@ export function endRoutes(
       if (!visit) return reply;
       const client = await find(id);
       if (!isName(client, name)) return askForName(request, reply, visit, act, client, name);
-      if (act === 'disable') await administration.disableClient(visit.by, id);
-      else await administration.deleteClient(visit.by, id);
-      clients.forget(id);
+      const call = { params: { id }, input: {}, actor: visit.by };
+      if (act === 'disable') await disableClient.handler(operationContext, call);
+      else await deleteClient.handler(operationContext, call);
       return act === 'disable'
         ? console.done(reply, clientPath(id), 'client-disabled')
         : console.done(reply, listPath, 'client-deleted');

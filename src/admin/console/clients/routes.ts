@@ -7,8 +7,8 @@ import { cursorOf, readCursor } from '../../../domain/paging.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
-import { notFound } from '../../../oauth/errors.ts';
-import { createAdministration } from '../../../domain/administration/administration.ts';
+import { decideClients } from '../../operations/client-decisions.ts';
+import { findClient } from '../../operations/clients.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { editRoutes } from './edit-routes.ts';
 import { endRoutes } from './end-routes.ts';
@@ -26,7 +26,6 @@ import {
   waits,
 } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { ClientCache } from '../../../repositories/clients/client-cache.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
 import type { Console } from '../admin-session.ts';
 import type { EditRoutesDependencies } from './edit-routes.ts';
@@ -54,14 +53,14 @@ export const byId = z.object({ id: text(255) });
 type ConsoleClientsDependencies = EditRoutesDependencies &
   EndRoutesDependencies & {
     store: Store;
-    clients: ClientCache;
     pages: PageResponses;
     console: Console;
   };
 
 export async function consoleClientsEndpoint(app: FastifyInstance, options: ConsoleClientsDependencies): Promise<void> {
-  const { console, pages, store, clients } = options;
-  const administration = createAdministration(store);
+  const { console, pages, store, operationContext } = options;
+  // as it is stored: the version that is shown is the one that is decided about
+  const find = (clientId: string) => findClient(store, clientId);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -113,21 +112,21 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
       .split(',')
       .filter((_client, index) => sent[`client.${index}`] !== undefined)
       .map((client) => client.split(' '))
-      .map(([clientId = '', version]) => ({ clientId, version: Number(version) }));
+      .map(([clientId = '', version]) => ({ client_id: clientId, version: Number(version) }));
     const refuses = form.decision === 'refuse';
     if (picked.length === 0) return showWaiting(request, reply, visit, { reason, problem: 'nothing', status: 400 });
     if (refuses && reason === '') return showWaiting(request, reply, visit, { reason, problem: 'reason', status: 400 });
-    const outcomes = await administration.decideClients(visit.by, picked, refuses ? reason : undefined);
-    for (const { clientId } of outcomes) clients.forget(clientId);
+    const input = { decision: form.decision, clients: picked, ...(refuses && { reason }) };
+    const outcomes = await decideClients.handler(operationContext, { params: {}, input, actor: visit.by });
     const changed = outcomes.filter(({ outcome }) => outcome === 'changed');
     const gone = outcomes.filter(({ outcome }) => outcome === 'gone').length;
     const held = outcomes.filter(({ outcome }) => outcome === 'held');
     if (changed.length + held.length + gone === 0) {
       const only = sent['one'] === undefined ? undefined : picked[0];
-      const stillWaits = only && !refuses && (await store.clients.find(only.clientId))?.pendingMetadata !== undefined;
+      const stillWaits = only && !refuses && (await store.clients.find(only.client_id))?.pendingMetadata !== undefined;
       return console.done(
         reply,
-        only ? clientPath(only.clientId) : waitingPath,
+        only ? clientPath(only.client_id) : waitingPath,
         refuses ? 'client-refused' : stillWaits ? 'client-enabled' : 'client-approved',
       );
     }
@@ -161,15 +160,8 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
     );
   });
 
-  editRoutes(app, options, administration, find);
-  endRoutes(app, options, administration, find);
-
-  async function find(clientId: string): Promise<Client> {
-    // as it is stored: the version that is shown is the one that is decided about
-    const client = await store.clients.find(clientId);
-    if (!client) throw notFound('there is no such client');
-    return client;
-  }
+  editRoutes(app, options, find);
+  endRoutes(app, options, find);
 
   async function nameOf(clientId: string): Promise<string> {
     const client = await store.clients.find(clientId);

@@ -3,12 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ConsoleVisit } from '../admin-session.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
-import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
-import { groupDescription, groupName } from '../../../oauth/administration.ts';
-import { notFound } from '../../../oauth/errors.ts';
-import { createAdministration } from '../../../domain/administration/administration.ts';
-import { mostAtOnce } from '../../../domain/administration/groups.ts';
+import { changeGroup, changeMembers, deleteGroup, findGroup } from '../../operations/groups.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { perform } from '../perform.ts';
+import { maxAtOnce } from '../../../domain/administration/groups.ts';
 import type { Group } from '../../../repositories/groups/groups.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -25,17 +24,16 @@ export interface GroupPageRoutesDependencies {
   config: Config;
   store: Store;
   console: Console;
+  operationContext: OperationContext;
 }
 
-export function groupPageRoutes(app: FastifyInstance, { store, console, config }: GroupPageRoutesDependencies): void {
-  const administration = createAdministration(store);
+export function groupPageRoutes(
+  app: FastifyInstance,
+  { store, console, config, operationContext }: GroupPageRoutesDependencies,
+): void {
   const nameOf = (request: FastifyRequest) => (request.params as { name: string }).name;
 
-  async function find(name: string): Promise<Group> {
-    const group = name.includes('\0') ? undefined : await store.groups.find(name);
-    if (!group) throw notFound('there is no such group');
-    return group;
-  }
+  const find = (name: string) => findGroup(store, name);
 
   /** What was sent to a form of one group; undefined when it is answered already. */
   async function submitted(request: FastifyRequest, reply: FastifyReply, form: 'members' | 'edit' | 'delete') {
@@ -111,18 +109,20 @@ export function groupPageRoutes(app: FastifyInstance, { store, console, config }
     const { visit, group } = sent;
     const { remove, users: typed = '' } = sent.body;
     const uri = groupUri(group.name);
+    const change = (input: { add: string[] } | { remove: string[] }) =>
+      changeMembers.handler(operationContext, { params: { name: group.name }, input, actor: visit.by });
     if (remove !== undefined) {
-      await administration.changeMembers(visit.by, group.name, { remove: [remove.replaceAll('\0', '')] });
+      await change({ remove: [remove.replaceAll('\0', '')] });
       return console.done(reply, uri, 'member-removed');
     }
     const lines = typed.split(/\r?\n/).map((line) => line.trim());
     const logins = [...new Set(lines.filter((line) => line !== ''))];
     if (logins.length === 0) return show(request, reply, visit, { typed, problem: 'nobody' });
-    if (logins.length > mostAtOnce) return show(request, reply, visit, { typed, problem: 'many' });
+    if (logins.length > maxAtOnce) return show(request, reply, visit, { typed, problem: 'many' });
     const found = await store.userBatches.subs(logins.map((login) => login.replaceAll('\0', '')));
     const unknown = logins.filter((_login, index) => found[index] === undefined).slice(0, mostUnknown);
     if (unknown.length > 0) return show(request, reply, visit, { typed, problem: 'unknown', unknown });
-    await administration.changeMembers(visit.by, group.name, { add: found.filter((sub) => sub !== undefined) });
+    await change({ add: found.filter((sub) => sub !== undefined) });
     return console.done(reply, uri, 'members-added');
   });
 
@@ -144,7 +144,7 @@ export function groupPageRoutes(app: FastifyInstance, { store, console, config }
         name: group.name,
         groupUri: uri,
         members: group.members,
-        most: mostAtOnce,
+        most: maxAtOnce,
         typed,
         form: console.form(request, reply, visit, `${uri}/edit`),
         ...(problem && { problem }),
@@ -166,14 +166,12 @@ export function groupPageRoutes(app: FastifyInstance, { store, console, config }
     const { visit, body, group } = sent;
     const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
     // one that was made by an import may have a name that this form would not let in: it may stay
-    const name = typed.name === group.name ? group.name : groupName.safeParse(typed.name).data;
-    const description = groupDescription.safeParse(typed.description).data;
-    if (name === undefined) return showEdit(request, reply, visit, group, typed, 'name');
-    if (description === undefined) return showEdit(request, reply, visit, group, typed, 'description');
-    const changed = await unlessConflict(administration.changeGroup(visit.by, group.name, { name, description }));
-    if (changed === 'conflict')
-      return showEdit(request, reply, visit, group, typed, (await store.groups.find(name)) ? 'taken' : 'large');
-    return console.done(reply, groupUri(name), 'group-changed');
+    const input = { description: typed.description, ...(typed.name !== group.name && { name: typed.name }) };
+    const params = { name: group.name };
+    const changed = await perform(changeGroup, operationContext, { params, input, actor: visit.by });
+    if ('done' in changed) return console.done(reply, groupUri(changed.done.group.name), 'group-changed');
+    const isLarge = changed.refused === 'taken' && !(await store.groups.find(typed.name.trim()));
+    return showEdit(request, reply, visit, group, typed, isLarge ? 'large' : changed.refused);
   });
 
   async function showDeletion(
@@ -193,7 +191,7 @@ export function groupPageRoutes(app: FastifyInstance, { store, console, config }
         name: group.name,
         groupUri: uri,
         members: group.members,
-        most: mostAtOnce,
+        most: maxAtOnce,
         form: console.form(request, reply, visit, `${uri}/delete`),
         ...(problem && { problem }),
       },
@@ -211,8 +209,9 @@ export function groupPageRoutes(app: FastifyInstance, { store, console, config }
     if (!sent) return reply;
     const { visit, body, group } = sent;
     if (body['typed']?.trim() !== group.name.trim()) return showDeletion(request, reply, visit, group, 'typed');
-    const deleted = await unlessConflict(administration.deleteGroup(visit.by, group.name));
-    if (deleted === 'conflict') return showDeletion(request, reply, visit, group, 'large');
+    const params = { name: group.name };
+    const deleted = await perform(deleteGroup, operationContext, { params, input: {}, actor: visit.by });
+    if ('refused' in deleted) return showDeletion(request, reply, visit, group, deleted.refused);
     return console.done(reply, path, 'group-deleted');
   });
 }

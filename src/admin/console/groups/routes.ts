@@ -4,10 +4,9 @@ import type { ConsoleVisit } from '../admin-session.ts';
 import { onlyForms } from '../../../server/form-body.ts';
 import { readTextCursor, textCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
-import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
-import { newGroupShape } from '../../../oauth/administration.ts';
-import { createAdministration } from '../../../domain/administration/administration.ts';
+import { createGroup } from '../../operations/groups.ts';
+import { perform } from '../perform.ts';
 import { groupPageRoutes, groupUri } from './page-routes.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
@@ -24,10 +23,9 @@ type ConsoleGroupsDependencies = GroupPageRoutesDependencies & {
 };
 
 export async function consoleGroupsEndpoint(app: FastifyInstance, options: ConsoleGroupsDependencies): Promise<void> {
-  const { store, console, pages } = options;
+  const { store, console, pages, operationContext } = options;
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
   await onlyForms(app);
-  const administration = createAdministration(store);
 
   async function show(
     request: FastifyRequest,
@@ -75,12 +73,9 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
     });
     if (!visit) return reply;
     const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
-    const parsed = newGroupShape.safeParse(typed);
-    if (!parsed.success) return show(request, reply, visit, { typed, problem: 'name' });
-    const { name, description = '' } = parsed.data;
-    const made = await unlessConflict(administration.createGroup(visit.by, name, description));
-    if (made === 'conflict') return show(request, reply, visit, { typed, problem: 'taken' });
-    return console.done(reply, groupUri(name), 'group-made');
+    const made = await perform(createGroup, operationContext, { params: {}, input: typed, actor: visit.by });
+    if ('refused' in made) return show(request, reply, visit, { typed, problem: made.refused });
+    return console.done(reply, groupUri(made.done.name), 'group-made');
   });
 
   groupPageRoutes(app, options);

@@ -5,6 +5,8 @@ import type { ConsoleVisit } from '../admin-session.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import { conflict, notFound } from '../../../oauth/errors.ts';
 import { type KeyAlgorithm, keyAlgorithms } from '../../../tokens/key-ring.ts';
+import { rotateKeys, withdrawKey } from '../../operations/keys.ts';
+import type { OperationContext } from '../../operations/operation.ts';
 import { queryOf } from './links.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -33,9 +35,13 @@ export interface KeyRoutesDependencies {
   store: Pick<Store, 'instances' | 'sealedValues'>;
   keyRing: KeyRing;
   console: Console;
+  operationContext: OperationContext;
 }
 
-export function keyRoutes(app: FastifyInstance, { console, store, keyRing, config }: KeyRoutesDependencies): void {
+export function keyRoutes(
+  app: FastifyInstance,
+  { console, store, keyRing, config, operationContext }: KeyRoutesDependencies,
+): void {
   const { keyRotationInterval, keyPublicationLead: lead } = config.lifetimes;
 
   app.get(list, async (request, reply) => {
@@ -85,7 +91,8 @@ export function keyRoutes(app: FastifyInstance, { console, store, keyRing, confi
     if (!visit) return reply;
     const algorithms = keyAlgorithms.filter((alg) => form[`alg_${alg}`] === 'on');
     if (algorithms.length === 0) return askRotation(request, reply, visit, 'algorithms');
-    await keyRing.rotate({ lead: form.immediate === 'on' ? 0 : lead, algorithms, by: visit.by });
+    const input = { immediate: form.immediate === 'on', algorithms };
+    await rotateKeys.handler(operationContext, { params: {}, input, actor: visit.by });
     return console.done(reply, list, 'keys-rotated');
   });
 
@@ -113,7 +120,7 @@ export function keyRoutes(app: FastifyInstance, { console, store, keyRing, confi
     const visit = await console.submitted(request, reply, { csrf, action: withdrawal, shown: kid, back, fresh: true });
     if (!visit) return reply;
     if (typed.trim() !== kid.slice(0, beginningLength)) return askWithdrawal(request, reply, visit, kid, typed);
-    await keyRing.withdraw(kid, visit.by);
+    await withdrawKey.handler(operationContext, { params: { kid }, input: {}, actor: visit.by });
     return console.done(reply, list, 'key-withdrawn');
   });
 

@@ -9,8 +9,9 @@ import { readParameters, singleValued, text } from '../../../server/parameters.t
 import { unlessGone } from '../../../pages/refused-operations.ts';
 import type { LinkedName } from '../../../pages/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
-import { notFound } from '../../../oauth/errors.ts';
-import { createAdministration } from '../../../domain/administration/administration.ts';
+import { endSession, endSessions } from '../../operations/sessions.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { findUser } from '../../operations/users.ts';
 import { queryOf } from './links.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { Console } from '../admin-session.ts';
@@ -24,10 +25,13 @@ const endAll = z.object({ csrf: text(100), sub: text(255) });
 export interface SessionRoutesDependencies {
   store: Store;
   console: Console;
+  operationContext: OperationContext;
 }
 
-export function sessionRoutes(app: FastifyInstance, { console, store }: SessionRoutesDependencies): void {
-  const administration = createAdministration(store);
+export function sessionRoutes(
+  app: FastifyInstance,
+  { console, store, operationContext }: SessionRoutesDependencies,
+): void {
   const list = '/admin/sessions';
   const confirmation = '/admin/sessions/end';
   const section = 'sessions';
@@ -81,7 +85,8 @@ export function sessionRoutes(app: FastifyInstance, { console, store }: SessionR
     const visit = await console.submitted(request, reply, { csrf, action: list, back: list });
     if (!visit) return reply;
     // one that is over already is what was wanted
-    await administration.endSession(visit.by, end).catch(unlessGone);
+    const call = { params: { id: end }, input: {}, actor: visit.by };
+    await endSession.handler(operationContext, call).catch(unlessGone);
     return console.done(
       reply,
       list + queryOf({ user: user || undefined, address: address || undefined }),
@@ -93,8 +98,7 @@ export function sessionRoutes(app: FastifyInstance, { console, store }: SessionR
     const visit = await console.enter(request, reply);
     if (!visit) return reply;
     const { sub = '' } = singleValued(request.query);
-    const person = await store.users.find(sub);
-    if (!person) throw notFound('there is no such user');
+    const person = await findUser(store, sub);
     const found = await store.sessions.list({ sub }, { limit: mostCounted + 1, after: undefined });
     return console.send(
       request,
@@ -118,7 +122,7 @@ export function sessionRoutes(app: FastifyInstance, { console, store }: SessionR
     const back = confirmation + queryOf({ sub });
     const visit = await console.submitted(request, reply, { csrf, action: confirmation, shown: sub, back });
     if (!visit) return reply;
-    await administration.endSessions(visit.by, sub);
+    await endSessions.handler(operationContext, { params: { sub }, input: {}, actor: visit.by });
     return console.done(reply, list, 'sessions-ended');
   });
 }

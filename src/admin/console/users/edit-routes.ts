@@ -8,11 +8,11 @@ import { readParameters, singleValued, text } from '../../../server/parameters.t
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { maxPasswordLength } from '../../../oauth/administration.ts';
-import type { Administration } from '../../../domain/administration/administration.ts';
+import { findUser } from '../../operations/users.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { allUserFields, newUserFields, readUserForm, userFields, type UserFaults } from './fields.ts';
 import { showLink } from './password-routes.ts';
-import { findUser, listPath, pathOf } from './view.ts';
+import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { PasswordQueue } from '../../../domain/rate-limits/password-queue.ts';
@@ -42,12 +42,9 @@ export type EditRoutesDependencies = ShowLinkDependencies & {
   console: Console;
 };
 
-export function editRoutes(
-  app: FastifyInstance,
-  options: EditRoutesDependencies,
-  administration: Administration,
-): void {
+export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies): void {
   const { store, console, config } = options;
+  const { administration } = options.operationContext;
   const passwords = createPasswordChoice(options);
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
 
@@ -93,7 +90,8 @@ export function editRoutes(
       return trouble({ ...(await taken(username, email)), status: 409 });
     }
     if (passwordHash !== undefined) return console.done(reply, pathOf({ sub }), 'user-made');
-    return showLink(request, reply, options, administration, visit, made.done, { made: true });
+    const shown = await showLink(request, reply, options, visit, made.done, { made: true });
+    return shown ?? console.done(reply, pathOf({ sub }), 'user-made');
   });
 
   app.get(`${listPath}/:sub/edit`, async (request, reply) => {

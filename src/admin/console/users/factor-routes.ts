@@ -7,7 +7,8 @@ import { readParameters, text } from '../../../server/parameters.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import type { Administration } from '../../../domain/administration/administration.ts';
-import { findUser, listPath, pathOf } from './view.ts';
+import { findUser } from '../../operations/users.ts';
+import { listPath, pathOf } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { Console } from '../admin-session.ts';
 

@@ -26,7 +26,7 @@ export interface CheckResult {
 export const linesOf = (text: string): number => text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
 
 /** Imports at once in this process: each keeps its text in memory, and the database busy. */
-const mostAtOnce = 2;
+const maxAtOnce = 2;
 
 export function createImports(
   parts: { store: Store; administration: Administration },
@@ -88,7 +88,7 @@ export function createImports(
      * @returns false when as many go on as may at once
      */
     async begin(id: string, by: Actor, order: ImportOrder): Promise<boolean> {
-      if (running.size >= mostAtOnce && !(await parts.store.userImports.find(id))) return false;
+      if (running.size >= maxAtOnce && !(await parts.store.userImports.find(id))) return false;
       if (!(await parts.store.userImports.insert(id, by.actor, linesOf(order.text)))) return true;
       const work = run(id, by, order).finally(() => running.delete(work));
       running.add(work);

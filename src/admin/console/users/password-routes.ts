@@ -3,16 +3,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ConsoleVisit } from '../admin-session.ts';
 import { createPasswordChoice } from '../../../domain/password-choice.ts';
-import { recoveryUri } from '../../../tokens/recovery-uri.ts';
 import { readParameters, text } from '../../../server/parameters.ts';
-import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { maxPasswordLength } from '../../../oauth/administration.ts';
 import { invalidRequest } from '../../../oauth/errors.ts';
-import type { Administration } from '../../../domain/administration/administration.ts';
+import type { OperationContext } from '../../operations/operation.ts';
+import { createRecoveryLink } from '../../operations/sign-in-help.ts';
+import { findUser } from '../../operations/users.ts';
+import { perform } from '../perform.ts';
 import type { User } from '../../../repositories/users/users.ts';
-import { newOpaqueToken } from '../../../tokens/opaque-token.ts';
-import { findUser, listPath, pathOf } from './view.ts';
+import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Console } from '../admin-session.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -33,28 +33,28 @@ const sent = z.object({
 export interface ShowLinkDependencies {
   config: Config;
   console: Console;
+  operationContext: OperationContext;
 }
 
-/** Makes a link by which a user chooses a password, and shows it, once. @param lifetime in seconds */
+/** Makes a link by which a user chooses a password, and shows it, once; undefined for a disabled user. @param lifetime in seconds */
 export async function showLink(
   request: FastifyRequest,
   reply: FastifyReply,
-  { console, config }: ShowLinkDependencies,
-  administration: Administration,
+  { console, config, operationContext }: ShowLinkDependencies,
   visit: ConsoleVisit,
   user: User,
   { made, lifetime = config.lifetimes.recoveryLink }: { made: boolean; lifetime?: number },
-): Promise<FastifyReply> {
-  const { token, hash } = newOpaqueToken('mailed_link');
-  const expiresAt = await administration.createRecoveryLink(visit.by, user.sub, hash, lifetime);
+): Promise<FastifyReply | undefined> {
+  const call = { params: { sub: user.sub }, input: { lifetime }, actor: visit.by };
+  const link = await perform(createRecoveryLink, operationContext, call);
+  if ('refused' in link) return undefined;
   return console.send(
     request,
     reply,
     visit,
     'console-user-link',
     {
-      ...{ username: user.username, userUri: pathOf(user), made, lifetime, expiresAt },
-      recoveryUri: recoveryUri(config.issuer, token),
+      ...{ username: user.username, userUri: pathOf(user), made, lifetime, ...link.done },
     },
     { section: 'users' },
   );
@@ -68,11 +68,7 @@ export type PasswordRoutesDependencies = ShowLinkDependencies & {
   console: Console;
 };
 
-export function passwordRoutes(
-  app: FastifyInstance,
-  options: PasswordRoutesDependencies,
-  administration: Administration,
-): void {
+export function passwordRoutes(app: FastifyInstance, options: PasswordRoutesDependencies): void {
   const { store, console, config } = options;
   const passwords = createPasswordChoice(options);
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
@@ -93,15 +89,9 @@ export function passwordRoutes(
     if (act === 'link') {
       const seconds = lifetime === undefined ? undefined : Number(lifetime);
       if (seconds !== undefined && !lifetimes.includes(seconds)) throw invalidRequest('there is no such life time');
-      const shown = await unlessConflict(
-        showLink(request, reply, options, administration, visit, user, {
-          made: false,
-          ...(seconds !== undefined && { lifetime: seconds }),
-        }),
-      );
-      return shown === 'conflict'
-        ? show(request, reply, visit, { ...user, status: 'disabled' }, { status: 409 })
-        : shown.done;
+      const given = { made: false, ...(seconds !== undefined && { lifetime: seconds }) };
+      const shown = await showLink(request, reply, options, visit, user, given);
+      return shown ?? show(request, reply, visit, { ...user, status: 'disabled' }, { status: 409 });
     }
     const fault = await passwords.faultOf(chosen, user);
     if (fault) return show(request, reply, visit, user, { fault, status: 400 });
@@ -110,7 +100,7 @@ export function passwordRoutes(
       reply.header('retry-after', '5');
       return show(request, reply, visit, user, { problem: 'busy', status: 503 });
     }
-    await administration.changeUser(visit.by, sub, {}, passwordHash);
+    await options.operationContext.administration.changeUser(visit.by, sub, {}, passwordHash);
     return console.done(reply, pathOf(user), 'user-password-set');
   });
 

@@ -6,20 +6,22 @@ import { onlyForms } from '../../../server/form-body.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { legible } from '../../../pages/claim-text.ts';
 import { singleValued } from '../../../server/parameters.ts';
-import { unlessConflict } from '../../../pages/refused-operations.ts';
 import type { ConsoleFrame } from '../../../pages/views/console.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { groupName } from '../../../oauth/administration.ts';
 import { namedClaims } from '../../../oauth/claims.ts';
 import { invalidRequest, OAuthError } from '../../../oauth/errors.ts';
-import { createAdministration } from '../../../domain/administration/administration.ts';
-import type { UserChange } from '../../../repositories/users/users.ts';
+import { withdrawGrant } from '../../operations/grants.ts';
+import { changeMembers } from '../../operations/groups.ts';
+import { endSessions } from '../../operations/sessions.ts';
+import { changeUser, deleteUser, findUser } from '../../operations/users.ts';
+import { perform } from '../perform.ts';
 import { editRoutes } from './edit-routes.ts';
 import { factorRoutes } from './factor-routes.ts';
 import { exportRoutes } from './export-routes.ts';
 import { importRoutes } from './import-routes.ts';
 import { passwordRoutes } from './password-routes.ts';
-import { findUser, lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
+import { lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
 import type { Console } from '../admin-session.ts';
@@ -35,7 +37,7 @@ const mostOffered = 50;
 /** Sessions are counted up to here. */
 const mostCounted = 100;
 
-const changes: Record<string, UserChange> = {
+const changes: Record<string, { status?: 'enabled' | 'disabled'; admin?: boolean }> = {
   disable: { status: 'disabled' },
   enable: { status: 'enabled' },
   'make-admin': { admin: true },
@@ -53,15 +55,15 @@ type ConsoleUsersDependencies = EditRoutesDependencies &
   };
 
 export async function consoleUsersEndpoint(app: FastifyInstance, options: ConsoleUsersDependencies): Promise<void> {
-  const { store, authenticators, console, pages } = options;
-  const administration = createAdministration(store);
+  const { store, authenticators, console, pages, operationContext } = options;
+  const { administration } = operationContext;
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
   await onlyForms(app);
 
   const subOf = (request: FastifyRequest) => (request.params as { sub: string }).sub;
   const find = (sub: string) => findUser(store, sub);
-  editRoutes(app, options, administration);
-  passwordRoutes(app, options, administration);
+  editRoutes(app, options);
+  passwordRoutes(app, options);
   exportRoutes(app, options);
   importRoutes(app, options, administration);
   factorRoutes(app, options, administration);
@@ -160,34 +162,40 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       fresh: !ends,
     });
     if (!visit) return reply;
-    const { by } = visit;
+    const { by: actor } = visit;
     const { sub } = await find(subOf(request));
+    const group = { name: body['group'] ?? '' };
     if (act === 'end-sessions') {
-      await administration.endSessions(by, sub);
+      await endSessions.handler(operationContext, { params: { sub }, input: {}, actor });
       return console.done(reply, path, 'user-ended');
     }
-    if (act === 'withdraw') await administration.withdrawGrant(by, sub, body['client_id'] ?? '');
-    else if (act === 'leave') await administration.changeMembers(by, body['group'] ?? '', { remove: [sub] });
+    if (act === 'withdraw') {
+      const params = { sub, client_id: body['client_id'] ?? '' };
+      await withdrawGrant.handler(operationContext, { params, input: {}, actor });
+    } else if (act === 'leave')
+      await changeMembers.handler(operationContext, { params: group, input: { remove: [sub] }, actor });
     else if (act === 'join') {
-      const problem = await join(by, sub, body['group']);
+      const problem = await join(actor, sub, body['group']);
       if (problem) return show(request, reply, visit, { problem, typedGroup: body['group'] ?? '' });
     } else if (Object.hasOwn(changes, act)) {
-      const changed = await unlessConflict(administration.changeUser(by, sub, changes[act]!));
-      if (changed === 'conflict') return show(request, reply, visit, { problem: 'last-administrator' });
+      const call = { params: { sub }, input: changes[act]!, actor };
+      const changed = await perform(changeUser, operationContext, call);
+      if ('refused' in changed) return show(request, reply, visit, { problem: changed.refused });
     } else throw invalidRequest('there is no such act');
     return console.done(reply, path, 'user-saved');
   });
 
   /** Puts a user into a group that there is; what others change of the groups meanwhile stays. */
   async function join(
-    by: ConsoleVisit['by'],
+    actor: ConsoleVisit['by'],
     sub: string,
     typed: string | undefined,
   ): Promise<ConsoleUsersPages['console-user']['problem']> {
     const group = groupName.safeParse(typed ?? '');
     if (!group.success) return 'group';
     try {
-      const { added, unchanged } = await administration.changeMembers(by, group.data, { add: [sub] });
+      const call = { params: { name: group.data }, input: { add: [sub] }, actor };
+      const { added, unchanged } = await changeMembers.handler(operationContext, call);
       if (added.length > 0 || unchanged.length === 0) return undefined;
       return (await find(sub)).groups.includes(group.data) ? undefined : 'many-groups';
     } catch (error) {
@@ -241,8 +249,9 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     if (!visit) return reply;
     const user = await find(subOf(request));
     if (body['typed']?.trim() !== user.username) return showDeletion(request, reply, visit, 'typed');
-    const gone = await unlessConflict(administration.deleteUser(visit.by, user.sub));
-    if (gone === 'conflict') return showDeletion(request, reply, visit, 'last-administrator');
+    const call = { params: { sub: user.sub }, input: {}, actor: visit.by };
+    const gone = await perform(deleteUser, operationContext, call);
+    if ('refused' in gone) return showDeletion(request, reply, visit, gone.refused);
     return console.done(reply, '/admin/users', 'user-deleted');
   });
 }

@@ -1,20 +1,11 @@
 // What the console's pages of users share: a user as a line of a list, and the addresses of one.
 import type { UserLine } from '../../../pages/views/console-users.ts';
-import { notFound } from '../../../oauth/errors.ts';
-import type { Store } from '../../../repositories/store.ts';
 import type { UserFilter } from '../../../repositories/users/user-search.ts';
 import type { User } from '../../../repositories/users/users.ts';
 
 export const listPath = '/admin/users';
 
 export const pathOf = ({ sub }: Pick<User, 'sub'>): string => `${listPath}/${encodeURIComponent(sub)}`;
-
-/** @throws OAuthError not_found */
-export async function findUser({ users }: Pick<Store, 'users'>, sub: string): Promise<User> {
-  const user = await users.find(sub);
-  if (!user) throw notFound('there is no such user');
-  return user;
-}
 
 export function lineOf(user: User): UserLine {
   const { name } = user.claims;

@@ -1,10 +1,11 @@
-// The commands that take over users from a file, and write one.
+// Defines the command that imports users from a file of any size.
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { importReasons } from '../oauth/import-reasons.ts';
-import { exportUsers, importFile } from '../domain/user-transfer.ts';
-import { by, type Command, harmless, parse, type Terminal, UsageError, withDatabase } from './command.ts';
-import { formatOf, ofTheFile, writeText } from './file.ts';
+import { importFile } from '../domain/user-transfer.ts';
+import { harmless } from '../admin/operations/text-table.ts';
+import { by, type Command, parse, type Terminal, UsageError, withDatabase } from './command.ts';
+import { formatOf, ofTheFile } from './file.ts';
 
 /** Says on a terminal how far it is, in one line; in a log a line for each hundred thousand rows is enough. */
 function progress({ stderr }: Terminal, rows: number, text: string): void {
@@ -12,7 +13,7 @@ function progress({ stderr }: Terminal, rows: number, text: string): void {
   else if (rows % 100_000 < 200 && rows > 200) stderr.write(`${text}\n`);
 }
 
-export const userTransferCommands: Record<string, Command> = {
+export const userImportCommands: Record<string, Command> = {
   'user import': {
     usage: 'FILE|- [--format csv|jsonl] [--update] [--with-admins] [--dry-run] [--from-line N]',
     summary:
@@ -73,24 +74,6 @@ export const userTransferCommands: Record<string, Command> = {
         json: { ...counts, dry_run: options.dryRun },
         text: `${options.dryRun ? 'Nothing is stored; of this file there would be: ' : ''}${created} made, ${updated} changed, ${unchanged} unchanged, ${refused} refused.`,
       };
-    },
-  },
-  'user export': {
-    usage: '[FILE] [--format csv|jsonl] [--with-password-hashes]',
-    summary: 'Writes all users into a new file; to standard output without one.',
-    async run(config, args, terminal) {
-      const file = args[0]?.startsWith('-') ? undefined : args[0];
-      const rest = file === undefined ? args : args.slice(1);
-      const { values } = parse(rest, {
-        format: { type: 'string' },
-        'with-password-hashes': { type: 'boolean', default: false },
-      });
-      const format = formatOf(values.format, file);
-      await withDatabase(config, async ({ store }) => {
-        const text = exportUsers(store, by, format, { hashes: values['with-password-hashes'] });
-        await writeText(terminal, file, text);
-      });
-      return { json: { file, format }, text: file === undefined ? '' : `The users are in ${file}.` };
     },
   },
 };

@@ -1,0 +1,93 @@
+// Declares the operations on the audit trail: list its events, and export them.
+import { rule } from '../../oauth/refusals.ts';
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { auditEventView } from '../../domain/administrator-views.ts';
+import { exportEvents } from '../../domain/audit-export.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
+import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
+import { text } from '../../oauth/text.ts';
+import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
+import { isEventId, viewedTypes } from '../../repositories/audit/audit-view.ts';
+import { operation } from './operation.ts';
+import { table } from './text-table.ts';
+
+const tag = 'audit';
+const path = '/admin/api/audit';
+const time = z.iso.datetime({ offset: true }).optional();
+const oneOf = <const T extends readonly string[]>(types: T) => z.enum(types, rule('one-of')).optional();
+const filter = z.object({
+  outcome: z.enum(['success', 'failure']).optional(),
+  actor: text(255).optional().describe('The sub, the client_id, or a word such as service, of who acted.'),
+  address: text(45)
+    .refine((address) => isIP(address) !== 0, rule('ip-address'))
+    .optional(),
+  client_id: text(255).optional(),
+  sub: text(255).optional(),
+  since: time,
+  until: time,
+});
+const search = ({ client_id: clientId, since, until, ...rest }: z.infer<typeof filter>) => ({
+  ...rest,
+  clientId,
+  since: since === undefined ? undefined : new Date(since),
+  until: until === undefined ? undefined : new Date(until),
+});
+const filterOptions = {
+  ...{ type: 'type', outcome: 'outcome', actor: 'actor', address: 'address', client: 'client_id', sub: 'sub' },
+  ...{ since: 'since', until: 'until' },
+};
+
+const listEvents = operation({
+  method: 'GET',
+  path,
+  tag,
+  summary: 'Lists the events of the audit trail and the issues of the tokens that are still stored, newest first',
+  input: () => pageShape.extend({ type: oneOf(viewedTypes), ...filter.shape }),
+  internalInput: z.object({
+    before: z.string().refine(isEventId, rule('event-id')).describe('Only what is below this event.'),
+  }),
+  answer: 'AuditEventPage',
+  async handler({ store }, { input: { limit, cursor, type, before: event, ...rest } }) {
+    const before = event ?? readCursor(cursor, isEventId)?.id;
+    return { limit, events: await store.auditView.list({ type, ...search(rest) }, { limit, before }) };
+  },
+  view: ({ limit, events }) =>
+    pageOf('events', events, limit, auditEventView, (event) => ({ at: event.at, id: event.id })),
+  command: {
+    name: 'audit list',
+    options: { ...filterOptions, limit: 'limit', before: 'before' },
+    limit: 50,
+    text({ limit, events }) {
+      const rows = events.map((event) => [
+        ...[event.id, event.at.toISOString(), event.type, event.outcome],
+        ...[event.actor ?? '', event.clientId ?? '', event.sub ?? ''],
+      ]);
+      const more = events.length === limit ? `\n\nThere may be more: add --before ${events.at(-1)!.id}` : '';
+      return table(['ID', 'AT', 'TYPE', 'OUTCOME', 'ACTOR', 'CLIENT', 'SUB'], rows) + more;
+    },
+    json: ({ events }) => events.map(auditEventView),
+  },
+});
+
+const exportTrail = operation({
+  method: 'GET',
+  path: `${path}/export`,
+  tag,
+  summary: 'Exports all events of the audit trail that a filter finds, newest first, and leaves an event of that',
+  // the operations of all users at once, as a file
+  needsRecentSignIn: true,
+  input: () => filter.extend({ type: oneOf(auditEventTypes), format: z.enum(transferFormats).default('jsonl') }),
+  media: { body: [], answer: Object.values(mediaTypes) },
+  async handler({ store }, { input: { format, type, ...rest }, actor }) {
+    const events = await exportEvents(store, actor, format, { type, ...search(rest) }, { type, ...rest });
+    return { type: mediaTypes[format], text: events };
+  },
+  command: {
+    name: 'audit export',
+    options: { format: 'format', ...filterOptions },
+    text: (_, { typed }) => (typed['file'] === undefined ? '' : `The events are in ${typed['file']}.`),
+  },
+});
+
+export const auditOperations = [listEvents, exportTrail];

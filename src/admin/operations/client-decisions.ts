@@ -1,0 +1,86 @@
+// Declares the operations that approve or refuse what waits of clients.
+import { rule } from '../../oauth/refusals.ts';
+import { z } from 'zod';
+import { clientView } from '../../domain/administrator-views.ts';
+import { text } from '../../oauth/text.ts';
+import { path } from './clients.ts';
+import { byId, operation } from './operation.ts';
+
+const tag = 'clients';
+const approval = z.strictObject({
+  version: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1),
+});
+
+export const approveClient = operation({
+  method: 'POST',
+  path: `${path}/:id/approve`,
+  tag,
+  summary:
+    'Enables a client that is disabled, whose changes go on waiting, or approves what waits of an enabled one, if it still is at the version that was looked at',
+  params: byId,
+  input: () => approval,
+  answer: 'Client',
+  async handler({ administration, clients }, { params: { id }, input: { version }, actor }) {
+    const client = await administration.approveClient(actor, id, version);
+    clients.forget(id);
+    return client;
+  },
+  view: clientView,
+});
+
+export const refuseClient = operation({
+  method: 'POST',
+  path: `${path}/:id/refuse`,
+  tag,
+  summary: 'Refuses what waits for approval, with a reason that the registrant can read',
+  params: byId,
+  input: () => approval.extend({ reason: text(1000).min(1) }),
+  answer: 'Client',
+  async handler({ administration, clients }, { params: { id }, input: { version, reason }, actor }) {
+    const client = await administration.refuseClient(actor, id, version, reason);
+    clients.forget(id);
+    return client;
+  },
+  view: clientView,
+});
+
+export const decideClients = operation({
+  method: 'POST',
+  path: `${path}/decide`,
+  tag,
+  summary:
+    'Approves or refuses what waits of several clients, each by itself: a client that changed does not hold up the others',
+  input: () =>
+    z
+      .strictObject({
+        decision: z.enum(['approve', 'refuse'], rule('decision')),
+        reason: text(1000).min(1).optional().describe('Needed to refuse; the registrants can read it.'),
+        clients: z
+          .array(approval.extend({ client_id: text(255) }))
+          .min(1)
+          .max(100)
+          .describe('Each with the version that was looked at.'),
+      })
+      .refine(({ decision, reason }) => decision === 'approve' || reason !== undefined, {
+        path: ['reason'],
+        ...rule('refusal-reason'),
+      }),
+  answer: 'DecisionOutcomes',
+  async handler({ administration, clients }, { input: { decision, reason, clients: looked }, actor }) {
+    const outcomes = await administration.decideClients(
+      actor,
+      looked.map(({ client_id: clientId, version }) => ({ clientId, version })),
+      decision === 'refuse' ? reason : undefined,
+    );
+    for (const { clientId } of outcomes) clients.forget(clientId);
+    return outcomes;
+  },
+  view: (outcomes) => ({
+    outcomes: outcomes.map(({ clientId, outcome }) => ({ client_id: clientId, outcome })),
+  }),
+});
+
+export const clientDecisionOperations = [approveClient, refuseClient, decideClients];

@@ -1,0 +1,363 @@
+// Declares the operations on clients: list, create, show, change, disable, delete, and new secrets.
+import { rule } from '../../oauth/refusals.ts';
+import { z } from 'zod';
+import { randomId } from '../../crypto/secrets.ts';
+import type { ClientDecision } from '../../domain/administration/administration.ts';
+import { clientView } from '../../domain/administrator-views.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
+import { clientChangeShape } from '../../oauth/administration.ts';
+import {
+  type ClientMetadata,
+  clientMetadataShape,
+  parseClientMetadata,
+  registrableFields,
+} from '../../oauth/client-metadata.ts';
+import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
+import { needsSectorCheck } from '../../oauth/subject-type.ts';
+import { text } from '../../oauth/text.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
+import type { Client, ClientChange } from '../../repositories/clients/clients.ts';
+import type { Store } from '../../repositories/store.ts';
+import {
+  clientSecrets,
+  newCredentials,
+  renewedSecrets,
+  secretFor,
+  type ShownCredentials,
+} from '../../tokens/client-credentials.ts';
+import { byId, operation, type OperationContext } from './operation.ts';
+import { facts, table } from './text-table.ts';
+
+const tag = 'clients';
+export const path = '/admin/api/clients';
+
+/** @throws OAuthError not_found */
+export async function findClient({ clients }: Pick<Store, 'clients'>, clientId: string): Promise<Client> {
+  const client = await clients.find(clientId);
+  if (!client) throw notFound(`there is no client ${clientId}`);
+  return client;
+}
+
+const listClients = operation({
+  method: 'GET',
+  path,
+  tag,
+  summary: 'Lists clients, newest first; with waiting=true those that wait for a decision, with q what is found',
+  input: () =>
+    pageShape.extend({
+      status: z.enum(['enabled', 'disabled'], rule('status')).optional(),
+      waiting: z.enum(['true', 'false'], rule('boolean')).optional(),
+      self_registered: z.enum(['true', 'false'], rule('boolean')).optional(),
+      q: text(200)
+        .optional()
+        .describe(
+          'Beginnings of words of the name, of the client_id, or of redirect hosts and the domains above them.',
+        ),
+    }),
+  answer: 'ClientPage',
+  async handler({ store }, { input: { limit, cursor, status, waiting, self_registered: itself, q: search } }) {
+    const selfRegistered = itself === undefined ? undefined : itself === 'true';
+    const filter = { status, waiting: waiting === 'true', selfRegistered, search };
+    return { limit, clients: await store.clients.list(filter, { limit, after: readCursor(cursor) }) };
+  },
+  view: ({ limit, clients }) =>
+    pageOf('clients', clients, limit, clientView, (client) => ({ at: client.createdAt, id: client.clientId })),
+  command: {
+    name: 'client list',
+    summary: 'Lists the newest clients, those that wait for a decision, or those that a search finds',
+    options: { status: 'status', waiting: 'waiting', search: 'q', limit: 'limit' },
+    text: ({ clients }) =>
+      table(
+        ['CLIENT_ID', 'STATUS', 'WAITS', 'NAME', 'REDIRECT_URI'],
+        clients.map((client) => [
+          client.clientId,
+          client.status,
+          waits(client),
+          client.metadata.client_name ?? '',
+          client.metadata.redirect_uris[0] ?? '',
+        ]),
+      ),
+    json: ({ clients }) => clients.map(clientView),
+  },
+});
+
+/** The decision of an administrator, or the step of the client, that is missing. */
+function waits(client: Client): string {
+  if (client.pendingMetadata) return 'changes';
+  if (client.selfRegistered && client.status === 'disabled' && !client.approvedBy) return 'approval';
+  return client.uncollected ? 'collection' : '';
+}
+
+/** Makes a client, with its credentials. @throws OAuthError for a sector that does not fit, or a resource that another client holds */
+export async function makeClient(
+  { administration, secretBox, checkSector }: OperationContext,
+  actor: Actor,
+  clientId: string,
+  metadata: ClientMetadata,
+  { status = 'enabled', ...settings }: Omit<ClientDecision, 'version'>,
+): Promise<{ client: Client; shown: ShownCredentials }> {
+  await checkSector(metadata);
+  const { stored, shown } = newCredentials(secretBox, clientId, metadata);
+  const approvedBy = status === 'enabled' ? ('administrator' as const) : undefined;
+  const made = { clientId, metadata, status, approvedBy, firstParty: settings.firstParty ?? false, ...stored };
+  return { client: await administration.createClient(actor, made, settings), shown };
+}
+
+const createClient = operation({
+  method: 'POST',
+  path,
+  tag,
+  summary: 'Makes a client, enabled unless status says otherwise, and shows its secrets once',
+  input: () => clientChangeShape,
+  documentedInput: clientMetadataShape.extend(clientChangeShape.shape),
+  status: 201,
+  answer: 'NewClient',
+  handler(context, { input, actor }) {
+    const metadata = parseClientMetadata(input, { admin: true }, context.config);
+    return makeClient(context, actor, randomId(), metadata, { ...settingsOf(input), status: input.status });
+  },
+  view: ({ client, shown }) => ({ ...clientView(client), ...credentialsOf(shown) }),
+  command: {
+    name: 'client create',
+    summary:
+      'Makes a client, enabled at once, and prints its credentials; with --grant-type client_credentials --scope admin it can call the admin routes',
+    required: ['client_name'],
+    options: {
+      name: 'client_name',
+      'redirect-uri': 'redirect_uris',
+      'post-logout-redirect-uri': 'post_logout_redirect_uris',
+      'application-type': 'application_type',
+      'grant-type': 'grant_types',
+      scope: 'scope',
+      'auth-method': 'token_endpoint_auth_method',
+      'id-token-claims': 'id_token_claims',
+      'first-party': 'first_party',
+      'required-acr': 'required_acr',
+    },
+    prepare: (given) => ({
+      redirect_uris: [],
+      grant_types: given['redirect_uris'] ? ['authorization_code', 'refresh_token'] : ['client_credentials'],
+      ...given,
+    }),
+    text: ({ client, shown }, { config }) =>
+      `The client ${client.metadata.client_name} is made and enabled. Its credentials are shown once:\n${linesOf(client, shown)}\n\nIssuer: ${config.issuer}`,
+  },
+});
+
+const credentialsOf = (shown: Partial<ShownCredentials>) => ({
+  client_secret: shown.clientSecret,
+  shared_secret: shown.sharedSecret,
+  registration_access_token: shown.registrationAccessToken,
+});
+
+const linesOf = ({ clientId }: Client, shown: Partial<ShownCredentials>): string =>
+  Object.entries({ client_id: clientId, ...credentialsOf(shown) })
+    .flatMap(([name, value]) => (value === undefined ? [] : [`  ${name.padEnd(26)}${value}`]))
+    .join('\n');
+
+const showClient = operation({
+  method: 'GET',
+  path: `${path}/:id`,
+  tag,
+  summary: 'Shows a client',
+  params: byId,
+  answer: 'Client',
+  handler: ({ store }, { params: { id } }) => findClient(store, id),
+  view: clientView,
+  command: {
+    name: 'client show',
+    summary: 'Shows a client with what waits for approval',
+    text: (client) => facts(clientView(client)),
+  },
+});
+
+/**
+ * Changes a client; its secret follows from the metadata.
+ * @param metadataOf the metadata that the client gets; it may run again
+ */
+export async function reviseClient(
+  { store, clients, administration, secretBox, checkSector }: OperationContext,
+  actor: Actor,
+  clientId: string,
+  metadataOf: ((client: Client) => ClientMetadata) | undefined,
+  decide: (client: Client) => ClientDecision,
+): Promise<{ client: Client; newSecret: string | undefined }> {
+  // the document of the sector is fetched before the client is locked
+  const looked = metadataOf && (await store.clients.find(clientId));
+  const foreseen = looked && metadataOf(looked);
+  if (looked && foreseen && needsSectorCheck(foreseen, looked.metadata)) await checkSector(foreseen);
+  let newSecret: string | undefined;
+  const client = await administration.changeClient(actor, clientId, (current) => {
+    const decision = decide(current);
+    if (!metadataOf) return decision;
+    const metadata = metadataOf(current);
+    if (needsSectorCheck(metadata, current.metadata) && needsSectorCheck(metadata, foreseen))
+      throw conflict('the client changed meanwhile: try again');
+    const issued = secretFor(secretBox, current, metadata);
+    newSecret = issued?.newSecret;
+    return { ...decision, metadata, credentials: issued?.credentials };
+  });
+  clients.forget(clientId);
+  return { client, newSecret };
+}
+
+// every member of the metadata may be left out, or be null, which takes it away
+const metadataChange = Object.fromEntries(
+  Object.entries<z.ZodType>(clientMetadataShape.shape).map(([member, rule]) => [
+    member,
+    withoutDefault(rule).nullable().optional(),
+  ]),
+);
+
+const changeClient = operation({
+  method: 'PATCH',
+  path: `${path}/:id`,
+  tag,
+  summary: 'Changes what is sent of a client and leaves the rest; null takes a member away',
+  params: byId,
+  input: () => clientChangeShape,
+  documentedInput: z.strictObject({ ...metadataChange, ...clientChangeShape.shape }),
+  answer: 'ChangedClient',
+  async handler(context, { params: { id }, input, actor }) {
+    const known = [...registrableFields, ...Object.keys(clientChangeShape.shape)];
+    const unknown = Object.keys(input).find((member) => !known.includes(member));
+    if (unknown !== undefined)
+      throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is not known here`);
+    const fields = Object.entries(input).filter(([member]) => registrableFields.includes(member));
+    // null takes a member away, as in RFC 7396
+    const metadataOf = (client: Client): ClientMetadata =>
+      parseClientMetadata(
+        Object.fromEntries(
+          Object.entries({ ...client.metadata, ...Object.fromEntries(fields) }).filter(([, value]) => value !== null),
+        ),
+        { admin: true },
+        context.config,
+      );
+    return reviseClient(context, actor, id, fields.length > 0 ? metadataOf : undefined, (client) => {
+      const { status, version } = input;
+      if (status === 'enabled' && client.status === 'disabled' && version === undefined)
+        throw conflict('to enable a client, name the version that you looked at as version');
+      return { ...settingsOf(input), status, version };
+    });
+  },
+  view: ({ client, newSecret }) => ({ ...clientView(client), client_secret: newSecret }),
+  command: {
+    name: 'client require-acr',
+    summary: 'Sets the level of authentication (acr) that users have to reach at a client; none takes it away',
+    arguments: ['required_acr'],
+    required: ['required_acr'],
+    options: {},
+    prepare: (given) => ({ ...given, ...(given['required_acr'] === 'none' && { required_acr: null }) }),
+    text: ({ client }) =>
+      client.requiredAcr === undefined
+        ? `The client ${client.clientId} demands no level of authentication any more.`
+        : `Users who sign in to the client ${client.clientId} have to reach ${client.requiredAcr}.`,
+  },
+});
+
+export const disableClient = operation({
+  method: 'POST',
+  path: `${path}/:id/disable`,
+  tag,
+  summary: 'Disables a client and ends all sessions and tokens of it',
+  params: byId,
+  answer: 'Client',
+  async handler({ administration, clients }, { params: { id }, actor }) {
+    const disabled = await administration.disableClient(actor, id);
+    clients.forget(id);
+    return disabled;
+  },
+  view: ({ client }) => clientView(client),
+  command: {
+    name: 'client disable',
+    text: ({ client, changed }) =>
+      changed
+        ? `The client ${client.clientId} is disabled; all its sessions and tokens have ended.`
+        : `The client ${client.clientId} was disabled before: nothing changed.`,
+  },
+});
+
+export const deleteClient = operation({
+  method: 'DELETE',
+  path: `${path}/:id`,
+  tag,
+  summary: 'Deletes a client with all that was issued to it',
+  params: byId,
+  async handler({ administration, clients }, { params: { id }, actor }) {
+    await administration.deleteClient(actor, id);
+    clients.forget(id);
+  },
+  command: {
+    name: 'client delete',
+    text: (_, { params: { id } }) => `The client ${id} is deleted, with all sessions and tokens.`,
+    json: (_, { params: { id } }) => ({ client_id: id }),
+  },
+});
+
+export const renewSecrets = operation({
+  method: 'POST',
+  path: `${path}/:id/secrets`,
+  tag,
+  summary: 'Makes new secrets for a client and shows them once; the old ones stop working at once',
+  params: byId,
+  input: () =>
+    z.strictObject({
+      secrets: z
+        .array(z.enum(clientSecrets, rule('only')))
+        .min(1)
+        .max(clientSecrets.length)
+        .optional()
+        .describe('All that the client has, if none is named.'),
+    }),
+  internalInput: z.object({ version: z.int() }),
+  answer: 'NewSecrets',
+  refusals: { conflict: 'changed' },
+  async handler({ administration, clients, secretBox }, { params: { id }, input: { secrets, version }, actor }) {
+    let shown: Partial<ShownCredentials> = {};
+    const renew = (current: Client) => {
+      const renewed = renewedSecrets(secretBox, current, secrets);
+      shown = renewed.shown;
+      return renewed.credentials;
+    };
+    const client = await administration.renewSecrets(actor, id, renew, version);
+    clients.forget(id);
+    return { client, shown };
+  },
+  view: ({ client, shown }) => ({
+    client_id: client.clientId,
+    version: client.version,
+    ...credentialsOf(shown),
+  }),
+  command: {
+    name: 'client new-secret',
+    options: { secret: 'secrets' },
+    text: ({ client, shown }) =>
+      `The client ${client.clientId} has new secrets, which are shown once; the old ones work no more:\n${linesOf(client, shown)}`,
+  },
+});
+
+export const clientOperations = [
+  ...[listClients, createClient, showClient, changeClient, disableClient, deleteClient],
+  renewSecrets,
+];
+
+/** What may be sent, without what is taken when nothing is sent. */
+function withoutDefault(rule: z.ZodType): z.ZodType {
+  if (rule instanceof z.ZodPipe) return withoutDefault(rule.in as z.ZodType);
+  return rule instanceof z.ZodDefault ? (rule.unwrap() as z.ZodType) : rule;
+}
+
+function settingsOf(settings: z.infer<typeof clientChangeShape>): ClientChange {
+  return {
+    firstParty: settings.first_party,
+    selfManaged: settings.self_managed,
+    introspect: settings.introspect,
+    requiredAcr: settings.required_acr,
+    lifetimes: {
+      authorizationCode: settings.authorization_code_lifetime,
+      accessToken: settings.access_token_lifetime,
+      refreshToken: settings.refresh_token_lifetime,
+      idToken: settings.id_token_lifetime,
+    },
+  };
+}

@@ -1,0 +1,54 @@
+// Declares the operations on what users granted to clients: an administrator withdraws for them (decisions section 3).
+import { grantView } from '../../domain/administrator-views.ts';
+import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
+import { text } from '../../oauth/text.ts';
+import { bySub, operation } from './operation.ts';
+import { table } from './text-table.ts';
+import { findUser } from './users.ts';
+
+const path = '/admin/api/users/:sub/grants';
+const tag = 'grants';
+
+const listGrants = operation({
+  method: 'GET',
+  path,
+  tag,
+  summary: 'Lists what a user granted to clients, newest first',
+  params: bySub,
+  input: () => pageShape,
+  answer: 'GrantPage',
+  async handler({ store }, { params: { sub }, input: { limit, cursor } }) {
+    await findUser(store, sub);
+    return { limit, grants: await store.grants.list(sub, { limit, after: readCursor(cursor) }) };
+  },
+  view: ({ limit, grants }) =>
+    pageOf('grants', grants, limit, grantView, (grant) => ({ at: grant.createdAt, id: grant.clientId })),
+  command: {
+    name: 'grant list',
+    text: ({ grants }) =>
+      table(
+        ['CLIENT_ID', 'SINCE', 'SCOPE', 'NAME'],
+        grants.map((grant) => [grant.clientId, grant.createdAt.toISOString(), grant.scope.join(' '), grant.clientName]),
+      ),
+    json: ({ grants }) => grants.map(grantView),
+  },
+});
+
+export const withdrawGrant = operation({
+  method: 'DELETE',
+  path: `${path}/:client_id`,
+  tag,
+  summary: 'Withdraws what a user granted to a client and ends all that was issued for it',
+  params: bySub.extend({ client_id: text(255) }),
+  needsRecentSignIn: false,
+  handler: ({ administration }, { params: { sub, client_id: clientId }, actor }) =>
+    administration.withdrawGrant(actor, sub, clientId),
+  command: {
+    name: 'grant withdraw',
+    text: (_, { typed, params }) =>
+      `The grant of ${typed['sub']} to the client ${params.client_id} is withdrawn; all tokens that were issued for it have ended.`,
+    json: (_, { params }) => ({ ...params }),
+  },
+});
+
+export const grantOperations = [listGrants, withdrawGrant];

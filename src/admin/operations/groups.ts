@@ -1,0 +1,151 @@
+// Declares the operations on groups.
+import { z } from 'zod';
+import { groupView } from '../../domain/administrator-views.ts';
+import { maxAtOnce } from '../../domain/administration/groups.ts';
+import { pageShape, readTextCursor, textCursorOf } from '../../domain/paging.ts';
+import { groupChangeShape, newGroupShape } from '../../oauth/administration.ts';
+import { invalidRequest, notFound } from '../../oauth/errors.ts';
+import { text } from '../../oauth/text.ts';
+import type { Group } from '../../repositories/groups/groups.ts';
+import type { Store } from '../../repositories/store.ts';
+import { operation } from './operation.ts';
+import { table } from './text-table.ts';
+
+const path = '/admin/api/groups';
+const tag = 'groups';
+const byName = z.object({ name: text(255) });
+const subs = z.array(text(255)).max(maxAtOnce).optional();
+
+/** A group with more members than one transaction takes is changed in steps by a command, and not at all by a request. */
+const inSteps = z.object({ in_steps: z.literal(true) });
+
+/** @throws OAuthError not_found */
+export async function findGroup({ groups }: Pick<Store, 'groups'>, name: string): Promise<Group> {
+  const group = name.includes('\0') ? undefined : await groups.find(name);
+  if (!group) throw notFound('there is no such group');
+  return group;
+}
+
+const listGroups = operation({
+  method: 'GET',
+  path,
+  tag,
+  summary: 'Lists groups by name, with how many members they have',
+  input: () =>
+    pageShape.extend({
+      q: text(255).optional().describe('Beginnings of words of the name or the description.'),
+    }),
+  answer: 'GroupPage',
+  async handler({ store }, { input: { limit, cursor, q } }) {
+    return { limit, groups: await store.groups.list({ limit, after: readTextCursor(cursor), words: q }) };
+  },
+  view({ limit, groups }) {
+    const last = groups.length === limit ? groups.at(-1) : undefined;
+    return { groups: groups.map(groupView), ...(last && { next_cursor: textCursorOf(last.name) }) };
+  },
+  command: {
+    name: 'group list',
+    arguments: ['q'],
+    limit: 10_000,
+    text: ({ groups }) =>
+      table(
+        ['NAME', 'MEMBERS', 'DESCRIPTION'],
+        groups.map((group) => [group.name, String(group.members), group.description]),
+      ),
+    json: ({ groups }) => groups.map(groupView),
+  },
+});
+
+export const createGroup = operation({
+  method: 'POST',
+  path,
+  tag,
+  summary: 'Makes a group',
+  input: () => newGroupShape,
+  status: 201,
+  answer: 'Group',
+  refusals: { conflict: 'taken', name: 'name', description: 'name' },
+  handler: ({ administration }, { input, actor }) =>
+    administration.createGroup(actor, input.name, input.description ?? ''),
+  view: groupView,
+  command: {
+    name: 'group create',
+    arguments: ['name'],
+    text: (group) => `The group ${group.name} is made. Put users into it: gatehouse group add ${group.name} USER`,
+  },
+});
+
+const showGroup = operation({
+  method: 'GET',
+  path: `${path}/:name`,
+  tag,
+  summary: 'Shows a group; its members are listed by the users with the parameter group',
+  params: byName,
+  answer: 'Group',
+  handler: ({ store }, { params: { name } }) => findGroup(store, name),
+  view: groupView,
+});
+
+export const changeGroup = operation({
+  method: 'PATCH',
+  path: `${path}/:name`,
+  tag,
+  summary: `Renames or describes a group; one with more than ${maxAtOnce} members is renamed by the command line`,
+  params: byName,
+  input: () => groupChangeShape,
+  internalInput: inSteps.extend({
+    into_existing: z.boolean().describe('Joins a group of that name, if there is one.'),
+  }),
+  answer: 'Group',
+  refusals: { conflict: 'taken', name: 'name', description: 'description' },
+  async handler({ store, administration }, { params: { name }, input, actor }) {
+    const { in_steps: gradual = false, into_existing: into = false, ...change } = input;
+    if (gradual && change.name === name) throw invalidRequest('the group has this name');
+    const { moved } = await administration.changeGroup(actor, name, change, { gradual, into });
+    return { moved, group: await findGroup(store, change.name ?? name) };
+  },
+  view: ({ group }) => groupView(group),
+  command: {
+    name: 'group rename',
+    summary: 'Renames a group, for all its members; with --into-existing it joins a group that there is',
+    arguments: ['name'],
+    required: ['name'],
+    options: { 'into-existing': 'into_existing' },
+    prepare: (given) => ({ ...given, in_steps: true }),
+    text: ({ moved, group }) => `The group is now called ${group.name}: ${moved} members.`,
+    json: ({ moved, group }) => ({ group: group.name, changed: moved }),
+  },
+});
+
+export const deleteGroup = operation({
+  method: 'DELETE',
+  path: `${path}/:name`,
+  tag,
+  summary: `Deletes a group; one with more than ${maxAtOnce} members is deleted by the command line`,
+  params: byName,
+  internalInput: inSteps,
+  refusals: { conflict: 'large' },
+  handler: ({ administration }, { params: { name }, input, actor }) =>
+    administration.deleteGroup(actor, name, input.in_steps),
+  command: {
+    name: 'group delete',
+    summary: 'Deletes a group; its members stay users',
+    options: {},
+    prepare: (given) => ({ ...given, in_steps: true }),
+    text: (members, { params: { name } }) => `The group ${name} is deleted; it had ${members} members.`,
+    json: (members, { params: { name } }) => ({ group: name, changed: members }),
+  },
+});
+
+export const changeMembers = operation({
+  method: 'POST',
+  path: `${path}/:name/members`,
+  tag,
+  summary: 'Puts users into a group, and takes others out, by their subs',
+  params: byName,
+  input: () => z.strictObject({ add: subs, remove: subs }),
+  answer: 'MembersChange',
+  handler: ({ administration }, { params: { name }, input, actor }) => administration.changeMembers(actor, name, input),
+});
+
+export const groupOperations = [listGroups, createGroup, showGroup, changeGroup, deleteGroup, changeMembers];

@@ -1,0 +1,25 @@
+// Lists every administrative operation.
+import { auditOperations } from './audit.ts';
+import { clientDecisionOperations } from './client-decisions.ts';
+import { clientOperations } from './clients.ts';
+import { grantOperations } from './grants.ts';
+import { groupOperations } from './groups.ts';
+import { keyOperations } from './keys.ts';
+import type { Operation } from './operation.ts';
+import { sessionOperations } from './sessions.ts';
+import { signInHelpOperations } from './sign-in-help.ts';
+import { transferOperations } from './transfer.ts';
+import { userOperations } from './users.ts';
+
+export const operations: Operation[] = [
+  ...clientOperations,
+  ...clientDecisionOperations,
+  ...userOperations,
+  ...signInHelpOperations,
+  ...sessionOperations,
+  ...transferOperations,
+  ...groupOperations,
+  ...grantOperations,
+  ...auditOperations,
+  ...keyOperations,
+];

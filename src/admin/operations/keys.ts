@@ -1,0 +1,115 @@
+// Declares the operations on signing keys, and the one that makes an initial access token.
+import { z } from 'zod';
+import { keyView } from '../../domain/administrator-views.ts';
+import { text } from '../../oauth/text.ts';
+import { type KeyRing, keyAlgorithms } from '../../tokens/key-ring.ts';
+import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import { operation } from './operation.ts';
+import { table } from './text-table.ts';
+
+const tag = 'keys';
+const path = '/admin/api/keys';
+
+type Keys = KeyRing['keys'];
+const keys = {
+  view: (ring: KeyRing) => ({ keys: ring.keys.map(keyView) }),
+};
+const output = {
+  text: (ring: KeyRing) =>
+    table(
+      ['KID', 'ALG', 'STATE', 'SIGNS FROM', 'PUBLISHED UNTIL'],
+      ring.keys.map((key: Keys[number]) => [
+        ...[key.kid, key.alg, key.state, key.activeAt.toISOString(), key.expiresAt?.toISOString() ?? ''],
+      ]),
+    ),
+  json: (ring: KeyRing) => ring.keys.map(keyView),
+};
+
+const listKeys = operation({
+  ...keys,
+  method: 'GET',
+  path,
+  tag,
+  summary: 'Lists the signing keys, without their private halves',
+  answer: 'Keys',
+  handler: (context) => context.keyRing(),
+  command: { name: 'keys list', ...output },
+});
+
+export const rotateKeys = operation({
+  ...keys,
+  method: 'POST',
+  path,
+  tag,
+  summary:
+    'Makes a new signing key of each algorithm, or of those in algorithms, which signs once everybody knows it, or after two seconds with immediate; until then its state is waiting',
+  input: () =>
+    z.strictObject({
+      immediate: z.boolean().optional().describe('The new keys sign after two seconds.'),
+      algorithms: z.array(z.enum(keyAlgorithms)).min(1).max(keyAlgorithms.length).optional(),
+    }),
+  status: 201,
+  answer: 'Keys',
+  async handler(context, { input: { immediate, algorithms }, actor }) {
+    const ring = await context.keyRing();
+    const lead = immediate ? 0 : context.config.lifetimes.keyPublicationLead;
+    await ring.rotate({ lead, algorithms: algorithms && [...new Set(algorithms)], by: actor });
+    return ring;
+  },
+  command: {
+    name: 'keys rotate',
+    summary:
+      'Makes a new signing key of each algorithm, or of those named; it is published at once and signs when caches have it',
+    options: { alg: 'algorithms', immediate: 'immediate' },
+    ...output,
+  },
+});
+
+export const withdrawKey = operation({
+  method: 'DELETE',
+  path: `${path}/:kid`,
+  tag,
+  summary: 'Withdraws a signing key at once, as when it leaked: what it signed is not accepted any more',
+  params: z.object({ kid: text(64) }),
+  async handler(context, { params: { kid }, actor }) {
+    const ring = await context.keyRing();
+    await ring.withdraw(kid, actor);
+    return ring;
+  },
+  command: {
+    name: 'keys withdraw',
+    summary:
+      'Withdraws a signing key at once, as when it leaked; before the one that signs, make another: keys rotate --immediate',
+    ...output,
+  },
+});
+
+const createRegistrationToken = operation({
+  method: 'POST',
+  path: '/admin/api/registration-tokens',
+  tag: 'registration tokens',
+  summary: 'Makes an initial access token, shown once: what registers with it is enabled at once',
+  input: () =>
+    z.strictObject({
+      lifetime: z
+        .int()
+        .min(1)
+        .max(366 * 86_400)
+        .optional()
+        .describe('Seconds until the token ends.'),
+    }),
+  status: 201,
+  answer: 'RegistrationToken',
+  async handler({ administration, config }, { input: { lifetime = config.lifetimes.initialAccessToken }, actor }) {
+    const { token, hash } = newOpaqueToken('initial_access_token');
+    return { token, expiresAt: await administration.createRegistrationToken(actor, hash, lifetime) };
+  },
+  view: ({ token, expiresAt }) => ({ initial_access_token: token, expires_at: expiresAt.toISOString() }),
+  command: {
+    name: 'registration-token create',
+    text: ({ token, expiresAt }, { config }) =>
+      `${token}\n\nSend it as: Authorization: Bearer TOKEN with POST ${config.issuer}/register, before ${expiresAt.toISOString()}.`,
+  },
+});
+
+export const keyOperations = [createRegistrationToken, listKeys, rotateKeys, withdrawKey];

@@ -1,0 +1,173 @@
+// Declares an administrative operation: one value that makes a route, its entry in the OpenAPI document, commands, and errors of console forms.
+import { z } from 'zod';
+import type { Config } from '../../config.ts';
+import type { PasswordHashing } from '../../crypto/password-hashing.ts';
+import type { SecretBox } from '../../crypto/secret-box.ts';
+import type { Administration } from '../../domain/administration/administration.ts';
+import type { PasswordPolicy } from '../../domain/password-policy.ts';
+import type { CheckSector } from '../../domain/sector-check.ts';
+import { firstRefusal } from '../../oauth/refusals.ts';
+import { invalidRequest } from '../../oauth/errors.ts';
+import { text } from '../../oauth/text.ts';
+import type { Actor } from '../../repositories/audit/actor.ts';
+import type { ClientCache } from '../../repositories/clients/client-cache.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { KeyRing } from '../../tokens/key-ring.ts';
+import type { AnswerName } from './answers.ts';
+
+/** What handlers use. */
+export interface OperationContext {
+  config: Config;
+  store: Store;
+  administration: Administration;
+  clients: Pick<ClientCache, 'forget'>;
+  secretBox: SecretBox;
+  passwords: Pick<PasswordHashing, 'hash'>;
+  passwordPolicy: PasswordPolicy;
+  checkSector: CheckSector;
+  /** The service has the key ring open; a command opens it for the operations that need it. */
+  keyRing(): Promise<KeyRing>;
+}
+
+/** One call of an operation: the parameters of its path, its input, and who asks for it. */
+export interface OperationCall<P = unknown, I = unknown> {
+  params: P;
+  input: I;
+  actor: Actor;
+}
+
+/** A command of the command line that runs an operation. Path parameters are its arguments; `sub` is typed as a user name. */
+export interface OperationCommand<P = unknown, I = unknown, R = unknown> {
+  /** Such as `user disable`. */
+  name: string;
+  /** The operation's summary, unless given. */
+  summary?: string;
+  /** Fields of the input by the names of their options; without it each field has an option of its name. */
+  options?: Record<string, string>;
+  /** Fields of the input that are arguments, after those of the path; one that may be missing takes all further words. */
+  arguments?: readonly string[];
+  /** Fields that the command demands and the operation does not. */
+  required?: readonly string[];
+  /** Completes what was typed, by the names of the fields, before it is checked. */
+  prepare?(given: Record<string, unknown>): Record<string, unknown>;
+  /** Items of a list, if the option --limit is not given. */
+  limit?: number;
+  /** The result for people. @param call with the arguments as they were typed, by the names of their fields */
+  text(result: R, call: OperationCall<P, I> & { typed: Record<string, string>; config: Config }): string;
+  /** The result for `--json`; the operation's view of it, unless given. */
+  json?(result: R, call: OperationCall<P, I> & { typed: Record<string, string> }): unknown;
+}
+
+export interface Operation<P = unknown, I = unknown, R = unknown> {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Below the issuer, with parameters as `:name`. */
+  path: string;
+  tag: string;
+  summary: string;
+  /**
+   * Whether an administrator must have signed in recently (security R91): to give or take power, to see a secret, or to export the data of
+   * all users. True for everything but reading, unless the operation only ends what exists, which must never wait.
+   */
+  needsRecentSignIn: boolean;
+  params: z.ZodObject | undefined;
+  /** The query of a GET and of a file, the JSON body of everything else. */
+  input: ((config: Pick<Config, 'passwordMinLength'>) => z.ZodType) | undefined;
+  /** What the document and the commands show as the input where the handler checks more than `input` does. */
+  documentedInput: z.ZodType | undefined;
+  /** Fields of the input that commands and the console may fill, and no request. */
+  internalInput: z.ZodObject | undefined;
+  status: 200 | 201 | 204;
+  /** The schema of the answer; undefined where the answer has no body. */
+  answer: AnswerName | undefined;
+  /** Media types of a body and an answer that are not JSON: `input.file` holds the body, and the handler returns a `TextAnswer`. */
+  media: { body: readonly string[]; answer: readonly string[] } | undefined;
+  /** What a console form shows for a refusal: by the member of the input that is wrong, or else by the error code. */
+  refusals: Record<string, string>;
+  commands: readonly OperationCommand<P, I, R>[];
+  handler(context: OperationContext, call: OperationCall<P, I>): Promise<R>;
+  /** The result as JSON. */
+  view(result: R): unknown;
+}
+
+/** A file that was sent as a body. */
+export interface UploadedFile {
+  content: Buffer;
+  type: string;
+}
+
+/** An answer that is sent in parts. */
+export interface TextAnswer {
+  type: string;
+  text: AsyncIterable<string>;
+}
+
+type InputOf<I extends z.ZodType, C extends z.ZodObject> = z.infer<I> &
+  ([keyof C['shape']] extends [never] ? unknown : Partial<z.infer<C>>);
+
+/** Declares an operation whose handler gets what its schemas parse. */
+export function operation<
+  R,
+  P extends z.ZodObject = z.ZodObject,
+  I extends z.ZodType = z.ZodObject,
+  C extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  const F extends Record<string, string> = Record<never, never>,
+>(
+  definition: Pick<Operation, 'method' | 'path' | 'tag' | 'summary'> &
+    Partial<Pick<Operation, 'needsRecentSignIn' | 'documentedInput' | 'status' | 'answer' | 'media'>> & {
+      params?: P;
+      input?: (config: Pick<Config, 'passwordMinLength'>) => I;
+      internalInput?: C;
+      refusals?: F;
+      handler(context: OperationContext, call: OperationCall<z.infer<P>, InputOf<I, C>>): Promise<R>;
+      view?(result: R): unknown;
+      command?: OperationCommand<z.infer<P>, InputOf<I, C>, R> | OperationCommand<z.infer<P>, InputOf<I, C>, R>[];
+    },
+): Omit<Operation<z.infer<P>, InputOf<I, C>, R>, 'refusals'> & { refusals: F } {
+  const { command = [], answer, media } = definition;
+  return {
+    ...definition,
+    needsRecentSignIn: definition.needsRecentSignIn ?? definition.method !== 'GET',
+    params: definition.params,
+    input: definition.input,
+    documentedInput: definition.documentedInput,
+    internalInput: definition.internalInput,
+    status: definition.status ?? (answer === undefined && !media ? 204 : 200),
+    answer,
+    media,
+    refusals: definition.refusals ?? ({} as F),
+    commands: [command].flat(),
+    view: definition.view ?? ((result) => result),
+  };
+}
+
+/** Whether the input is a JSON body; else it is the query. */
+export const takesBody = ({ method, media }: Pick<Operation, 'method' | 'media'>): boolean =>
+  (method === 'POST' || method === 'PATCH') && !media;
+
+/** The body by its schema; none is an empty one. @throws OAuthError invalid_request */
+export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.infer<S> {
+  const parsed = schema.safeParse(body === undefined ? {} : body, { reportInput: true });
+  if (!parsed.success)
+    throw invalidRequest(
+      body === undefined ? 'the body is missing: send a JSON object' : firstRefusal(parsed.error, 'the body'),
+    );
+  return parsed.data;
+}
+
+/** Checks input that no request sent: it may have what `internalInput` declares, too. */
+export function checkInput(
+  { input, internalInput }: Pick<Operation, 'input' | 'internalInput'>,
+  given: Record<string, unknown>,
+  config: Config,
+): { input: object; error?: never } | { error: z.ZodError } {
+  const internal = new Set(Object.keys(internalInput?.shape ?? {}));
+  const part = (inside: boolean) =>
+    Object.fromEntries(Object.entries(given).filter(([name]) => internal.has(name) === inside));
+  const outer = (input?.(config) ?? z.object({})).safeParse(part(false), { reportInput: true });
+  const inner = (internalInput?.partial() ?? z.object({})).safeParse(part(true), { reportInput: true });
+  const error = outer.error ?? inner.error;
+  return error ? { error } : { input: { ...(outer.data as object), ...inner.data } };
+}
+
+export const byId = z.object({ id: text(255) });
+export const bySub = z.object({ sub: text(255) });

@@ -1,0 +1,106 @@
+// Declares the operations that help a user to sign in: second factors are listed and removed, and a link lets the user choose a password.
+import { z } from 'zod';
+import { secondFactorView } from '../../domain/administrator-views.ts';
+import { text } from '../../oauth/text.ts';
+import type { SecondFactor } from '../../repositories/second-factors/second-factors.ts';
+import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import { recoveryUri } from '../../tokens/recovery-uri.ts';
+import { bySub, operation } from './operation.ts';
+import { table } from './text-table.ts';
+import { findUser } from './users.ts';
+
+const tag = 'users';
+const path = '/admin/api/users/:sub';
+
+const listFactors = operation({
+  method: 'GET',
+  path: `${path}/second-factors`,
+  tag,
+  summary: 'Lists the second factors of a user, and says how many recovery codes are left',
+  params: bySub,
+  answer: 'SecondFactors',
+  async handler({ store }, { params: { sub } }) {
+    await findUser(store, sub);
+    const [factors, recoveryCodes] = await Promise.all([store.secondFactors.list(sub), store.recoveryCodes.count(sub)]);
+    return { factors, recoveryCodes };
+  },
+  view: ({ factors, recoveryCodes }) => ({
+    second_factors: factors.map(secondFactorView),
+    recovery_codes: recoveryCodes,
+  }),
+  command: {
+    name: 'user second-factors',
+    text({ factors, recoveryCodes }) {
+      const rows = factors.map(({ id, kind, name, createdAt, usedAt }) => [
+        ...[id, kind, name, createdAt.toISOString(), usedAt?.toISOString() ?? ''],
+      ]);
+      return `${table(['ID', 'KIND', 'NAME', 'ADDED', 'USED'], rows)}\nRecovery codes left: ${recoveryCodes}`;
+    },
+  },
+});
+
+const removal = {
+  method: 'DELETE',
+  tag,
+  view: (removed: SecondFactor[]) => ({ removed: removed.map(secondFactorView) }),
+} as const;
+
+const removeFactors = operation({
+  ...removal,
+  path: `${path}/second-factors`,
+  summary: 'Removes all second factors of a user, with the recovery codes: for a user who has lost them',
+  params: bySub,
+  internalInput: z.object({ id: text(100).describe('Only the second factor with this id.') }),
+  handler: ({ administration }, { params: { sub }, input, actor }) =>
+    administration.removeSecondFactor(actor, sub, input.id),
+  command: {
+    name: 'user remove-second-factor',
+    summary: 'Removes the second factors of a user, or the one named: for a user who has lost them',
+    text: (removed, { typed }) =>
+      removed.length > 0
+        ? `${removed.length} of the second factors of ${typed['sub']} ${removed.length === 1 ? 'is' : 'are'} removed.`
+        : `The user ${typed['sub']} had no second factor: nothing changed.`,
+  },
+});
+
+const removeFactor = operation({
+  ...removal,
+  path: `${path}/second-factors/:id`,
+  summary: 'Removes one second factor of a user; with the last one the recovery codes go',
+  params: bySub.extend({ id: text(100) }),
+  handler: ({ administration }, { params: { sub, id }, actor }) => administration.removeSecondFactor(actor, sub, id),
+});
+
+export const createRecoveryLink = operation({
+  method: 'POST',
+  path: `${path}/recovery-link`,
+  tag,
+  summary: 'Makes a link, shown once, by which a user chooses another password; second factors stay demanded',
+  params: bySub,
+  input: () =>
+    z.strictObject({
+      lifetime: z
+        .int()
+        .min(1)
+        .max(30 * 86_400)
+        .optional()
+        .describe('Seconds until the link ends.'),
+    }),
+  status: 201,
+  answer: 'RecoveryLink',
+  refusals: { conflict: 'disabled' },
+  async handler({ administration, config }, { params: { sub }, input, actor }) {
+    const { lifetime = config.lifetimes.recoveryLink } = input;
+    const { token, hash } = newOpaqueToken('mailed_link');
+    const expiresAt = await administration.createRecoveryLink(actor, sub, hash, lifetime);
+    return { recoveryUri: recoveryUri(config.issuer, token), expiresAt };
+  },
+  view: (link) => ({ recovery_uri: link.recoveryUri, expires_at: link.expiresAt.toISOString() }),
+  command: {
+    name: 'user recovery-link',
+    text: (link) =>
+      `${link.recoveryUri}\n\nIt works once, before ${link.expiresAt.toISOString()}. Hand it over where only the user can read it.`,
+  },
+});
+
+export const signInHelpOperations = [listFactors, removeFactors, removeFactor, createRecoveryLink];

@@ -1,0 +1,28 @@
+// Renders results for a terminal: tables, and text of others without characters that move the cursor.
+
+/** Without characters that could move the cursor or turn the text around. */
+export function harmless(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
+}
+
+/** Columns as wide as their widest cell. */
+export function table(head: string[], rows: string[][]): string {
+  const all = [head, ...rows].map((row) => row.map(harmless));
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
+  return all
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** One line for each member that has a value. */
+export function facts(view: object): string {
+  return Object.entries(view)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name.padEnd(32)}${harmless(typeof value === 'string' ? value : JSON.stringify(value))}`)
+    .join('\n');
+}

@@ -1,0 +1,90 @@
+// Declares the operations that import users from a file and export them: not JSON, and in parts.
+import { importReasons } from '../../oauth/import-reasons.ts';
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
+import { exportUsers, importFile, type ImportReport } from '../../domain/user-transfer.ts';
+import { DatabaseUnavailable } from '../../database/database.ts';
+import { operation, type UploadedFile } from './operation.ts';
+import { userFilter } from './users.ts';
+
+/** Bytes of a file by HTTP, some tens of thousands of users; the command line takes files of any size. */
+export const maxFileSize = 8 * 1024 * 1024;
+
+const flag = z.enum(['true', 'false']).optional();
+const path = '/admin/api/users';
+
+const importUsers = operation({
+  method: 'POST',
+  path: `${path}/import`,
+  tag: 'users',
+  summary: `Makes users of a file of up to ${maxFileSize / 1024 / 1024} MiB, with their password hashes; the answer tells line by line how far it is, which rows are refused, and at its end how many there were of each kind`,
+  input: () =>
+    z.object({
+      update: flag.describe('Changes users that exist already; without it they stay as they are.'),
+      with_admins: flag.describe('Whether rows may make and change administrators.'),
+      dry_run: flag.describe('Nothing is stored.'),
+    }),
+  media: { body: Object.values(mediaTypes), answer: ['application/jsonl'] },
+  async handler({ store, administration }, { input, actor }) {
+    const { content, type } = (input as { file?: UploadedFile }).file!;
+    const format = transferFormats.find((known) => type.startsWith(mediaTypes[known]))!;
+    const options = {
+      update: input.update === 'true',
+      admins: input.with_admins === 'true',
+      dryRun: input.dry_run === 'true',
+    };
+    const reports = importFile({ store, administration }, actor, Readable.from([content]), format, options);
+    // a head that is refused is refused before anything is answered
+    const first = await reports.next();
+    return { type: 'application/jsonl', text: reportLines(first, reports) };
+  },
+});
+
+const exportAll = operation({
+  method: 'GET',
+  path: `${path}/export`,
+  tag: 'users',
+  summary: 'Exports all users by name, or those that a filter finds, without their password hashes',
+  // the data of all users at once, as a file
+  needsRecentSignIn: true,
+  input: () => z.object({ format: z.enum(transferFormats).default('jsonl'), ...userFilter }),
+  // whoever reads the file can try passwords at leisure: never by HTTP
+  internalInput: z.object({ with_password_hashes: z.boolean() }),
+  media: { body: [], answer: Object.values(mediaTypes) },
+  async handler({ store }, { input: { format, q, group, status, admin, with_password_hashes: hashes }, actor }) {
+    const filter = { words: q, group, status, admin: admin === 'true' };
+    return { type: mediaTypes[format], text: exportUsers(store, actor, format, { filter, ...(hashes && { hashes }) }) };
+  },
+  command: {
+    name: 'user export',
+    summary: 'Writes all users, or those that a filter finds, into a new file; to standard output without one',
+    text: (_, { typed }) => (typed['file'] === undefined ? '' : `The users are in ${typed['file']}.`),
+  },
+});
+
+export const transferOperations = [importUsers, exportAll];
+
+/** A line of JSON for each report; the last says that all is done, or why it is not. */
+async function* reportLines(
+  first: IteratorResult<ImportReport, object>,
+  reports: AsyncGenerator<ImportReport, object>,
+): AsyncGenerator<string> {
+  let line = 0;
+  try {
+    let next = first;
+    for (; !next.done; next = await reports.next()) {
+      const report = next.value;
+      if (report.kind === 'progress') line = report.line;
+      yield `${JSON.stringify(
+        report.kind === 'progress'
+          ? { line, ...report.counts }
+          : { line: report.line, column: report.column, reason: importReasons[report.reason] },
+      )}\n`;
+    }
+    yield `${JSON.stringify({ done: true, ...next.value })}\n`;
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable)) throw error;
+    yield `${JSON.stringify({ done: false, line, error_description: 'the database cannot be asked just now: all up to this line is stored, send the file again' })}\n`;
+  }
+}

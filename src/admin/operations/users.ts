@@ -1,0 +1,203 @@
+// Declares the operations on users: list, create, show, change, delete, and forget failed sign-ins.
+import { z } from 'zod';
+import { userView } from '../../domain/administrator-views.ts';
+import { pageShape, readUserCursor, userCursorOf } from '../../domain/paging.ts';
+import { newUserShape, userChangeShape } from '../../oauth/administration.ts';
+import { notFound } from '../../oauth/errors.ts';
+import { text } from '../../oauth/text.ts';
+import type { Store } from '../../repositories/store.ts';
+import type { User } from '../../repositories/users/users.ts';
+import { bySub, operation, type OperationCommand } from './operation.ts';
+import { facts, table } from './text-table.ts';
+
+const tag = 'users';
+const path = '/admin/api/users';
+
+/** The filter of a list of users; an export takes the same. */
+export const userFilter = {
+  q: text(255)
+    .optional()
+    .describe('Beginnings of words of the user name, the email and the names; all have to be there.'),
+  group: text(255).optional().describe('Members of this group.'),
+  status: z.enum(['enabled', 'disabled']).optional(),
+  admin: z.enum(['true']).optional().describe('Administrators only.'),
+};
+
+/** @throws OAuthError not_found */
+export async function findUser({ users }: Pick<Store, 'users'>, sub: string): Promise<User> {
+  const user = await users.find(sub);
+  if (!user) throw notFound('there is no such user');
+  return user;
+}
+
+const listUsers = operation({
+  method: 'GET',
+  path,
+  tag,
+  summary: 'Lists users, newest first or by name; those whose names have all of some words, or who are in a group',
+  input: () =>
+    pageShape.extend({ ...userFilter, order: z.enum(['newest', 'name']).default('newest').describe('The order.') }),
+  answer: 'UserPage',
+  async handler({ store }, { input: { limit, cursor, order, q, group, status, admin } }) {
+    const filter = { words: q, group, status, admin: admin === 'true' };
+    return store.userSearch.find(filter, { order, limit, after: readUserCursor(order, cursor) });
+  },
+  view: ({ users, next, broad }) => ({
+    users: users.map(userView),
+    ...(next && { next_cursor: userCursorOf(next) }),
+    ...(broad && { broad: true }),
+  }),
+  command: {
+    name: 'user list',
+    options: { search: 'q', group: 'group', status: 'status', admin: 'admin', order: 'order', limit: 'limit' },
+    text: ({ users }) =>
+      table(
+        ['USERNAME', 'STATUS', 'ADMIN', 'EMAIL', 'SUB'],
+        users.map((user) => [user.username, user.status, user.admin ? 'yes' : '', user.email ?? '', user.sub]),
+      ),
+    json: ({ users }) => users.map(userView),
+  },
+});
+
+export const createUser = operation({
+  method: 'POST',
+  path,
+  tag,
+  summary: 'Makes a user; one without a password cannot sign in',
+  input: ({ passwordMinLength }) => newUserShape(passwordMinLength),
+  status: 201,
+  answer: 'User',
+  async handler({ administration, passwords, passwordPolicy }, { input, actor }) {
+    const { password, claims = {}, ...user } = input;
+    if (password !== undefined) await passwordPolicy(password, input);
+    return administration.createUser(actor, {
+      username: user.username,
+      email: user.email,
+      emailVerified: user.email_verified,
+      passwordHash: password === undefined ? undefined : await passwords.hash(password),
+      groups: user.groups,
+      admin: user.admin,
+      claims: Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined)),
+    });
+  },
+  view: userView,
+  command: {
+    name: 'user create',
+    summary: 'Makes a user; the password comes by standard input',
+    options: {
+      username: 'username',
+      email: 'email',
+      claim: 'claims',
+      group: 'groups',
+      admin: 'admin',
+      'password-stdin': 'password',
+    },
+    // a claim like the others, but stored beside the email
+    prepare({ claims, ...given }) {
+      const { email_verified, ...others } = (claims ?? {}) as Record<string, unknown>;
+      return { ...given, claims: others, ...(email_verified !== undefined && { email_verified }) };
+    },
+    text: (user, { config }) =>
+      `The user ${user.username} is made (sub ${user.sub}); sign in at ${config.issuer}/login`,
+  },
+});
+
+const showUser = operation({
+  method: 'GET',
+  path: `${path}/:sub`,
+  tag,
+  summary: 'Shows a user',
+  params: bySub,
+  answer: 'User',
+  handler: ({ store }, { params: { sub } }) => findUser(store, sub),
+  view: userView,
+  command: { name: 'user show', text: (user) => facts(userView(user)) },
+});
+
+type Change = z.infer<ReturnType<typeof userChangeShape>>;
+type Changed = { user: User; changed: boolean };
+const setStatus = (
+  name: string,
+  summary: string,
+  status: 'enabled' | 'disabled',
+  done: string,
+): OperationCommand<z.infer<typeof bySub>, Change, Changed> => ({
+  name,
+  summary,
+  options: {},
+  prepare: () => ({ status }),
+  text: ({ user, changed }) =>
+    changed
+      ? `The user ${user.username} is ${done}.`
+      : `The user ${user.username} was ${status} before: nothing changed.`,
+});
+
+export const changeUser = operation({
+  method: 'PATCH',
+  path: `${path}/:sub`,
+  tag,
+  summary: 'Changes what is sent of a user and leaves the rest; null takes the email or a claim away',
+  params: bySub,
+  input: ({ passwordMinLength }) => userChangeShape(passwordMinLength),
+  answer: 'User',
+  refusals: { conflict: 'last-administrator' },
+  async handler(
+    { store, administration, passwords, passwordPolicy },
+    { params: { sub }, input, actor },
+  ): Promise<Changed> {
+    const { password, email_verified: emailVerified, ...change } = input;
+    if (password !== undefined) await passwordPolicy(password, { ...(await store.users.find(sub)), ...input });
+    const hash = password === undefined ? undefined : await passwords.hash(password);
+    return administration.changeUser(actor, sub, { ...change, emailVerified }, hash);
+  },
+  view: ({ user }) => userView(user),
+  command: [
+    setStatus(
+      'user disable',
+      'Disables a user and ends all sessions and tokens of the user',
+      'disabled',
+      'disabled; all sessions and tokens of this user have ended',
+    ),
+    setStatus('user enable', 'Lets a disabled user sign in again', 'enabled', 'enabled'),
+    {
+      name: 'user set-password',
+      summary: 'Sets a password, which comes by standard input, and ends all sessions of the user',
+      options: { 'password-stdin': 'password' },
+      text: ({ user }) => `The password of ${user.username} is set; all sessions of this user have ended.`,
+    },
+  ],
+});
+
+export const deleteUser = operation({
+  method: 'DELETE',
+  path: `${path}/:sub`,
+  tag,
+  summary: 'Deletes a user with all that was issued for it',
+  params: bySub,
+  refusals: { conflict: 'last-administrator' },
+  handler: ({ administration }, { params: { sub }, actor }) => administration.deleteUser(actor, sub),
+  command: {
+    name: 'user delete',
+    text: (_, { typed }) => `The user ${typed['sub']} is deleted, with all sessions and tokens.`,
+    json: (_, { params: { sub } }) => ({ sub }),
+  },
+});
+
+const forgetFailures = operation({
+  method: 'DELETE',
+  path: `${path}/:sub/sign-in-failures`,
+  tag,
+  summary: 'Forgets the failed sign-ins of a user, who need not wait any more',
+  params: bySub,
+  handler: ({ administration }, { params: { sub }, actor }) => administration.forgetFailures(actor, sub),
+  view: ({ user }) => userView(user),
+  command: {
+    name: 'user forget-failures',
+    text: ({ user, changed }) =>
+      changed
+        ? `The failed sign-ins of ${user.username} are forgotten.`
+        : `There were no failed sign-ins of ${user.username}: nothing changed.`,
+  },
+});
+
+export const userOperations = [listUsers, createUser, showUser, changeUser, deleteUser, forgetFailures];

@@ -1,0 +1,76 @@
+// Defines the commands that approve and refuse what waits of clients, each at the version that the command reads.
+import { findClient } from '../admin/operations/clients.ts';
+import { facts, table } from '../admin/operations/text-table.ts';
+import { clientView } from '../domain/administrator-views.ts';
+import type { Config } from '../config.ts';
+import type { Client } from '../repositories/clients/clients.ts';
+import { by, type Command, type Output, parse, UsageError, withDatabase } from './command.ts';
+
+export const clientDecisionCommands: Record<string, Command> = {
+  'client approve': {
+    usage: 'ID …',
+    summary: 'Prints each client, then enables it; of one that is enabled it approves the change that waits.',
+    run: (config, args) => decide(config, parse(args, {}, ['ID …']).positionals, undefined),
+  },
+  'client refuse': {
+    usage: 'ID … --reason TEXT',
+    summary: 'Refuses what waits for approval, of each client; the registrants can read the reason.',
+    options: [['--reason TEXT', 'Up to 1000 characters.']],
+    async run(config, args) {
+      const { values, positionals } = parse(args, { reason: { type: 'string' } }, ['ID …']);
+      const reason = values.reason?.trim();
+      if (!reason || reason.length > 1000) throw new UsageError('--reason takes a text of up to 1000 characters.');
+      return decide(config, positionals, reason);
+    },
+  },
+};
+
+/** Decides about clients, each as it is now and by itself. @param reason refuses them */
+function decide(config: Config, clientIds: readonly string[], reason: string | undefined): Promise<Output> {
+  return withDatabase(config, async ({ store, administration }) => {
+    const seen: Client[] = [];
+    for (const clientId of clientIds) seen.push(await findClient(store, clientId));
+    const [only] = seen;
+    if (only && seen.length === 1) {
+      const { clientId, version } = only;
+      const client =
+        reason === undefined
+          ? await administration.approveClient(by, clientId, version)
+          : await administration.refuseClient(by, clientId, version, reason);
+      const text =
+        reason === undefined
+          ? `${facts(clientView(only))}\n\n${approved(only, client)}`
+          : `What waited of the client ${clientId} is refused: ${reason}`;
+      return { json: clientView(client), text };
+    }
+    const outcomes = await administration.decideClients(by, seen, reason);
+    const words = {
+      decided: reason === undefined ? 'approved' : 'refused',
+      changed: 'nothing was done: nothing waits, or it changed just now',
+      held: 'nothing was done: another client holds one of its resource_uris',
+      gone: 'is gone',
+    };
+    const rows = outcomes.map(({ clientId, outcome }, index) => {
+      const { status, pendingMetadata, metadata } = seen[index]!;
+      // of one that is enabled just now the change goes on waiting
+      const waits = outcome === 'decided' && reason === undefined && status === 'disabled' && pendingMetadata;
+      const done = waits ? 'enabled; its change still waits' : words[outcome];
+      return [clientId, done, metadata.client_name ?? '', metadata.redirect_uris[0] ?? ''];
+    });
+    return {
+      json: outcomes.map(({ clientId, outcome }) => ({ client_id: clientId, outcome })),
+      text: table(['CLIENT_ID', 'OUTCOME', 'NAME', 'REDIRECT_URI'], rows),
+      code: outcomes.every(({ outcome }) => outcome === 'decided') ? 0 : 1,
+    };
+  });
+}
+
+/** What an approval did. */
+function approved(seen: Client, client: Client): string {
+  if (client.pendingMetadata)
+    return `The client is enabled as it was approved before. Its change (pending_changes) is not approved: run client approve ${client.clientId} again to approve it, or client refuse.`;
+  if (client.uncollected) return 'This is approved: the client is enabled when it collects its credentials.';
+  return seen.pendingMetadata
+    ? 'This is approved: what stands under pending_changes is in force.'
+    : 'This is approved: the client is enabled.';
+}

@@ -1,0 +1,41 @@
+// Defines the commands that put users into a group and take them out, as many as are named.
+import { maxAtOnce } from '../domain/administration/groups.ts';
+import { notFound } from '../oauth/errors.ts';
+import type { Store } from '../repositories/store.ts';
+import { by, type Command, parse, withDatabase } from './command.ts';
+
+function members(change: 'add' | 'remove', summary: string, done: string): Command {
+  return {
+    usage: 'NAME USER …',
+    summary,
+    async run(config, args) {
+      const { positionals } = parse(args, {}, ['NAME', 'USER …']);
+      const [group, ...names] = positionals as [string, ...string[]];
+      return withDatabase(config, async ({ store, administration }) => {
+        const subs = await subsOf(store, names);
+        let changed = 0;
+        for (let from = 0; from < subs.length; from += maxAtOnce) {
+          const part = subs.slice(from, from + maxAtOnce);
+          const { added, removed } = await administration.changeMembers(by, group, { [change]: part });
+          changed += added.length + removed.length;
+        }
+        return { json: { group, changed, unchanged: subs.length - changed }, text: `${changed} ${done} ${group}.` };
+      });
+    },
+  };
+}
+
+async function subsOf(store: Store, usernames: string[]): Promise<string[]> {
+  const keys = await store.userBatches.keys(usernames);
+  const users = await store.userBatches.lock(usernames);
+  return keys.map((key, index) => {
+    const user = users.get(key);
+    if (!user) throw notFound(`there is no user ${usernames[index]}`);
+    return user.sub;
+  });
+}
+
+export const groupMemberCommands: Record<string, Command> = {
+  'group add': members('add', 'Puts users into a group.', 'joined the group'),
+  'group remove': members('remove', 'Takes users out of a group.', 'left the group'),
+};

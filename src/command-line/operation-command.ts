@@ -1,0 +1,107 @@
+// Renders the command of an operation: its usage, its help, and its run.
+import type { z } from 'zod';
+import {
+  checkInput,
+  type Operation,
+  type OperationCall,
+  type OperationCommand,
+  type OperationContext,
+  type TextAnswer,
+} from '../admin/operations/operation.ts';
+import type { Config } from '../config.ts';
+import { createPasswordHashing } from '../crypto/password-hashing.ts';
+import { createPasswordPolicy } from '../domain/password-policy.ts';
+import { createSectorCheck } from '../domain/sector-check.ts';
+import { firstRefusal } from '../oauth/refusals.ts';
+import { invalidRequest } from '../oauth/errors.ts';
+import { createGuardedFetch } from '../outbound/guarded-fetch.ts';
+import { openKeyRing } from '../tokens/key-ring.ts';
+import {
+  by,
+  type Command,
+  type Context,
+  findUser,
+  type Output,
+  parse,
+  type Terminal,
+  withDatabase,
+} from './command.ts';
+import { formatOf, writeText } from './file.ts';
+import { type Field, fieldsOf, optionOf, parserOptions, placeholderOf, readFields } from './options.ts';
+
+/** Items of a list, where neither the command nor the administrator says how many. */
+const defaultLimit = 1000;
+
+export function renderCommand(operation: Operation, command: OperationCommand): Command {
+  const fields = fieldsOf(operation, command);
+  const options = fields.filter(({ option }) => option !== undefined);
+  const inPath = [...operation.path.matchAll(/:(\w+)/g)].map((match) => match[1]!);
+  const isFile = operation.media !== undefined;
+  const names = [
+    ...inPath.map((name) => (name === 'sub' ? 'NAME' : name.toUpperCase())),
+    ...fields.filter(({ option }) => option === undefined).map((field) => argumentOf(field, inPath)),
+    ...(isFile ? ['[FILE]'] : []),
+  ];
+  return {
+    usage: [...names, ...options.map((field) => (field.required ? optionOf(field) : `[${optionOf(field)}]`))].join(' '),
+    summary: `${command.summary ?? operation.summary}.`,
+    options: options.map((field) => [optionOf(field), field.help] as const),
+    async run(config, args, terminal): Promise<Output> {
+      const { values, positionals } = parse(args, parserOptions(fields), names);
+      const typed: Record<string, string> = Object.fromEntries(
+        inPath.map((name, index) => [name, positionals[index]!] as const),
+      );
+      const words = positionals.slice(inPath.length);
+      const file = isFile ? words[0] : undefined;
+      if (file !== undefined) typed['file'] = file;
+      if (isFile) values['format'] = formatOf(values['format'] as string | undefined, file);
+      const given = await readFields(fields, values, words, terminal);
+      return withDatabase(config, async (context) => {
+        const { store } = context;
+        // the option --user names a user as the argument does
+        if (values['user'] !== undefined) given['sub'] = (await findUser(store, String(values['user']))).sub;
+        const params = { ...typed, ...(inPath.includes('sub') && { sub: (await findUser(store, typed['sub']!)).sub }) };
+        const call: OperationCall = { params, input: inputOf(operation, command, given, config), actor: by };
+        const result = await operation.handler(contextOf(context, terminal), call);
+        if (isFile) await writeText(terminal, file, (result as TextAnswer).text);
+        const shown = { ...call, typed, config };
+        const text = command.text(result, shown);
+        if (isFile) return { json: { file, format: values['format'] }, text };
+        return { json: command.json ? command.json(result, shown) : operation.view(result), text };
+      });
+    },
+  };
+}
+
+/** An argument that has the name of one of the path is its new value. */
+function argumentOf(field: Field, inPath: readonly string[]): string {
+  const name = inPath.includes(field.name) ? `NEW_${field.name.toUpperCase()}` : placeholderOf(field);
+  return field.required ? name : `[${name} …]`;
+}
+
+/** What was typed as the operation's input. @throws OAuthError invalid_request */
+function inputOf(
+  operation: Operation,
+  { prepare, limit = defaultLimit }: OperationCommand,
+  given: Record<string, unknown>,
+  config: Config,
+): object {
+  const { limit: wanted = limit, ...prepared } = prepare ? prepare(given) : given;
+  const { input, error } = checkInput(operation, prepared, config) as { input: object; error?: z.ZodError };
+  if (error) throw invalidRequest(firstRefusal(error, 'the input'));
+  // a list of a command may be longer than a page of a request
+  return 'limit' in input ? { ...input, limit: wanted } : input;
+}
+
+function contextOf({ config, store, secretBox, administration }: Context, { stderr }: Terminal): OperationContext {
+  const fetchDocument = createGuardedFetch(config.outboundAllow);
+  const log = { warn: (_line: object, message: string) => void stderr.write(`${message}\n`) };
+  return {
+    ...{ config, store, secretBox, administration },
+    clients: { forget: () => undefined },
+    passwords: createPasswordHashing(),
+    passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, log),
+    checkSector: createSectorCheck(fetchDocument),
+    keyRing: () => openKeyRing({ store, secretBox, idTokenLifetime: config.lifetimes.idToken }),
+  };
+}

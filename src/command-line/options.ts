@@ -1,0 +1,216 @@
+// Derives the options of a command from the input of its operation, and reads what was typed into that input.
+import { text as readAll } from 'node:stream/consumers';
+import { z } from 'zod';
+import type { Operation, OperationCommand } from '../admin/operations/operation.ts';
+import { isTextClaim } from '../oauth/administration.ts';
+import { type Options, type Terminal, UsageError } from './command.ts';
+
+/** A field of an operation's input as the command line takes it. */
+export interface Field {
+  name: string;
+  /** The option; undefined for an argument. */
+  option: string | undefined;
+  /** `pairs` are name=value, `input` is read from standard input. */
+  kind: 'flag' | 'text' | 'time' | 'number' | 'choice' | 'pairs' | 'input';
+  choices: string[];
+  /** Whether only these choices are taken here. */
+  strict: boolean;
+  many: boolean;
+  /** Whether `none` takes the value away. */
+  nullable: boolean;
+  required: boolean;
+  range: { minimum?: number; maximum?: number };
+  help: string;
+}
+
+interface Schema {
+  type?: string;
+  enum?: string[];
+  format?: string;
+  items?: Schema;
+  anyOf?: Schema[];
+  description?: string;
+  minimum?: number;
+  maximum?: number;
+}
+
+/** So many items a list may have. */
+const maxLimit = 10_000;
+
+/** The arguments of the input, and then its options. */
+export function fieldsOf(operation: Operation, command: OperationCommand): Field[] {
+  const shape = shapeOf(operation);
+  const given = command.arguments ?? [];
+  const offered = Object.entries(
+    command.options ??
+      Object.fromEntries(
+        Object.keys(shape)
+          .filter((name) => name !== 'cursor' && !given.includes(name))
+          .map((name) => [name === 'q' ? 'search' : name.replaceAll('_', '-'), name]),
+      ),
+  );
+  return [...given.map((name) => [undefined, name] as const), ...offered].map(([option, name]) => {
+    const field = fieldOf(name, shape[name]!, option);
+    const required = field.required || (command.required?.includes(name) ?? false);
+    // a handler that checks more than the schema has its own words for a wrong choice
+    return { ...field, required, strict: !operation.documentedInput };
+  });
+}
+
+function shapeOf(operation: Operation): Record<string, z.ZodType> {
+  // only names and kinds are read of it here
+  const input = operation.documentedInput ?? operation.input?.({ passwordMinLength: 1 });
+  return { ...(input as z.ZodObject | undefined)?.shape, ...optional(operation.internalInput?.shape) };
+}
+
+const optional = (shape: Record<string, z.ZodType> = {}) =>
+  Object.fromEntries(Object.entries(shape).map(([name, rule]) => [name, rule.optional()]));
+
+function fieldOf(name: string, rule: z.ZodType, option: string | undefined): Omit<Field, 'strict'> {
+  const schemas = [z.toJSONSchema(rule, { io: name === 'limit' ? 'output' : 'input' }) as Schema];
+  const whole = schemas[0]!;
+  const alternatives = whole.anyOf ?? schemas;
+  const one = alternatives.find(({ type }) => type !== 'null') ?? {};
+  const item = one.type === 'array' ? one.items! : one;
+  const choices = item.enum ?? [];
+  const isFlag = item.type === 'boolean' || choices[0] === 'true';
+  const kinds: Record<string, Field['kind']> = { integer: 'number', object: 'pairs' };
+  return {
+    name,
+    option,
+    kind: isFlag
+      ? 'flag'
+      : name === 'password'
+        ? 'input'
+        : item.format === 'date-time'
+          ? 'time'
+          : choices.length > 0
+            ? 'choice'
+            : (kinds[item.type ?? ''] ?? 'text'),
+    choices,
+    many: one.type === 'array',
+    nullable: alternatives.length > 1 && option === undefined,
+    required: name === 'password' || !rule.safeParse(undefined).success,
+    range: name === 'limit' ? { minimum: 1, maximum: maxLimit } : item,
+    help: whole.description ?? one.description ?? '',
+  };
+}
+
+/** The value of a field as the usage shows it. */
+export function placeholderOf({ name, option, kind, choices, many }: Field): string {
+  const word = name === 'q' ? 'TEXT' : (option ?? name).split(/[-_]/).at(-1)!.toUpperCase();
+  const value =
+    kind === 'pairs'
+      ? 'name=value'
+      : choices.length > 0 && choices.length < 6
+        ? choices.join('|')
+        : kind === 'number'
+          ? 'N'
+          : word;
+  return many || kind === 'pairs' ? `${value} …` : value;
+}
+
+/** The option with its value, as the usage shows it. */
+export function optionOf(field: Field): string {
+  return field.kind === 'flag' || field.kind === 'input'
+    ? `--${field.option}`
+    : `--${field.option} ${placeholderOf(field)}`;
+}
+
+/** The options as node:util reads them. */
+export const parserOptions = (fields: readonly Field[]): Options =>
+  Object.fromEntries(
+    fields.flatMap(({ option, kind, many }) =>
+      option === undefined
+        ? []
+        : [
+            [
+              option,
+              {
+                type: kind === 'flag' || kind === 'input' ? 'boolean' : 'string',
+                ...((many || kind === 'pairs') && { multiple: true }),
+              },
+            ],
+          ],
+    ),
+  );
+
+/** What was typed, by the names of the fields. @throws UsageError */
+export async function readFields(
+  fields: readonly Field[],
+  values: Record<string, unknown>,
+  words: readonly string[],
+  terminal: Terminal,
+): Promise<Record<string, unknown>> {
+  const input: Record<string, unknown> = {};
+  for (const [index, field] of fields.entries()) {
+    const { name, option, kind, required } = field;
+    // an argument that may be missing takes all further words
+    const typed =
+      option !== undefined ? values[option] : required ? words[index] : words.slice(index).join(' ') || undefined;
+    if (typed === undefined) {
+      if (kind === 'input')
+        throw new UsageError('Add --password-stdin and pipe the password in: it must not be on a command line.');
+      if (required) throw new UsageError(`The option --${option} is missing.`);
+    } else if (kind === 'input') input[name] = await readPassword(terminal);
+    else if (kind === 'pairs') input[name] = readPairs(typed as string[]);
+    else input[name] = field.many ? (typed as string[]).map((one) => valueOf(field, one)) : valueOf(field, typed);
+  }
+  return input;
+}
+
+function valueOf(field: Field, typed: unknown): unknown {
+  const { kind, choices, strict, nullable, range } = field;
+  const what = field.option === undefined ? placeholderOf(field) : `--${field.option}`;
+  if (nullable && typed === 'none') return null;
+  if (kind === 'flag') return choices.length > 0 ? 'true' : true;
+  const word = String(typed);
+  if (kind === 'choice' && strict && !choices.includes(word)) throw new UsageError(`${what} takes ${listed(choices)}.`);
+  if (kind === 'number') {
+    const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = range;
+    const number = /^\d{1,15}$/.test(word) ? Number(word) : NaN;
+    if (!(number >= minimum && number <= maximum))
+      throw new UsageError(`${what} takes a whole number from ${minimum} to ${maximum}.`);
+    return number;
+  }
+  if (kind === 'time') {
+    const time = new Date(word);
+    if (Number.isNaN(time.getTime()) || Math.abs(time.getUTCFullYear()) > 9999)
+      throw new UsageError(`${what} takes a time such as 2026-01-31T12:00:00Z.`);
+    return time.toISOString();
+  }
+  return word;
+}
+
+const listed = (choices: readonly string[]): string =>
+  choices.length > 12
+    ? `a word such as ${choices.slice(0, 3).join(', ')}: docs/reference.md lists them`
+    : choices.join(', ');
+
+async function readPassword({ stdin }: Terminal): Promise<string> {
+  if (stdin.isTTY) throw new UsageError('Pipe the password in: printf %s "$PASSWORD" | gatehouse … --password-stdin');
+  return (await readAll(stdin)).replace(/\r?\n$/, '');
+}
+
+/** `name=value` pairs; a value that parses as a JSON object, number or boolean is one unless its claim is text, else it is text. */
+function readPairs(pairs: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const equals = pair.indexOf('=');
+      if (equals < 1) throw new UsageError(`--claim takes name=value, not ${pair}.`);
+      const [name, value] = [pair.slice(0, equals), pair.slice(equals + 1)];
+      return [name, isTextClaim(name) ? value : jsonOf(value)];
+    }),
+  );
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return (typeof value === 'object' && value !== null) || typeof value === 'number' || typeof value === 'boolean'
+      ? value
+      : text;
+  } catch {
+    return text;
+  }
+}

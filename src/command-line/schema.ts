@@ -1,0 +1,25 @@
+// Defines the command that brings the schema of the database up to date.
+import pino from 'pino';
+import { openConnection } from '../database/connection.ts';
+import { migrate } from '../database/migrations.ts';
+import { type Command, parse } from './command.ts';
+
+export const schemaCommands: Record<string, Command> = {
+  migrate: {
+    usage: '',
+    summary: 'Brings the database schema up to date, as every start does.',
+    async run(config, args) {
+      parse(args, {});
+      const connection = await openConnection(config, pino({ level: 'silent' }));
+      try {
+        const done = await migrate(connection.options);
+        return {
+          json: { migrations: done },
+          text: done.length > 0 ? `Done: ${done.join(', ')}` : 'The database schema was up to date.',
+        };
+      } finally {
+        await connection.close();
+      }
+    },
+  },
+};

@@ -1,0 +1,98 @@
+// A planted administrative operation: one value in the list is a route, an entry of the OpenAPI document, a command with help, and an error of a form.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { perform } from '../../src/admin/console/perform.ts';
+import { findGroup } from '../../src/admin/operations/groups.ts';
+import { operations } from '../../src/admin/operations/index.ts';
+import { operation, type OperationContext } from '../../src/admin/operations/operation.ts';
+import { loadConfig } from '../../src/config.ts';
+import { groupView } from '../../src/domain/administrator-views.ts';
+import { conflict } from '../../src/oauth/errors.ts';
+import { runCommand } from '../helpers/command-line.ts';
+import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
+import { startTestService, type TestService } from '../helpers/service.ts';
+
+const greetGroup = operation({
+  method: 'POST',
+  path: '/admin/api/groups/:name/greeting',
+  tag: 'greetings',
+  summary: 'Greets a group',
+  params: z.object({ name: z.string() }),
+  input: () =>
+    z.strictObject({
+      words: z.string().max(20, 'must have at most 20 characters').describe('What to say.'),
+      tone: z.enum(['kind', 'formal']).optional(),
+      loud: z.boolean().optional(),
+    }),
+  answer: 'Group',
+  refusals: { words: 'long', conflict: 'deaf' },
+  async handler({ store }, { params: { name }, input }) {
+    if (input.words === 'anything') throw conflict('the group does not listen');
+    return { group: await findGroup(store, name), input };
+  },
+  view: ({ group }) => groupView(group),
+  command: {
+    name: 'group greet',
+    text: ({ group, input }) => `${input.words}, ${group.name}${input.loud ? '!' : '.'}`,
+  },
+});
+
+let service: TestService;
+let token: string;
+beforeAll(async () => {
+  operations.push(greetGroup);
+  service = await startTestService({ environment: withoutLimits });
+  token = await adminToken(service);
+  await service.store.groups.insert('crew', '');
+});
+afterAll(async () => {
+  // other test files share the list
+  operations.splice(operations.indexOf(greetGroup), 1);
+  await service?.stop();
+});
+
+const greet = (body: object, bearer: string | undefined = token) =>
+  call(`${service.issuer}/admin/api/groups/crew/greeting`, { body, ...(bearer !== undefined && { token: bearer }) });
+
+test('it is a route for administrators, which checks its input and refuses by name (architecture, extension points)', async () => {
+  expect(await greet({ words: 'Ahoy' })).toMatchObject({ status: 200, body: { name: 'crew' } });
+  expect(await greet({ words: 'Ahoy' }, '')).toMatchObject({ status: 401 });
+  expect(await greet({ words: 'Ahoy', shout: true })).toMatchObject({ status: 400 });
+  expect(await greet({ words: 'anything' })).toMatchObject({ status: 409, body: { error: 'conflict' } });
+});
+
+test('it is in the OpenAPI document (architecture, extension points)', async () => {
+  const { body } = await call(`${service.issuer}/admin/api/openapi.json`, { token });
+  const { post } = (body['paths'] as Record<string, Record<string, object>>)['/admin/api/groups/{name}/greeting']!;
+  expect(post).toMatchObject({
+    operationId: 'post_groups_name_greeting',
+    summary: 'Greets a group',
+    requestBody: { content: { 'application/json': { schema: { required: ['words'] } } } },
+  });
+});
+
+test('it is a command with options, help and JSON (architecture, extension points)', async () => {
+  const run = (...args: string[]) => runCommand(service, ['group', 'greet', ...args]);
+  expect((await run('--help')).stdout).toBe(
+    'Usage: gatehouse group greet NAME --words WORDS [--tone kind|formal] [--loud] [--json]\n\nGreets a group.\n\n' +
+      '  --words WORDS\n      What to say.\n  --tone kind|formal\n  --loud\n  --json\n      Prints the result as JSON.\n',
+  );
+  expect(await run('crew', '--words', 'Ahoy', '--loud')).toEqual({ code: 0, stdout: 'Ahoy, crew!\n', stderr: '' });
+  expect(JSON.parse((await run('crew', '--words', 'Ahoy', '--json')).stdout)).toMatchObject({ name: 'crew' });
+  for (const [args, stderr] of [
+    [['crew'], 'The option --words is missing.'],
+    [['crew', '--words', 'Ahoy', '--tone', 'rude'], '--tone takes kind, formal.'],
+    [['crew', '--word', 'Ahoy'], 'There is no option --word: there is --words, --loud, --tone.'],
+    [['crew', '--words', 'anything'], 'The group does not listen.'],
+  ] as const)
+    expect(await run(...args)).toEqual({ code: 1, stdout: '', stderr: `${stderr}\n` });
+});
+
+test('a form of the console shows its refusals by their names (architecture, extension points)', async () => {
+  const context = { config: loadConfig({}), store: service.store } as OperationContext;
+  const submit = (words: string) =>
+    perform(greetGroup, context, { params: { name: 'crew' }, input: { words }, actor: { actor: 'ada' } });
+  expect(await submit('a greeting that is much too long')).toEqual({ refused: 'long' });
+  expect(await submit('anything')).toEqual({ refused: 'deaf' });
+  expect(await submit('Ahoy')).toMatchObject({ done: { group: { name: 'crew' } } });
+});
