@@ -100,6 +100,14 @@ function wrongDirection(from: string, to: string): string | undefined {
   const [source, target] = [layerOf(from), layerOf(to)];
   if (target < 0) return 'it is in no layer';
   if (target < source) return 'that is upwards';
+  const withoutHttp = from.startsWith('command-line/') || from.startsWith('admin/operations/');
+  if (withoutHttp && /^(server|pages|browser|interaction)\//.test(to)) return 'an operation and a command know no HTTP';
+  if (
+    from.startsWith('command-line/') &&
+    featureAreas.includes(to.split('/')[0]!) &&
+    !to.startsWith('admin/operations/')
+  )
+    return 'a command runs operations, and nothing else of the feature areas';
   if (source !== target) return undefined;
   const [fromPath, toPath] = [from.split('/'), to.split('/')];
   if (fromPath[0] !== toPath[0]) return 'these are side by side';
@@ -224,6 +232,9 @@ test.each([
   ['pages/renderer.ts', `import type { x } from '../protocol/token/routes.ts';`, 'upwards'],
   ['oauth/scope.ts', `import { x } from '../crypto/secrets.ts';`, 'side by side'],
   ['command-line/users.ts', `import { x } from '../app.ts';`, 'side by side'],
+  ['command-line/users.ts', `import { x } from '../admin/console/perform.ts';`, 'runs operations'],
+  ['command-line/users.ts', `import { x } from '../server/parameters.ts';`, 'know no HTTP'],
+  ['admin/operations/users.ts', `import { x } from '../../server/paging.ts';`, 'know no HTTP'],
   ['protocol/token/routes.ts', `import pg from 'pg';`, 'another importer'],
   ['domain/audit-export.ts', `import type { FastifyRequest } from 'fastify';`, 'another importer'],
   ['server/errors.ts', `import { jwtVerify } from 'jose';`, 'another importer'],

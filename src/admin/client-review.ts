@@ -1,4 +1,4 @@
-// What is known here of a client's redirect hosts and of names like its own: for the console, and for whoever decides by a code.
+// Collects the facts by which an administrator reviews a client: its redirect hosts, names like its own, resources that others hold.
 import { redirectHost } from '../oauth/client-metadata.ts';
 import type { HeldResource, KnownHost, LookAlike } from '../repositories/clients/client-review.ts';
 import type { Client } from '../repositories/clients/clients.ts';
@@ -11,18 +11,18 @@ export const hostsOf = (uris: readonly string[]): string[] => [
   ...new Set(uris.map((uri) => redirectHost(uri).slice(0, 255))),
 ];
 
-/** What is known of clients' hosts and names: asked once for a whole page. */
-export interface Knowledge {
+/** The facts of all clients of a page, asked for once. */
+export interface ReviewFacts {
   hosts: Map<string, KnownHost>;
   lookAlikes: Map<string, LookAlike[]>;
   heldResources: Map<string, HeldResource[]>;
   origins: Awaited<ReturnType<Store['clientJudgement']['origins']>>;
 }
 
-export async function knowledgeOf(
+export async function reviewFactsOf(
   { clientJudgement }: Pick<Store, 'clientJudgement'>,
   clients: readonly Client[],
-): Promise<Knowledge> {
+): Promise<ReviewFacts> {
   const asked = clients.map(({ pendingMetadata, metadata, clientId }) => ({
     clientId,
     metadata: pendingMetadata ?? metadata,
@@ -40,11 +40,11 @@ export async function knowledgeOf(
 
 const isLocal = (host: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(host);
 
-/** Each redirect host with what is known of it. @param approved the addresses before a change */
+/** Each redirect host with its facts. @param approved the addresses before a change */
 export function hostFacts(
   uris: readonly string[],
   approved: readonly string[],
-  { hosts }: Knowledge,
+  { hosts }: ReviewFacts,
 ): Judgement['hosts'] {
   const before = hostsOf(approved);
   return hostsOf(uris).map((host) => {
@@ -55,7 +55,7 @@ export function hostFacts(
 }
 
 /** Enabled clients whose names could be taken for this one's. */
-export const alike = (client: Client, { lookAlikes }: Knowledge): Judgement['lookAlikes'] =>
+export const alike = (client: Client, { lookAlikes }: ReviewFacts): Judgement['lookAlikes'] =>
   (lookAlikes.get(client.clientId) ?? []).map(({ clientId, name, same }) => ({
     name,
     uri: clientPath(clientId),
@@ -70,7 +70,7 @@ function claimsOf({ status, metadata, pendingMetadata }: Client): string[] {
 }
 
 /** The resources that keep an approval from being made, since other clients hold them. */
-export const heldBy = (client: Client, { heldResources }: Knowledge): Judgement['heldResources'] =>
+export const heldBy = (client: Client, { heldResources }: ReviewFacts): Judgement['heldResources'] =>
   (heldResources.get(client.clientId) ?? []).map(({ uri, clientId, name }) => ({
     uri,
     holder: name ?? clientId,

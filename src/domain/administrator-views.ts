@@ -1,4 +1,4 @@
-// Users, clients and the rest as administrators see them: snake_case, without secrets.
+// Shows users, clients and the rest as administrators see them: snake_case, without secrets.
 import { acrOf } from '../oauth/acr.ts';
 import type { ViewedEvent } from '../repositories/audit/audit-view.ts';
 import type { Client } from '../repositories/clients/clients.ts';
@@ -11,6 +11,16 @@ import type { SessionSummary } from '../repositories/sessions/sessions.ts';
 import type { User } from '../repositories/users/users.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import { browserName } from './browser-name.ts';
+
+/** Members by their names in snake_case, with times as RFC 3339 has them. */
+const shown = <T extends object>(entity: T, ...members: readonly (keyof T & string)[]): Record<string, unknown> =>
+  Object.fromEntries(
+    members.map((member) => {
+      const value: unknown = entity[member];
+      const name = member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      return [name, value instanceof Date ? value.toISOString() : value];
+    }),
+  );
 
 export function clientView(client: Client): Record<string, unknown> {
   return {
@@ -52,17 +62,8 @@ export function userView(user: User): Record<string, unknown> {
   };
 }
 
-export function passkeyView(passkey: Passkey): Record<string, unknown> {
-  return {
-    id: passkey.id,
-    name: passkey.name,
-    aaguid: passkey.aaguid,
-    backup_eligible: passkey.backupEligible,
-    backed_up: passkey.backedUp,
-    created_at: passkey.createdAt.toISOString(),
-    used_at: passkey.usedAt?.toISOString(),
-  };
-}
+export const passkeyView = (passkey: Passkey) =>
+  shown(passkey, 'id', 'name', 'aaguid', 'backupEligible', 'backedUp', 'createdAt', 'usedAt');
 
 export function sessionView(session: SessionSummary): Record<string, unknown> {
   return {
@@ -82,20 +83,20 @@ export function sessionView(session: SessionSummary): Record<string, unknown> {
   };
 }
 
-export function logoutDeliveryView(delivery: LogoutDeliverySummary): Record<string, unknown> {
-  return {
-    id: delivery.id,
-    client_id: delivery.clientId,
-    sub: delivery.sub,
-    sid: delivery.sid,
-    status: delivery.status,
-    attempts: delivery.attempts,
-    last_failure: delivery.lastFailure,
-    created_at: delivery.createdAt.toISOString(),
-    next_attempt_at: delivery.nextAttemptAt?.toISOString(),
-    finished_at: delivery.finishedAt?.toISOString(),
-  };
-}
+export const logoutDeliveryView = (delivery: LogoutDeliverySummary) =>
+  shown(
+    delivery,
+    'id',
+    'clientId',
+    'sub',
+    'sid',
+    'status',
+    'attempts',
+    'lastFailure',
+    'createdAt',
+    'nextAttemptAt',
+    'finishedAt',
+  );
 
 export function grantView(grant: Grant): Record<string, unknown> {
   return {
@@ -107,45 +108,11 @@ export function grantView(grant: Grant): Record<string, unknown> {
   };
 }
 
-export function groupView(group: Group): Record<string, unknown> {
-  return {
-    name: group.name,
-    description: group.description,
-    members: group.members,
-    created_at: group.createdAt.toISOString(),
-  };
-}
+export const groupView = (group: Group) => shown(group, 'name', 'description', 'members', 'createdAt');
 
-export function secondFactorView(factor: SecondFactor): Record<string, unknown> {
-  return {
-    id: factor.id,
-    kind: factor.kind,
-    name: factor.name,
-    created_at: factor.createdAt.toISOString(),
-    used_at: factor.usedAt?.toISOString(),
-  };
-}
+export const secondFactorView = (factor: SecondFactor) => shown(factor, 'id', 'kind', 'name', 'createdAt', 'usedAt');
 
-export function keyView(key: KeyRing['keys'][number]): Record<string, unknown> {
-  return {
-    kid: key.kid,
-    alg: key.alg,
-    state: key.state,
-    active_at: key.activeAt.toISOString(),
-    expires_at: key.expiresAt?.toISOString(),
-  };
-}
+export const keyView = (key: KeyRing['keys'][number]) => shown(key, 'kid', 'alg', 'state', 'activeAt', 'expiresAt');
 
-export function auditEventView(event: ViewedEvent): Record<string, unknown> {
-  return {
-    id: event.id,
-    at: event.at.toISOString(),
-    type: event.type,
-    outcome: event.outcome,
-    actor: event.actor,
-    client_id: event.clientId,
-    sub: event.sub,
-    address: event.address,
-    detail: event.detail,
-  };
-}
+export const auditEventView = (event: ViewedEvent) =>
+  shown(event, 'id', 'at', 'type', 'outcome', 'actor', 'clientId', 'sub', 'address', 'detail');

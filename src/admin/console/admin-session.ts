@@ -1,4 +1,4 @@
-// The door of the console: who comes in signs in through the service itself, as with any application: code flow, PKCE, a client of its own.
+// Opens the console to administrators, who sign in through the service as to any application: code flow, PKCE, a client of its own.
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { equalSecrets, randomSecret } from '../../crypto/secrets.ts';
@@ -37,10 +37,31 @@ const requestCookie = 'GATEHOUSE_CONSOLE_REQUEST';
 const requestLifetime = 30 * 60; // seconds
 const scope = 'openid admin';
 
-/** An administrator at one of the console's pages. */
-export interface ConsoleVisit {
+type PageData<N extends ConsolePageName> = Omit<Pages[N], keyof ConsoleFrame>;
+interface PageOptions {
+  section: ConsoleSection;
+  status?: number;
+}
+
+/** An administrator at one of the console's pages, who is answered by it. */
+export interface AdminSession {
   session: Session;
   by: Actor;
+  request: FastifyRequest;
+  reply: FastifyReply;
+  /** @param shown what the page shows and the form is about, such as a version: the form is good for nothing else */
+  form(action: string, shown?: string): FormView;
+  /** Answers with a page in the console's frame. */
+  send<N extends ConsolePageName>(name: N, data: PageData<N>, options: PageOptions): FastifyReply;
+  /** Answers with a page in the console's frame that grows while work goes on. @param steps the page at each step, and at its end */
+  sendSteps<N extends ConsolePageName>(
+    name: N,
+    first: PageData<N>,
+    steps: AsyncGenerator<PageData<N>, PageData<N>>,
+    options: PageOptions,
+  ): FastifyReply;
+  /** Sends the browser on after an operation, to a page that says what was done. @param path may have a query */
+  done(path: string, notice: string): FastifyReply;
 }
 
 /** An authorization request that was sent, as the browser keeps it until the answer. */
@@ -101,7 +122,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       const { stored } = newCredentials(secretBox, consoleClientId, metadata);
       const client = { clientId: consoleClientId, metadata, status: 'enabled', approvedBy: 'administrator' } as const;
       await administration.createClient(by, { ...client, firstParty: true, ...stored }).catch((error: unknown) => {
-        // another visit made it at the same time
+        // another request made it at the same time
         if (!isUniqueViolation(error)) throw error;
       });
     } else if (!isDeepStrictEqual(JSON.parse(JSON.stringify(metadata)), known.metadata)) {
@@ -161,13 +182,13 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     );
   }
 
-  /** The visit of an administrator; undefined once the browser was sent to sign in, or somebody else was told that this is not for them. */
+  /** The session of an administrator; undefined once the browser was sent to sign in, or another user was told that this is not for them. */
   async function admit(
     request: FastifyRequest,
     reply: FastifyReply,
     path: string,
     fresh: boolean,
-  ): Promise<ConsoleVisit | undefined> {
+  ): Promise<AdminSession | undefined> {
     const session = await sessions.find(request, reply);
     if (session && !session.user.admin) {
       forAdministrators(request, reply);
@@ -182,100 +203,87 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       await signIn(reply, path, { max_age: String(maxAuthAge), ...level });
       return undefined;
     }
-    return { session, by: { actor: session.user.sub, address: clientAddress(request) } };
+    return adminSession(request, reply, session);
   }
 
   const forAdministrators = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     pages.send(request, reply, 'error', { kind: 'administrators', reference: '' }, { status: 403 });
 
-  /** Puts a page's data into the console's frame. */
-  function inFrame<N extends ConsolePageName>(request: FastifyRequest, visit: ConsoleVisit, section: ConsoleSection) {
-    const frame: ConsoleFrame = {
-      account: accountView(visit.session.user),
-      section,
-      sections: consoleSections,
-      accountUri: '/account',
-      logoutUri: '/logout',
+  function adminSession(request: FastifyRequest, reply: FastifyReply, session: Session): AdminSession {
+    const { done: notice } = request.method === 'GET' ? singleValued(request.query) : {};
+    const framed = <N extends ConsolePageName>(data: PageData<N>, { section }: PageOptions) => {
+      const frame: ConsoleFrame = {
+        account: accountView(session.user),
+        section,
+        sections: consoleSections,
+        accountUri: '/account',
+        logoutUri: '/logout',
+      };
+      if (notice !== undefined && /^[a-z-]{1,40}$/.test(notice)) frame.done = notice;
+      // the page's data but for the frame, and the frame: together all of it, which the compiler does not see of a generic N
+      return { ...frame, ...data } as unknown as Pages[N];
     };
-    const { done } = request.method === 'GET' ? singleValued(request.query) : {};
-    if (done !== undefined && /^[a-z-]{1,40}$/.test(done)) frame.done = done;
-    // the page's data but for the frame, and the frame: together all of it, which the compiler does not see of a generic N
-    return (data: Omit<Pages[N], keyof ConsoleFrame>) => ({ ...frame, ...data }) as unknown as Pages[N];
+    return {
+      session,
+      by: { actor: session.user.sub, address: clientAddress(request) },
+      request,
+      reply,
+      form: (action, shown) => ({
+        action,
+        hidden: { csrf: sessions.formToken(request, reply, { action, session, shown }) },
+      }),
+      send: (name, data, options) =>
+        pages.send(request, reply, name, framed(data, options), { status: options.status ?? 200 }),
+      sendSteps<N extends ConsolePageName>(
+        name: N,
+        first: PageData<N>,
+        steps: AsyncGenerator<PageData<N>, PageData<N>>,
+        options: PageOptions,
+      ) {
+        async function* pagesOfSteps(): AsyncGenerator<Pages[N], Pages[N]> {
+          for (;;) {
+            const next = await steps.next();
+            if (next.done) return framed<N>(next.value, options);
+            yield framed<N>(next.value, options);
+          }
+        }
+        const { status = 200 } = options;
+        return pages.sendSteps(request, reply, name, framed<N>(first, options), pagesOfSteps(), { status });
+      },
+      done: (path, notice) => pages.redirect(reply, `${path}${path.includes('?') ? '&' : '?'}done=${notice}`),
+    };
   }
 
   return {
     /**
-     * Who visits a page: an administrator, or undefined after an answer was sent: to sign in and come back, or that it is for administrators.
+     * The administrator who opens a page; undefined after an answer was sent: to sign in and come back, or that it is for administrators.
      * @param demands.fresh for a page that shows what must not be seen in a browser that was left open
-     * @throws OAuthError for a request that is no visit
+     * @throws OAuthError for a request that is no navigation
      */
     enter(
       request: FastifyRequest,
       reply: FastifyReply,
       demands: { fresh?: boolean } = {},
-    ): Promise<ConsoleVisit | undefined> {
+    ): Promise<AdminSession | undefined> {
       onlyNavigation(request);
       return admit(request, reply, request.url.slice(basePath.length), demands.fresh ?? false);
     },
     /**
-     * Who sent a form: an administrator, from our own page; undefined after an answer was sent, as with enter().
-     * @param form.back the page that the person comes back to from there, path and query
-     * @param form.fresh for an act that must not be done from a browser that was left open (security R91)
+     * The administrator who sent a form from our own page; undefined after an answer was sent, as with enter().
+     * @param form.back the page that the administrator comes back to after a sign-in, path and query
+     * @param form.fresh for an operation that must not be done from a browser that was left open (security R91)
      * @throws OAuthError for a form that is not ours
      */
     async submitted(
       request: FastifyRequest,
       reply: FastifyReply,
       form: { csrf: string | undefined; action: string; shown?: string | undefined; back: string; fresh?: boolean },
-    ): Promise<ConsoleVisit | undefined> {
-      const visit = await admit(request, reply, form.back, form.fresh ?? false);
+    ): Promise<AdminSession | undefined> {
+      const admin = await admit(request, reply, form.back, form.fresh ?? false);
       const { action, shown } = form;
-      if (visit && !sessions.isOwnForm(request, form.csrf, { action, shown, session: visit.session }))
+      if (admin && !sessions.isOwnForm(request, form.csrf, { action, shown, session: admin.session }))
         throw invalidRequest('the form is too old or came from elsewhere');
-      return visit;
-    },
-    /** @param shown what the page shows and the form is about, such as a version: the form is good for nothing else */
-    form(request: FastifyRequest, reply: FastifyReply, visit: ConsoleVisit, action: string, shown?: string): FormView {
-      return {
-        action,
-        hidden: { csrf: sessions.formToken(request, reply, { action, session: visit.session, shown }) },
-      };
-    },
-    /** Answers with a page in the console's frame. */
-    send<N extends ConsolePageName>(
-      request: FastifyRequest,
-      reply: FastifyReply,
-      visit: ConsoleVisit,
-      name: N,
-      data: Omit<Pages[N], keyof ConsoleFrame>,
-      options: { section: ConsoleSection; status?: number },
-    ): FastifyReply {
-      const framed = inFrame<N>(request, visit, options.section);
-      return pages.send(request, reply, name, framed(data), { status: options.status ?? 200 });
-    },
-    /** Answers with a page in the console's frame that grows while something goes on. @param steps the page at each step, and at its end */
-    sendSteps<N extends ConsolePageName>(
-      request: FastifyRequest,
-      reply: FastifyReply,
-      visit: ConsoleVisit,
-      name: N,
-      first: Omit<Pages[N], keyof ConsoleFrame>,
-      steps: AsyncGenerator<Omit<Pages[N], keyof ConsoleFrame>, Omit<Pages[N], keyof ConsoleFrame>>,
-      options: { section: ConsoleSection; status?: number },
-    ): FastifyReply {
-      const framed = inFrame<N>(request, visit, options.section);
-      async function* pagesOfSteps(): AsyncGenerator<Pages[N], Pages[N]> {
-        for (;;) {
-          const next = await steps.next();
-          if (next.done) return framed(next.value);
-          yield framed(next.value);
-        }
-      }
-      return pages.sendSteps(request, reply, name, framed(first), pagesOfSteps(), { status: options.status ?? 200 });
-    },
-    /** Sends the browser on after an act, to a page that says what was done. @param path may have a query */
-    done(reply: FastifyReply, path: string, notice: string): FastifyReply {
-      return pages.redirect(reply, `${path}${path.includes('?') ? '&' : '?'}done=${notice}`);
+      return admin;
     },
     /**
      * Takes the answer to an authorization request.

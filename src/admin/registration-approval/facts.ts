@@ -1,6 +1,6 @@
 // What an administrator is shown of a registration: the facts that a decision hangs on, and then every registered member.
 import type { RegistrationFacts } from '../../pages/views/index.ts';
-import { alike, heldBy, hostFacts, type Knowledge } from '../client-review.ts';
+import { alike, heldBy, hostFacts, type ReviewFacts } from '../client-review.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
@@ -9,14 +9,14 @@ import type { Client } from '../../repositories/clients/clients.ts';
 export function registrationFacts(
   client: Client,
   address: string | undefined,
-  knowledge: Knowledge,
+  reviewFacts: ReviewFacts,
 ): RegistrationFacts {
   const { metadata } = client;
   const facts: RegistrationFacts = {
     name: displayName(client.clientId, metadata),
-    hosts: hostFacts(metadata.redirect_uris, [], knowledge),
-    lookAlikes: alike(client, knowledge),
-    heldResources: heldBy(client, knowledge),
+    hosts: hostFacts(metadata.redirect_uris, [], reviewFacts),
+    lookAlikes: alike(client, reviewFacts),
+    heldResources: heldBy(client, reviewFacts),
     redirectUris: metadata.redirect_uris,
     responseTypes: metadata.response_types,
     grantTypes: metadata.grant_types,

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { administratorSession } from './administrator-session.ts';
 import { onlyNavigation } from '../../browser/session.ts';
-import { knowledgeOf } from '../client-review.ts';
+import { reviewFactsOf } from '../client-review.ts';
 import { registrationPage } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
@@ -190,7 +190,7 @@ export async function registrationApprovalEndpoint(
     const data: Pages['registration-review'] = {
       account: accountView(session.user),
       verificationCode: code,
-      ...registrationFacts(client, address, await knowledgeOf(store, [client])),
+      ...registrationFacts(client, address, await reviewFactsOf(store, [client])),
       form: {
         action,
         hidden: {

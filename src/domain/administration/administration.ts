@@ -1,10 +1,10 @@
-// What administrators do to users and clients, each act with its audit row in one transaction: for routes and command line alike.
-// An act that changed nothing is none, and has no row (security R91).
+// Performs what administrators do to users and clients, each operation with its audit row in one transaction, for routes and commands.
+// An operation that changed nothing has no row (security R91).
 import { conflict, invalidRequest, notFound, OAuthError, ResourceHeld } from '../../oauth/errors.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
-import { groupActs } from './groups.ts';
+import { groupOperations } from './groups.ts';
 import { importUsers } from './user-import.ts';
 import type { Client, ClientChange, ClientStatus, NewClient } from '../../repositories/clients/clients.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
@@ -43,7 +43,7 @@ export interface DecisionOutcome {
 /** The client by which administrators come in to the console. It is made when the first of them does; disabling it closes the console. */
 export const consoleClientId = 'gatehouse-console';
 
-/** What the console's own client is registered for is the service's to say: another redirect URI of it would be a door for whoever owns that. */
+/** What the console's own client is registered for is the service's to say: another redirect URI of it would let in the owner of that address. */
 function notTheConsoles({ actor }: Actor, clientId: string): void {
   if (clientId === consoleClientId && actor !== 'service')
     throw conflict("the console's own client is not changed: it can be disabled, which closes the console");
@@ -52,8 +52,8 @@ function notTheConsoles({ actor }: Actor, clientId: string): void {
 export type Administration = ReturnType<typeof createAdministration>;
 
 export function createAdministration(store: Store) {
-  /** Does an act and records it, both or neither. */
-  function act<T>(
+  /** Performs an operation and records it, both or neither. */
+  function operation<T>(
     by: Actor,
     work: (repositories: Repositories) => Promise<[T, Omit<AuditEvent, 'actor' | 'address' | 'outcome'> | undefined]>,
   ): Promise<T> {
@@ -91,14 +91,14 @@ export function createAdministration(store: Store) {
   };
 
   const approveClient = (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
-    act<Client>(by, async (repositories) => {
+    operation<Client>(by, async (repositories) => {
       const before = await lockClient(repositories, clientId);
       lookedAt(before, version);
       const after = await approve(repositories, clientId);
       return [after, clientEvent(before, after)];
     });
   const refuseClient = (by: Actor, clientId: string, version: number | undefined, reason: string): Promise<Client> =>
-    act<Client>(by, async (repositories) => {
+    operation<Client>(by, async (repositories) => {
       lookedAt(await lockClient(repositories, clientId), version);
       const refused = await repositories.clients.refuse(clientId, reason);
       if (!refused) throw conflict('nothing of this client waits for a decision');
@@ -106,11 +106,11 @@ export function createAdministration(store: Store) {
     });
 
   return {
-    ...groupActs(store),
+    ...groupOperations(store),
     importUsers: importUsers(store),
     /** @throws OAuthError conflict when the user name or the email is taken */
     createUser: (by: Actor, user: NewUser): Promise<User> =>
-      act<User>(by, async ({ users }) => {
+      operation<User>(by, async ({ users }) => {
         const made = await users.insert(user);
         const detail = { username: made.username, admin: made.admin };
         return [made, { type: 'user.created', sub: made.sub, detail }];
@@ -129,7 +129,7 @@ export function createAdministration(store: Store) {
       passwordHash?: string,
       own?: { replaces: string; keepSession: string },
     ): Promise<{ user: User; changed: boolean }> =>
-      act<{ user: User; changed: boolean }>(by, async (repositories) => {
+      operation<{ user: User; changed: boolean }>(by, async (repositories) => {
         const { users } = repositories;
         if (change.admin === false || change.status === 'disabled') await users.lockAdmins();
         const before = found(await users.lock(sub), 'user');
@@ -144,7 +144,7 @@ export function createAdministration(store: Store) {
         return [{ user, changed: event !== undefined }, event];
       }).catch(taken),
     deleteUser: (by: Actor, sub: string): Promise<void> =>
-      act<undefined>(by, async (repositories) => {
+      operation<undefined>(by, async (repositories) => {
         await repositories.users.lockAdmins();
         const before = found(await repositories.users.lock(sub), 'user');
         await repositories.users.delete(sub);
@@ -155,7 +155,7 @@ export function createAdministration(store: Store) {
       }),
     /** Lets a user sign in who was held up by failures. @returns changed: false when there were none */
     forgetFailures: (by: Actor, sub: string): Promise<{ user: User; changed: boolean }> =>
-      act<{ user: User; changed: boolean }>(by, async ({ users, signInFailures }) => {
+      operation<{ user: User; changed: boolean }>(by, async ({ users, signInFailures }) => {
         const user = found(await users.find(sub), 'user');
         const changed = await signInFailures.forgetUser(sub);
         return [{ user, changed }, changed ? { type: 'user.failures_forgotten', sub } : undefined];
@@ -167,7 +167,7 @@ export function createAdministration(store: Store) {
      */
     createRecoveryLink: (by: Actor, sub: string, tokenHash: Buffer, lifetime: number): Promise<Date> => {
       if (lifetime < 1) throw invalidRequest('the lifetime must be at least a second');
-      return act<Date>(by, async ({ users, mailedLinks }) => {
+      return operation<Date>(by, async ({ users, mailedLinks }) => {
         const user = found(await users.lock(sub), 'user');
         if (user.status !== 'enabled') throw conflict('the user is disabled: enable the user first');
         const none = { email: undefined, replaces: undefined };
@@ -183,7 +183,7 @@ export function createAdministration(store: Store) {
      * @throws OAuthError not_found when there is no such user or factor, conflict
      */
     removeSecondFactor: (by: Actor, sub: string, id?: string, keepWayIn = false): Promise<SecondFactor[]> =>
-      act<SecondFactor[]>(by, async ({ users, passkeys, secondFactors }) => {
+      operation<SecondFactor[]>(by, async ({ users, passkeys, secondFactors }) => {
         await users.lockAdmins();
         const { passwordHash, admin } = found(await users.lock(sub), 'user');
         const removed = await secondFactors.remove(sub, id);
@@ -201,13 +201,13 @@ export function createAdministration(store: Store) {
       }),
     /** Withdraws what a user granted to a client, and ends all that was issued for it. @throws OAuthError not_found */
     withdrawGrant: (by: Actor, sub: string, clientId: string): Promise<void> =>
-      act<undefined>(by, async ({ grants }) => {
+      operation<undefined>(by, async ({ grants }) => {
         if (!(await grants.withdraw(sub, clientId))) throw notFound('there is no such grant');
         return [undefined, { type: 'consent.withdrawn', sub, clientId }];
       }),
     /** @param settings what an administrator sets beside the metadata */
     createClient: (by: Actor, client: NewClient, settings: ClientChange = {}): Promise<Client> =>
-      act<Client>(by, async ({ clients }) => {
+      operation<Client>(by, async ({ clients }) => {
         const { clientId, metadata, status } = client;
         await clients.insert(client);
         const made = found(await clients.update(clientId, settings), 'client');
@@ -220,7 +220,7 @@ export function createAdministration(store: Store) {
      * @throws OAuthError conflict when the client is not at the version that the decision names
      */
     changeClient: (by: Actor, clientId: string, decide: (current: Client) => ClientDecision): Promise<Client> =>
-      act<Client>(by, async (repositories) => {
+      operation<Client>(by, async (repositories) => {
         const before = await lockClient(repositories, clientId);
         const { status, version, ...change } = decide(before);
         lookedAt(before, version);
@@ -273,7 +273,7 @@ export function createAdministration(store: Store) {
       renew: (current: Client) => NonNullable<ClientChange['credentials']>,
       version?: number,
     ): Promise<Client> =>
-      act<Client>(by, async (repositories) => {
+      operation<Client>(by, async (repositories) => {
         notTheConsoles(by, clientId);
         const before = await lockClient(repositories, clientId);
         lookedAt(before, version);
@@ -283,20 +283,20 @@ export function createAdministration(store: Store) {
       }),
     /** @returns changed: false when it was disabled before */
     disableClient: (by: Actor, clientId: string): Promise<{ client: Client; changed: boolean }> =>
-      act<{ client: Client; changed: boolean }>(by, async (repositories) => {
+      operation<{ client: Client; changed: boolean }>(by, async (repositories) => {
         const before = await lockClient(repositories, clientId);
         const client = found(await repositories.clients.disable(clientId), 'client');
         const event = clientEvent(before, client);
         return [{ client, changed: event !== undefined }, event];
       }),
     deleteClient: (by: Actor, clientId: string): Promise<void> =>
-      act<undefined>(by, async ({ clients }) => {
+      operation<undefined>(by, async ({ clients }) => {
         if (!(await clients.delete(clientId))) throw notFound('there is no such client');
         return [undefined, { type: 'client.deleted', clientId }];
       }),
     /** @param owner ends the session only if it is this user's @throws OAuthError not_found */
     endSession: (by: Actor, sid: string, owner?: string): Promise<void> =>
-      act<undefined>(by, async ({ users, sessions, mailedLinks }) => {
+      operation<undefined>(by, async ({ users, sessions, mailedLinks }) => {
         const sub = found(await sessions.owner(sid, owner), 'session');
         // before the session, as all do who need both
         await users.lock(sub);
@@ -311,7 +311,7 @@ export function createAdministration(store: Store) {
      * @throws OAuthError not_found
      */
     endSessions: (by: Actor, sub: string, keepSession?: string): Promise<number> =>
-      act<number>(by, async ({ users, mailedLinks }) => {
+      operation<number>(by, async ({ users, mailedLinks }) => {
         found(await users.lock(sub), 'user');
         const { sessions, clientSessions } = await users.endSessions(sub, keepSession);
         // also what the remaining session ordered: an attacker may hold its cookie, too (security R118)
@@ -322,7 +322,7 @@ export function createAdministration(store: Store) {
     /** Stores an initial access token. @param lifetime in seconds */
     createRegistrationToken: (by: Actor, tokenHash: Buffer, lifetime: number): Promise<Date> => {
       if (lifetime < 1) throw invalidRequest('the lifetime must be at least a second');
-      return act<Date>(by, async ({ registrationTokens }) => [
+      return operation<Date>(by, async ({ registrationTokens }) => [
         await registrationTokens.insert(tokenHash, lifetime),
         { type: 'registration_token.created' },
       ]);

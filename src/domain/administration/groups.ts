@@ -1,11 +1,11 @@
-// What administrators do to groups, a part of administration.ts. A group with very many members is renamed and deleted in several transactions.
+// Creates, changes and deletes groups, a part of administration.ts. A group with very many members is renamed and deleted in several transactions.
 import { conflict, invalidRequest, notFound } from '../../oauth/errors.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Group } from '../../repositories/groups/groups.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 
-/** So many members are changed in one transaction, within what a request may wait for the database. */
+/** Members that one transaction changes, within the deadline of a request. */
 export const maxAtOnce = 1_000;
 
 /** Each user's groups are a fact about that user: each change has its row in the trail. */
@@ -19,7 +19,7 @@ function changed(by: Actor, subs: readonly string[], detail: AuditEvent['detail'
   }));
 }
 
-export function groupActs(store: Store) {
+export function groupOperations(store: Store) {
   const found = async ({ groups }: Repositories, name: string): Promise<Group> => {
     const group = (await groups.lock(name)).length > 0 ? await groups.find(name) : undefined;
     if (!group) throw notFound('there is no such group');
@@ -30,15 +30,15 @@ export function groupActs(store: Store) {
 
   /**
    * Empties a group, in several transactions if it is large and `gradual` allows it, and then does the last step with the rest.
-   * @param act.begin locks what is changed; groups come before their members
-   * @param act.empty changes members that are locked, and returns whom
+   * @param steps.begin locks what is changed; groups come before their members
+   * @param steps.empty changes members that are locked, and returns whom
    * @throws OAuthError conflict when it has more members than one transaction takes
    */
   async function emptied(
     by: Actor,
     name: string,
     gradual: boolean,
-    act: {
+    steps: {
       begin: (repositories: Repositories, first: boolean) => Promise<void>;
       empty: (repositories: Repositories, subs: string[]) => Promise<string[]>;
       detail: AuditEvent['detail'];
@@ -49,16 +49,16 @@ export function groupActs(store: Store) {
     // a transaction may run again: that one was committed is known only here
     for (let first = true; ; first = false) {
       const [count, over] = await store.transaction(async (repositories) => {
-        await act.begin(repositories, first);
+        await steps.begin(repositories, first);
         const subs = await repositories.groups.lockMembers(name, maxAtOnce + 1);
         const full = subs.length > maxAtOnce;
         if (full && !gradual)
           throw conflict(
             `the group has more than ${maxAtOnce} members: rename or delete it by the command line, which does so in steps`,
           );
-        const touched = await act.empty(repositories, subs.slice(0, maxAtOnce));
-        await repositories.auditEvents.insertMany(changed(by, touched, act.detail));
-        if (!full) await act.last(repositories);
+        const touched = await steps.empty(repositories, subs.slice(0, maxAtOnce));
+        await repositories.auditEvents.insertMany(changed(by, touched, steps.detail));
+        if (!full) await steps.last(repositories);
         return [touched.length, !full] as const;
       });
       done += count;
@@ -78,7 +78,7 @@ export function groupActs(store: Store) {
     /**
      * Changes a group, both or neither. Another name its members get with it; their tokens name it so from their next one on.
      * @param change what is undefined stays
-     * @param options.gradual in steps, where it has more members than one transaction takes; who repeats an act that was interrupted ends it
+     * @param options.gradual in steps, where it has more members than one transaction takes; to repeat an operation that was interrupted finishes it
      * @param options.into there may be a group of the new name: both become one, or a rename that was interrupted goes on
      * @returns how many members moved, and changed: false when all was so before @throws OAuthError not_found, conflict
      */

@@ -1,4 +1,4 @@
-// The act of an import, a part of administration.ts: a batch of users in one transaction, each with its row in the trail; a bad one spoils no other.
+// Imports a batch of users in one transaction, a part of administration.ts: each has its row in the trail, and a bad one spoils no other.
 import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../../database/database.ts';
 import { withNewPatience } from '../../database/deadline.ts';
 import type { ImportReason } from '../../oauth/import-reasons.ts';

@@ -1,9 +1,9 @@
 // Making a client in the console, and changing one: a form with every member of the metadata.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { randomId } from '../../../crypto/secrets.ts';
 import { isUniqueViolation } from '../../../database/database.ts';
-import { type ConsoleVisit, consoleClientId } from '../admin-session.ts';
+import { type AdminSession, consoleClientId } from '../admin-session.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import type { FieldFault } from '../../../pages/views/console-clients.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
@@ -64,38 +64,35 @@ export function editRoutes(
   find: (clientId: string) => Promise<Client>,
 ): void {
   app.get(newPath, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    return visit ? show(request, reply, visit, undefined, newClientForm, undefined, randomId()) : reply;
+    const admin = await console.enter(request, reply);
+    return admin ? show(admin, undefined, newClientForm, undefined, randomId()) : reply;
   });
 
   app.post(newPath, async (request, reply) => {
     // the id was made with the form: sent twice, it makes one client
     const { csrf, client_id: clientId = '' } = readParameters(bound, request.body);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       csrf,
       action: newPath,
       shown: clientId,
       back: newPath,
       fresh: true,
     });
-    if (!visit) return reply;
+    if (!admin) return reply;
     const typed = readForm(singleValued(request.body));
     const read = validated(typed, config);
-    if ('refusal' in read) return show(request, reply, visit, undefined, typed, read.refusal, clientId);
+    if ('refusal' in read) return show(admin, undefined, typed, read.refusal, clientId);
     const { metadata, settings } = read;
     let made: Awaited<ReturnType<typeof makeClient>>;
     try {
-      made = await makeClient(operationContext, visit.by, clientId, metadata, settings);
+      made = await makeClient(operationContext, admin.by, clientId, metadata, settings);
     } catch (error) {
       // the form was sent twice: the secrets were shown the first time, and are not known any more
-      if (isUniqueViolation(error)) return console.done(reply, clientPath(clientId), 'client-made-before');
-      return show(request, reply, visit, undefined, typed, problemOf(error), clientId);
+      if (isUniqueViolation(error)) return admin.done(clientPath(clientId), 'client-made-before');
+      return show(admin, undefined, typed, problemOf(error), clientId);
     }
     const { client, shown } = made;
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-client-secrets',
       { ...named(client), secrets: [], shown: shownSecrets(config.issuer, clientId, shown), made: true },
       { section: 'clients' },
@@ -103,48 +100,41 @@ export function editRoutes(
   });
 
   app.get(`${listPath}/:id/edit`, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const client = await changeable(readParameters(byId, request.params).id);
-    return show(request, reply, visit, client, formOfClient(client));
+    return show(admin, client, formOfClient(client));
   });
 
   app.post(`${listPath}/:id/edit`, async (request, reply) => {
     const { id } = readParameters(byId, request.params);
     const { csrf, version = '' } = readParameters(bound, request.body);
     const action = `${clientPath(id)}/edit`;
-    const visit = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
-    if (!visit) return reply;
+    const admin = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
+    if (!admin) return reply;
     const looked = await changeable(id);
     const typed = readForm(singleValued(request.body));
     const read = validated(typed, config);
-    if ('refusal' in read) return show(request, reply, visit, looked, typed, read.refusal, version);
+    if ('refusal' in read) return show(admin, looked, typed, read.refusal, version);
     const { metadata, settings } = read;
     let changed: Awaited<ReturnType<typeof reviseClient>>;
     try {
       const decision = { ...settings, version: Number(version) };
       changed = await reviseClient(
         operationContext,
-        visit.by,
+        admin.by,
         id,
         () => metadata,
         () => decision,
       );
     } catch (error) {
       // shown with what the client has become; what was typed stays
-      return show(request, reply, visit, await changeable(id), typed, problemOf(error));
+      return show(admin, await changeable(id), typed, problemOf(error));
     }
     const { client, newSecret } = changed;
-    if (newSecret === undefined) return console.done(reply, clientPath(id), 'client-saved');
+    if (newSecret === undefined) return admin.done(clientPath(id), 'client-saved');
     const shown = shownSecrets(config.issuer, id, { clientSecret: newSecret });
-    return console.send(
-      request,
-      reply,
-      visit,
-      'console-client-secrets',
-      { ...named(client), secrets: [], shown },
-      { section: 'clients' },
-    );
+    return admin.send('console-client-secrets', { ...named(client), secrets: [], shown }, { section: 'clients' });
   });
 
   async function changeable(clientId: string): Promise<Client> {
@@ -156,20 +146,15 @@ export function editRoutes(
 
   /** @param shown what the form is bound to: the version that it was made for, or the id that a new client gets */
   function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     client: Client | undefined,
     typed: Record<string, string>,
     refusal?: FormProblem,
     shown = client && String(client.version),
   ): FastifyReply {
     const action = client ? `${clientPath(client.clientId)}/edit` : newPath;
-    const form = console.form(request, reply, visit, action, shown);
-    return console.send(
-      request,
-      reply,
-      visit,
+    const form = admin.form(action, shown);
+    return admin.send(
       'console-client-edit',
       {
         ...(client && { client: named(client) }),

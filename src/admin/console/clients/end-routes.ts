@@ -1,7 +1,7 @@
 // New secrets for a client, and its end: disabling and deleting, each after a page that says what dies with it.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { deleteClient, disableClient, renewSecrets } from '../../operations/clients.ts';
@@ -40,28 +40,25 @@ export function endRoutes(
   const secretsPath = (clientId: string) => `${clientPath(clientId)}/secrets`;
 
   app.get(`${listPath}/:id/secrets`, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
-    return askForSecrets(request, reply, visit, await find(readParameters(byId, request.params).id));
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
+    return askForSecrets(admin, await find(readParameters(byId, request.params).id));
   });
 
   app.post(`${listPath}/:id/secrets`, async (request, reply) => {
     const { id } = readParameters(byId, request.params);
     const { csrf, version = '' } = readParameters(sent, request.body);
     const action = secretsPath(id);
-    const visit = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
-    if (!visit) return reply;
+    const admin = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
+    if (!admin) return reply;
     const typed = singleValued(request.body);
     const wanted = clientSecrets.filter((secret) => typed[secret] !== undefined);
-    if (wanted.length === 0) return askForSecrets(request, reply, visit, await find(id), 'nothing');
+    if (wanted.length === 0) return askForSecrets(admin, await find(id), 'nothing');
     const input = { secrets: wanted, version: Number(version) };
-    const renewed = await perform(renewSecrets, operationContext, { params: { id }, input, actor: visit.by });
-    if ('refused' in renewed) return askForSecrets(request, reply, visit, await find(id), renewed.refused);
+    const renewed = await perform(renewSecrets, operationContext, { params: { id }, input, actor: admin.by });
+    if ('refused' in renewed) return askForSecrets(admin, await find(id), renewed.refused);
     const { client, shown } = renewed.done;
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-client-secrets',
       { ...named(client), secrets: [], shown: shownSecrets(config.issuer, id, shown) },
       { section: 'clients' },
@@ -70,42 +67,31 @@ export function endRoutes(
 
   for (const act of ['disable', 'delete'] as const) {
     app.get(`${listPath}/:id/${act}`, async (request, reply) => {
-      const visit = await console.enter(request, reply);
-      if (!visit) return reply;
-      return askForName(request, reply, visit, act, await find(readParameters(byId, request.params).id));
+      const admin = await console.enter(request, reply);
+      if (!admin) return reply;
+      return askForName(admin, act, await find(readParameters(byId, request.params).id));
     });
 
     app.post(`${listPath}/:id/${act}`, async (request, reply) => {
       const { id } = readParameters(byId, request.params);
       const { csrf, name = '' } = readParameters(sent, request.body);
       const action = `${clientPath(id)}/${act}`;
-      const visit = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
-      if (!visit) return reply;
+      const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+      if (!admin) return reply;
       const client = await find(id);
-      if (!isName(client, name)) return askForName(request, reply, visit, act, client, name);
-      const call = { params: { id }, input: {}, actor: visit.by };
+      if (!isName(client, name)) return askForName(admin, act, client, name);
+      const call = { params: { id }, input: {}, actor: admin.by };
       if (act === 'disable') await disableClient.handler(operationContext, call);
       else await deleteClient.handler(operationContext, call);
-      return act === 'disable'
-        ? console.done(reply, clientPath(id), 'client-disabled')
-        : console.done(reply, listPath, 'client-deleted');
+      return act === 'disable' ? admin.done(clientPath(id), 'client-disabled') : admin.done(listPath, 'client-deleted');
     });
   }
 
-  function askForSecrets(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
-    client: Client,
-    problem?: 'nothing' | 'changed',
-  ): FastifyReply {
+  function askForSecrets(admin: AdminSession, client: Client, problem?: 'nothing' | 'changed'): FastifyReply {
     const secrets = secretsOf(client);
     const version = String(client.version);
-    const form = console.form(request, reply, visit, secretsPath(client.clientId), version);
-    return console.send(
-      request,
-      reply,
-      visit,
+    const form = admin.form(secretsPath(client.clientId), version);
+    return admin.send(
       'console-client-secrets',
       {
         ...named(client),
@@ -118,23 +104,18 @@ export function endRoutes(
   }
 
   async function askForName(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     act: 'disable' | 'delete',
     client: Client,
     typed?: string,
   ): Promise<FastifyReply> {
     const figures = await store.clientJudgement.figures(client.clientId, mostCounted);
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-client-end',
       {
         ...named(client),
         act,
-        form: console.form(request, reply, visit, `${clientPath(client.clientId)}/${act}`),
+        form: admin.form(`${clientPath(client.clientId)}/${act}`),
         figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings']),
         most: mostCounted,
         typed: typed ?? '',

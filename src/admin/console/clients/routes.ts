@@ -1,7 +1,7 @@
 // The console's clients: found in a list, shown one by one, and what waits decided about, several at once.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { consoleClientId, type ConsoleVisit } from '../admin-session.ts';
+import { consoleClientId, type AdminSession } from '../admin-session.ts';
 import { onlyForms } from '../../../server/form-body.ts';
 import { cursorOf, readCursor } from '../../../domain/paging.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
@@ -18,7 +18,7 @@ import {
   factsOf,
   historyOf,
   judgementOf,
-  knowledgeOf,
+  reviewFactsOf,
   listPath,
   mostCounted,
   rowOf,
@@ -65,8 +65,8 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(listPath, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const { q = '', status, registered, waiting, cursor } = readParameters(filter, request.query);
     if (waiting === 'true') return pages.redirect(reply, waitingPath);
     const selfRegistered = registered === undefined ? undefined : registered === 'true';
@@ -86,27 +86,27 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
       more: counted > mostCounted,
       ...around(listPath, query, cursor, found, pageLength),
     };
-    return console.send(request, reply, visit, 'console-clients', data, { section: 'clients' });
+    return admin.send('console-clients', data, { section: 'clients' });
   });
 
   app.get(waitingPath, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const { cursor } = readParameters(paged, request.query);
-    return showWaiting(request, reply, visit, { cursor, reason: '' });
+    return showWaiting(admin, { cursor, reason: '' });
   });
 
   app.post(decidePath, async (request, reply) => {
     const sent = singleValued(request.body);
     const form = readParameters(decision, request.body);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       csrf: form.csrf,
       action: decidePath,
       shown: form.shown,
       back: waitingPath,
       fresh: true,
     });
-    if (!visit) return reply;
+    if (!admin) return reply;
     const reason = form.reason?.trim() ?? '';
     const picked = form.shown
       .split(',')
@@ -114,18 +114,17 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
       .map((client) => client.split(' '))
       .map(([clientId = '', version]) => ({ client_id: clientId, version: Number(version) }));
     const refuses = form.decision === 'refuse';
-    if (picked.length === 0) return showWaiting(request, reply, visit, { reason, problem: 'nothing', status: 400 });
-    if (refuses && reason === '') return showWaiting(request, reply, visit, { reason, problem: 'reason', status: 400 });
+    if (picked.length === 0) return showWaiting(admin, { reason, problem: 'nothing', status: 400 });
+    if (refuses && reason === '') return showWaiting(admin, { reason, problem: 'reason', status: 400 });
     const input = { decision: form.decision, clients: picked, ...(refuses && { reason }) };
-    const outcomes = await decideClients.handler(operationContext, { params: {}, input, actor: visit.by });
+    const outcomes = await decideClients.handler(operationContext, { params: {}, input, actor: admin.by });
     const changed = outcomes.filter(({ outcome }) => outcome === 'changed');
     const gone = outcomes.filter(({ outcome }) => outcome === 'gone').length;
     const held = outcomes.filter(({ outcome }) => outcome === 'held');
     if (changed.length + held.length + gone === 0) {
       const only = sent['one'] === undefined ? undefined : picked[0];
       const stillWaits = only && !refuses && (await store.clients.find(only.client_id))?.pendingMetadata !== undefined;
-      return console.done(
-        reply,
+      return admin.done(
         only ? clientPath(only.client_id) : waitingPath,
         refuses ? 'client-refused' : stillWaits ? 'client-enabled' : 'client-approved',
       );
@@ -133,27 +132,27 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
     const names = (of: typeof outcomes) => Promise.all(of.map(({ clientId }) => nameOf(clientId)));
     const decided = outcomes.length - changed.length - held.length - gone;
     const report = { decided, changed: await names(changed), held: await names(held), gone };
-    return showWaiting(request, reply, visit, { reason, report, status: 409 });
+    return showWaiting(admin, { reason, report, status: 409 });
   });
 
   app.get(`${listPath}/:id`, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const client = await find(readParameters(byId, request.params).id);
-    const [knowledge, history] = await Promise.all([knowledgeOf(store, [client]), historyOf(store, client.clientId)]);
+    const [reviewFacts, history] = await Promise.all([
+      reviewFactsOf(store, [client]),
+      historyOf(store, client.clientId),
+    ]);
     const own = client.clientId === consoleClientId;
     const usable = client.status === 'enabled' && client.metadata.redirect_uris.length > 0 && !own;
     const decides = waits(client) || (client.status === 'disabled' && !client.uncollected);
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-client',
       {
-        ...factsOf(client, knowledge),
+        ...factsOf(client, reviewFacts),
         ...history,
         own,
-        ...(decides && { decision: decisionForm(request, reply, visit, [client]) }),
+        ...(decides && { decision: decisionForm(admin, [client]) }),
         ...(usable && { tryUri: `/admin/try-it?client_id=${encodeURIComponent(client.clientId)}` }),
       },
       { section: 'clients' },
@@ -169,16 +168,14 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
   }
 
   /** A form that decides about these clients, each at the version that is shown. */
-  function decisionForm(request: FastifyRequest, reply: FastifyReply, visit: ConsoleVisit, shown: readonly Client[]) {
+  function decisionForm(admin: AdminSession, shown: readonly Client[]) {
     const bound = shown.map(({ clientId, version }) => `${clientId} ${version}`).join(',');
-    const form = console.form(request, reply, visit, decidePath, bound);
+    const form = admin.form(decidePath, bound);
     return { ...form, hidden: { ...form.hidden, shown: bound } };
   }
 
   async function showWaiting(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     state: { cursor?: string | undefined; reason: string; status?: number } & Pick<
       Partial<Pages['console-registrations']>,
       'report' | 'problem'
@@ -187,16 +184,13 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
     const { cursor, status, ...rest } = state;
     const found = await store.clients.list({ waiting: true }, { limit: waitingLength + 1, after: readCursor(cursor) });
     const shown = found.slice(0, waitingLength);
-    const knowledge = await knowledgeOf(store, shown);
-    return console.send(
-      request,
-      reply,
-      visit,
+    const reviewFacts = await reviewFactsOf(store, shown);
+    return admin.send(
       'console-registrations',
       {
         ...rest,
-        ...(shown.length > 0 && { form: decisionForm(request, reply, visit, shown) }),
-        waiting: shown.map((client) => judgementOf(client, knowledge)),
+        ...(shown.length > 0 && { form: decisionForm(admin, shown) }),
+        waiting: shown.map((client) => judgementOf(client, reviewFacts)),
         ...around(waitingPath, new URLSearchParams(), cursor, found, waitingLength),
       },
       { section: 'clients', status: status ?? 200 },

@@ -1,7 +1,7 @@
 // Clients as the console shows them: a row of a list, what a decision hangs on, and one client with all that hangs on it.
 import type { ClientRow, ClientState, Judgement } from '../../../pages/views/console-clients.ts';
 import type { Pages } from '../../../pages/views/index.ts';
-import { alike, clientPath, heldBy, hostFacts, hostsOf, type Knowledge, knowledgeOf } from '../../client-review.ts';
+import { alike, clientPath, heldBy, hostFacts, hostsOf, type ReviewFacts, reviewFactsOf } from '../../client-review.ts';
 import { linkedNames } from '../linked-names.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { entries, metadataDifference } from '../../../oauth/metadata-difference.ts';
@@ -15,7 +15,7 @@ export const decidePath = `${listPath}/decide`;
 /** No figure of a client is counted further. */
 export const mostCounted = 1000;
 
-export { clientPath, knowledgeOf };
+export { clientPath, reviewFactsOf };
 
 export function stateOf(client: Client): ClientState {
   if (client.pendingMetadata) return 'change';
@@ -42,18 +42,18 @@ export function rowOf(client: Client): ClientRow {
 }
 
 /** What a person needs to judge a registration, or a change of one. */
-export function judgementOf(client: Client, knowledge: Knowledge): Judgement {
+export function judgementOf(client: Client, reviewFacts: ReviewFacts): Judgement {
   const { metadata, pendingMetadata } = client;
   const wanted = pendingMetadata ?? metadata;
-  const origin = knowledge.origins.get(client.clientId);
+  const origin = reviewFacts.origins.get(client.clientId);
   const judgement: Judgement = {
     name: displayName(client.clientId, wanted),
     clientId: client.clientId,
     uri: clientPath(client.clientId),
     kind: pendingMetadata ? 'change' : 'registration',
-    hosts: hostFacts(wanted.redirect_uris, pendingMetadata ? metadata.redirect_uris : [], knowledge),
-    lookAlikes: alike(client, knowledge),
-    heldResources: heldBy(client, knowledge),
+    hosts: hostFacts(wanted.redirect_uris, pendingMetadata ? metadata.redirect_uris : [], reviewFacts),
+    lookAlikes: alike(client, reviewFacts),
+    heldResources: heldBy(client, reviewFacts),
     changes: pendingMetadata
       ? metadataDifference(metadata, pendingMetadata)
       : Object.entries(metadata).map(([member, value]) => ({
@@ -77,19 +77,19 @@ export const figuresOf = <N extends keyof ClientFigures>(figures: ClientFigures,
 type ClientPage = Pages['console-client'];
 
 /** One client's own facts. */
-export function factsOf(client: Client, knowledge: Knowledge) {
+export function factsOf(client: Client, reviewFacts: ReviewFacts) {
   const { metadata, approvedBy, refusalReason } = client;
-  const origin = knowledge.origins.get(client.clientId);
+  const origin = reviewFacts.origins.get(client.clientId);
   return {
     ...named(client),
     state: stateOf(client),
     enabled: client.status === 'enabled',
     facts: {
-      hosts: hostFacts(metadata.redirect_uris, metadata.redirect_uris, knowledge),
-      lookAlikes: alike(client, knowledge),
-      heldResources: heldBy(client, knowledge),
+      hosts: hostFacts(metadata.redirect_uris, metadata.redirect_uris, reviewFacts),
+      lookAlikes: alike(client, reviewFacts),
+      heldResources: heldBy(client, reviewFacts),
     },
-    ...(waits(client) && { judgement: judgementOf(client, knowledge) }),
+    ...(waits(client) && { judgement: judgementOf(client, reviewFacts) }),
     ...(approvedBy && { approvedBy }),
     ...(refusalReason !== undefined && { refusalReason }),
     ...(origin && { origin: defined(origin) }),

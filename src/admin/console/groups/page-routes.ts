@@ -1,6 +1,6 @@
 // One group in the console: who is in it and comes or goes, its other name, and its end.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
@@ -40,25 +40,23 @@ export function groupPageRoutes(
     const uri = groupUri(nameOf(request));
     const action = `${uri}/${form}`;
     const body = singleValued(request.body);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       csrf: body['csrf'],
       action,
       // the members' form stands on the group's own page
       back: form === 'members' ? uri : action,
       fresh: true,
     });
-    return visit && { visit, body, group: await find(nameOf(request)) };
+    return admin && { admin, body, group: await find(nameOf(request)) };
   }
 
   async function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     more: Pick<ConsoleGroupsPages['console-group'], 'typed' | 'problem' | 'unknown'> = {},
   ): Promise<FastifyReply> {
-    const group = await find(nameOf(request));
+    const group = await find(nameOf(admin.request));
     const uri = groupUri(group.name);
-    const given = singleValued(request.query);
+    const given = singleValued(admin.request.query);
     const q = given['q']?.replaceAll('\0', '').slice(0, 255);
     const after = readUserCursor('name', given['cursor']);
     const found = await store.userSearch.find(
@@ -67,10 +65,7 @@ export function groupPageRoutes(
     );
     const query = new URLSearchParams(q ? { q } : {});
     const { name, description, members, createdAt } = group;
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-group',
       {
         group: { name, description, members, createdAt },
@@ -85,7 +80,7 @@ export function groupPageRoutes(
           uri: `/admin/users/${encodeURIComponent(user.sub)}`,
         })),
         broad: found.broad,
-        form: console.form(request, reply, visit, `${uri}/members`),
+        form: admin.form(`${uri}/members`),
         groupUri: uri,
         editUri: `${uri}/edit`,
         deleteUri: `${uri}/delete`,
@@ -99,46 +94,41 @@ export function groupPageRoutes(
   }
 
   app.get(`${path}/:name`, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    return visit ? show(request, reply, visit) : reply;
+    const admin = await console.enter(request, reply);
+    return admin ? show(admin) : reply;
   });
 
   app.post(`${path}/:name/members`, async (request, reply) => {
     const sent = await submitted(request, reply, 'members');
     if (!sent) return reply;
-    const { visit, group } = sent;
+    const { admin, group } = sent;
     const { remove, users: typed = '' } = sent.body;
     const uri = groupUri(group.name);
     const change = (input: { add: string[] } | { remove: string[] }) =>
-      changeMembers.handler(operationContext, { params: { name: group.name }, input, actor: visit.by });
+      changeMembers.handler(operationContext, { params: { name: group.name }, input, actor: admin.by });
     if (remove !== undefined) {
       await change({ remove: [remove.replaceAll('\0', '')] });
-      return console.done(reply, uri, 'member-removed');
+      return admin.done(uri, 'member-removed');
     }
     const lines = typed.split(/\r?\n/).map((line) => line.trim());
     const logins = [...new Set(lines.filter((line) => line !== ''))];
-    if (logins.length === 0) return show(request, reply, visit, { typed, problem: 'nobody' });
-    if (logins.length > maxAtOnce) return show(request, reply, visit, { typed, problem: 'many' });
+    if (logins.length === 0) return show(admin, { typed, problem: 'nobody' });
+    if (logins.length > maxAtOnce) return show(admin, { typed, problem: 'many' });
     const found = await store.userBatches.subs(logins.map((login) => login.replaceAll('\0', '')));
     const unknown = logins.filter((_login, index) => found[index] === undefined).slice(0, mostUnknown);
-    if (unknown.length > 0) return show(request, reply, visit, { typed, problem: 'unknown', unknown });
+    if (unknown.length > 0) return show(admin, { typed, problem: 'unknown', unknown });
     await change({ add: found.filter((sub) => sub !== undefined) });
-    return console.done(reply, uri, 'members-added');
+    return admin.done(uri, 'members-added');
   });
 
   async function showEdit(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     group: Group,
     typed: { name: string; description: string },
     problem?: ConsoleGroupsPages['console-group-edit']['problem'],
   ): Promise<FastifyReply> {
     const uri = groupUri(group.name);
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-group-edit',
       {
         name: group.name,
@@ -146,7 +136,7 @@ export function groupPageRoutes(
         members: group.members,
         most: maxAtOnce,
         typed,
-        form: console.form(request, reply, visit, `${uri}/edit`),
+        form: admin.form(`${uri}/edit`),
         ...(problem && { problem }),
       },
       { section: 'groups', status: problem ? 400 : 200 },
@@ -154,45 +144,40 @@ export function groupPageRoutes(
   }
 
   app.get(`${path}/:name/edit`, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const group = await find(nameOf(request));
-    return showEdit(request, reply, visit, group, group);
+    return showEdit(admin, group, group);
   });
 
   app.post(`${path}/:name/edit`, async (request, reply) => {
     const sent = await submitted(request, reply, 'edit');
     if (!sent) return reply;
-    const { visit, body, group } = sent;
+    const { admin, body, group } = sent;
     const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
     // one that was made by an import may have a name that this form would not let in: it may stay
     const input = { description: typed.description, ...(typed.name !== group.name && { name: typed.name }) };
     const params = { name: group.name };
-    const changed = await perform(changeGroup, operationContext, { params, input, actor: visit.by });
-    if ('done' in changed) return console.done(reply, groupUri(changed.done.group.name), 'group-changed');
+    const changed = await perform(changeGroup, operationContext, { params, input, actor: admin.by });
+    if ('done' in changed) return admin.done(groupUri(changed.done.group.name), 'group-changed');
     const isLarge = changed.refused === 'taken' && !(await store.groups.find(typed.name.trim()));
-    return showEdit(request, reply, visit, group, typed, isLarge ? 'large' : changed.refused);
+    return showEdit(admin, group, typed, isLarge ? 'large' : changed.refused);
   });
 
   async function showDeletion(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     group: Group,
     problem?: ConsoleGroupsPages['console-group-delete']['problem'],
   ): Promise<FastifyReply> {
     const uri = groupUri(group.name);
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-group-delete',
       {
         name: group.name,
         groupUri: uri,
         members: group.members,
         most: maxAtOnce,
-        form: console.form(request, reply, visit, `${uri}/delete`),
+        form: admin.form(`${uri}/delete`),
         ...(problem && { problem }),
       },
       { section: 'groups', status: problem ? 400 : 200 },
@@ -200,18 +185,18 @@ export function groupPageRoutes(
   }
 
   app.get(`${path}/:name/delete`, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    return visit ? showDeletion(request, reply, visit, await find(nameOf(request))) : reply;
+    const admin = await console.enter(request, reply);
+    return admin ? showDeletion(admin, await find(nameOf(request))) : reply;
   });
 
   app.post(`${path}/:name/delete`, async (request, reply) => {
     const sent = await submitted(request, reply, 'delete');
     if (!sent) return reply;
-    const { visit, body, group } = sent;
-    if (body['typed']?.trim() !== group.name.trim()) return showDeletion(request, reply, visit, group, 'typed');
+    const { admin, body, group } = sent;
+    if (body['typed']?.trim() !== group.name.trim()) return showDeletion(admin, group, 'typed');
     const params = { name: group.name };
-    const deleted = await perform(deleteGroup, operationContext, { params, input: {}, actor: visit.by });
-    if ('refused' in deleted) return showDeletion(request, reply, visit, group, deleted.refused);
-    return console.done(reply, path, 'group-deleted');
+    const deleted = await perform(deleteGroup, operationContext, { params, input: {}, actor: admin.by });
+    if ('refused' in deleted) return showDeletion(admin, group, deleted.refused);
+    return admin.done(path, 'group-deleted');
   });
 }

@@ -1,6 +1,6 @@
 // The console's groups: the list with counts, a form that makes one, and the pages of one.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { AdminSession } from '../admin-session.ts';
 import { onlyForms } from '../../../server/form-body.ts';
 import { readTextCursor, textCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -28,20 +28,15 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
   await onlyForms(app);
 
   async function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     more: Pick<ConsoleGroupsPages['console-groups'], 'typed' | 'problem'> = {},
   ): Promise<FastifyReply> {
-    const given = singleValued(request.query);
+    const given = singleValued(admin.request.query);
     const q = given['q']?.replaceAll('\0', '').slice(0, 255);
     const groups = await store.groups.list({ limit: pageSize, after: readTextCursor(given['cursor']), words: q });
     const query = new URLSearchParams(q ? { q } : {});
     const last = groups.length === pageSize ? groups.at(-1) : undefined;
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-groups',
       {
         ...(q && { q }),
@@ -49,7 +44,7 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
           ...{ name, description, members },
           uri: groupUri(name),
         })),
-        form: console.form(request, reply, visit, path),
+        form: admin.form(path),
         ...more,
         ...(given['cursor'] && { first: `${path}?${query}` }),
         ...(last && { next: `${path}?${query}&cursor=${textCursorOf(last.name)}` }),
@@ -59,23 +54,23 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
   }
 
   app.get(path, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    return visit ? show(request, reply, visit) : reply;
+    const admin = await console.enter(request, reply);
+    return admin ? show(admin) : reply;
   });
 
   app.post(path, async (request, reply) => {
     const body = singleValued(request.body);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       csrf: body['csrf'],
       action: path,
       back: path,
       fresh: true,
     });
-    if (!visit) return reply;
+    if (!admin) return reply;
     const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
-    const made = await perform(createGroup, operationContext, { params: {}, input: typed, actor: visit.by });
-    if ('refused' in made) return show(request, reply, visit, { typed, problem: made.refused });
-    return console.done(reply, groupUri(made.done.name), 'group-made');
+    const made = await perform(createGroup, operationContext, { params: {}, input: typed, actor: admin.by });
+    if ('refused' in made) return show(admin, { typed, problem: made.refused });
+    return admin.done(groupUri(made.done.name), 'group-made');
   });
 
   groupPageRoutes(app, options);

@@ -1,8 +1,8 @@
 // GET /admin/audit, /admin/audit/{id}, POST /admin/audit/export: the audit trail by any of its facts, one event, and all that was found as a file.
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { exportEvents } from '../../../domain/audit-export.ts';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { noStore } from '../../../server/errors.ts';
 import { linkedNames } from '../linked-names.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -30,8 +30,8 @@ export interface AuditRoutesDependencies {
 
 export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoutesDependencies): void {
   app.get(list, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const query = singleValued(request.query);
     const read = await readAuditFilter(query, store);
     const { shown, faults } = read;
@@ -43,12 +43,12 @@ export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoute
       types: [...viewedTypes].sort(),
       faults,
       events,
-      ...(faults.length === 0 && !read.issues && { exportForm: exportForm(request, reply, visit, shown) }),
+      ...(faults.length === 0 && !read.issues && { exportForm: exportForm(admin, shown) }),
       ...(before !== undefined && { firstUri: list + queryOf(shown) }),
       ...(found.next && { nextUri: list + queryOf({ ...shown, before: found.next.id }) }),
       ...(found.cut && found.next && { cut: { lookedAt: mostLookedAt, at: found.next.at } }),
     };
-    return console.send(request, reply, visit, 'console-audit', data, {
+    return admin.send('console-audit', data, {
       section,
       status: faults.length > 0 ? 400 : 200,
     });
@@ -57,15 +57,15 @@ export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoute
   app.post(exportPath, { handlerTimeout: exportTimeout }, async (request, reply) => {
     const body = singleValued(request.body);
     const read = await readAuditFilter(body, store);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       ...{ csrf: body['csrf'], action: exportPath, back: list + queryOf(read.shown) },
       // everybody's acts at once, as a file
       fresh: true,
     });
-    if (!visit) return reply;
+    if (!admin) return reply;
     const format = body['format'] === 'jsonl' ? 'jsonl' : 'csv';
     if (read.faults.length > 0 || read.issues) throw notFound('there is nothing to export for such a filter');
-    const text = await exportEvents(store, visit.by, format, read.search, { ...read.shown });
+    const text = await exportEvents(store, admin.by, format, read.search, { ...read.shown });
     return noStore(reply)
       .header('content-disposition', `attachment; filename="audit.${format}"`)
       .type(`${mediaTypes[format]}; charset=utf-8`)
@@ -73,18 +73,15 @@ export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoute
   });
 
   app.get(`${list}/:id`, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const { id = '' } = singleValued(request.params);
     const event = /^\d{1,18}$/.test(id) ? await store.auditSearch.find(id) : undefined;
     if (!event) throw notFound('there is no such event');
     const [row] = await withNames([event]);
     const { actor, sub: user, clientId: client, address, type } = event;
     const others = Object.entries({ actor, user, client, address, type }).filter(([, value]) => value !== undefined);
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-audit-event',
       {
         event: row!,
@@ -98,8 +95,8 @@ export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoute
     );
   });
 
-  function exportForm(request: FastifyRequest, reply: FastifyReply, visit: ConsoleVisit, filter: AuditFilterView) {
-    const form = console.form(request, reply, visit, exportPath);
+  function exportForm(admin: AdminSession, filter: AuditFilterView) {
+    const form = admin.form(exportPath);
     return { ...form, hidden: { ...filter, ...form.hidden } };
   }
 

@@ -1,7 +1,7 @@
 // GET /admin/keys and the pages on which signing keys are rotated and withdrawn.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import { conflict, notFound } from '../../../oauth/errors.ts';
 import { type KeyAlgorithm, keyAlgorithms } from '../../../tokens/key-ring.ts';
@@ -45,17 +45,14 @@ export function keyRoutes(
   const { keyRotationInterval, keyPublicationLead: lead } = config.lifetimes;
 
   app.get(list, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const [keyIds, instances] = await Promise.all([store.sealedValues.keyIds(), store.instances.running()]);
     const encrypting = instances.map(({ secretKeyId }) => secretKeyId);
     const made = keyAlgorithms.map((alg) =>
       Math.max(...keyRing.keys.filter((key) => key.alg === alg).map(({ createdAt }) => createdAt.getTime())),
     );
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-keys',
       {
         keys: keyRing.keys.map(({ expiresAt, ...key }) => ({
@@ -76,72 +73,61 @@ export function keyRoutes(
   });
 
   app.get(rotation, async (request, reply) => {
-    const visit = await console.enter(request, reply, { fresh: true });
-    return visit ? askRotation(request, reply, visit) : reply;
+    const admin = await console.enter(request, reply, { fresh: true });
+    return admin ? askRotation(admin) : reply;
   });
 
   app.post(rotation, async (request, reply) => {
     const form = readParameters(rotationForm, request.body);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       csrf: form.csrf,
       action: rotation,
       back: rotation,
       fresh: true,
     });
-    if (!visit) return reply;
+    if (!admin) return reply;
     const algorithms = keyAlgorithms.filter((alg) => form[`alg_${alg}`] === 'on');
-    if (algorithms.length === 0) return askRotation(request, reply, visit, 'algorithms');
+    if (algorithms.length === 0) return askRotation(admin, 'algorithms');
     const input = { immediate: form.immediate === 'on', algorithms };
-    await rotateKeys.handler(operationContext, { params: {}, input, actor: visit.by });
-    return console.done(reply, list, 'keys-rotated');
+    await rotateKeys.handler(operationContext, { params: {}, input, actor: admin.by });
+    return admin.done(list, 'keys-rotated');
   });
 
-  function askRotation(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
-    fault?: 'algorithms',
-  ): FastifyReply {
-    const form = console.form(request, reply, visit, rotation);
+  function askRotation(admin: AdminSession, fault?: 'algorithms'): FastifyReply {
+    const form = admin.form(rotation);
     const data = { algorithms: [...keyAlgorithms], lead, form, backUri: list, ...(fault && { fault }) };
-    return console.send(request, reply, visit, 'console-keys-rotate', data, { section, status: fault ? 400 : 200 });
+    return admin.send('console-keys-rotate', data, { section, status: fault ? 400 : 200 });
   }
 
   app.get(withdrawal, async (request, reply) => {
-    const visit = await console.enter(request, reply, { fresh: true });
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply, { fresh: true });
+    if (!admin) return reply;
     const { kid = '' } = singleValued(request.query);
-    return askWithdrawal(request, reply, visit, kid);
+    return askWithdrawal(admin, kid);
   });
 
   app.post(withdrawal, async (request, reply) => {
     const { csrf, kid, typed = '' } = readParameters(withdrawalForm, request.body);
     const back = withdrawal + queryOf({ kid });
-    const visit = await console.submitted(request, reply, { csrf, action: withdrawal, shown: kid, back, fresh: true });
-    if (!visit) return reply;
-    if (typed.trim() !== kid.slice(0, beginningLength)) return askWithdrawal(request, reply, visit, kid, typed);
-    await withdrawKey.handler(operationContext, { params: { kid }, input: {}, actor: visit.by });
-    return console.done(reply, list, 'key-withdrawn');
+    const admin = await console.submitted(request, reply, { csrf, action: withdrawal, shown: kid, back, fresh: true });
+    if (!admin) return reply;
+    if (typed.trim() !== kid.slice(0, beginningLength)) return askWithdrawal(admin, kid, typed);
+    await withdrawKey.handler(operationContext, { params: { kid }, input: {}, actor: admin.by });
+    return admin.done(list, 'key-withdrawn');
   });
 
-  function askWithdrawal(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
-    kid: string,
-    typed?: string,
-  ): FastifyReply {
+  function askWithdrawal(admin: AdminSession, kid: string, typed?: string): FastifyReply {
     const key = keyRing.keys.find((one) => one.kid === kid);
     if (!key) throw notFound('there is no such key');
     const { alg, state } = key;
     if (state === 'signing') throw conflict('this key signs: rotate the keys first');
-    const form = console.form(request, reply, visit, withdrawal, kid);
+    const form = admin.form(withdrawal, kid);
     const data = {
       ...{ kid, alg, state, beginning: kid.slice(0, beginningLength), backUri: list },
       form: { ...form, hidden: { ...form.hidden, kid } },
       ...(typed !== undefined && { typed: typed.slice(0, 100), fault: 'typed' as const }),
     };
-    return console.send(request, reply, visit, 'console-keys-withdraw', data, {
+    return admin.send('console-keys-withdraw', data, {
       section,
       status: typed === undefined ? 200 : 400,
     });

@@ -33,8 +33,8 @@ export function overviewRoutes(
 ): void {
   const started = new Date();
   app.get('/admin', async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const state = await store.hourlyCounts.state();
     const { now } = state;
     const [waiting, newest, counts, database, mails, users, clients, sessions, events] = await Promise.all([
@@ -104,6 +104,6 @@ export function overviewRoutes(
       },
     };
     if (now.getTime() - state.countedUntil.getTime() > behindAfter) data.countedUntil = state.countedUntil;
-    return console.send(request, reply, visit, 'console-overview', data, { section: 'overview' });
+    return admin.send('console-overview', data, { section: 'overview' });
   });
 }

@@ -37,8 +37,8 @@ export function sessionRoutes(
   const section = 'sessions';
 
   app.get(list, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const { user: typedUser = '', address: typedAddress = '', cursor } = singleValued(request.query);
     const typed = { user: typedUser.trim().slice(0, 320), address: typedAddress.trim().slice(0, 64) };
     const filter = { user: typed.user || undefined, address: typed.address || undefined };
@@ -63,12 +63,12 @@ export function sessionRoutes(
         user: userLink(session.sub, session.username),
         signedInAt: session.authTime,
         usedAt: session.usedAt,
-        own: session.sid === visit.session.sid,
+        own: session.sid === admin.session.sid,
         clients: session.clients.map(({ clientId, clientName }): LinkedName => clientLink(clientId, clientName)),
         ...(session.address !== undefined && { address: session.address }),
         ...optional('browser', browserName(session.userAgent)),
       })),
-      form: console.form(request, reply, visit, list),
+      form: admin.form(list),
       ...optional('user', filter.user),
       ...optional('address', filter.address),
       ...(fault && { fault }),
@@ -76,41 +76,34 @@ export function sessionRoutes(
       ...(last && { nextUri: list + queryOf({ ...filter, cursor: cursorOf({ at: last.createdAt, id: last.id }) }) }),
       ...(person && found.length > 0 && { endAllUri: confirmation + queryOf({ sub: person.sub }) }),
     };
-    return console.send(request, reply, visit, 'console-sessions', data, { section, status: fault ? 400 : 200 });
+    return admin.send('console-sessions', data, { section, status: fault ? 400 : 200 });
   });
 
   // what only ends something must never wait for another sign-in
   app.post(list, async (request, reply) => {
     const { csrf, end, user, address } = readParameters(endOne, request.body);
-    const visit = await console.submitted(request, reply, { csrf, action: list, back: list });
-    if (!visit) return reply;
+    const admin = await console.submitted(request, reply, { csrf, action: list, back: list });
+    if (!admin) return reply;
     // one that is over already is what was wanted
-    const call = { params: { id: end }, input: {}, actor: visit.by };
+    const call = { params: { id: end }, input: {}, actor: admin.by };
     await endSession.handler(operationContext, call).catch(unlessGone);
-    return console.done(
-      reply,
-      list + queryOf({ user: user || undefined, address: address || undefined }),
-      'session-ended',
-    );
+    return admin.done(list + queryOf({ user: user || undefined, address: address || undefined }), 'session-ended');
   });
 
   app.get(confirmation, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const { sub = '' } = singleValued(request.query);
     const person = await findUser(store, sub);
     const found = await store.sessions.list({ sub }, { limit: mostCounted + 1, after: undefined });
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-sessions-end',
       {
         user: userLink(sub, person.username),
         sessions: Math.min(found.length, mostCounted),
         more: found.length > mostCounted,
-        own: sub === visit.session.user.sub,
-        form: withField(console.form(request, reply, visit, confirmation, sub), 'sub', sub),
+        own: sub === admin.session.user.sub,
+        form: withField(admin.form(confirmation, sub), 'sub', sub),
         backUri: list + queryOf({ user: person.username }),
       },
       { section },
@@ -120,10 +113,10 @@ export function sessionRoutes(
   app.post(confirmation, async (request, reply) => {
     const { csrf, sub } = readParameters(endAll, request.body);
     const back = confirmation + queryOf({ sub });
-    const visit = await console.submitted(request, reply, { csrf, action: confirmation, shown: sub, back });
-    if (!visit) return reply;
-    await endSessions.handler(operationContext, { params: { sub }, input: {}, actor: visit.by });
-    return console.done(reply, list, 'sessions-ended');
+    const admin = await console.submitted(request, reply, { csrf, action: confirmation, shown: sub, back });
+    if (!admin) return reply;
+    await endSessions.handler(operationContext, { params: { sub }, input: {}, actor: admin.by });
+    return admin.done(list, 'sessions-ended');
   });
 }
 

@@ -27,8 +27,8 @@ export async function consoleSearchEndpoint(
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get('/admin/search', async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const q = singleValued(request.query)['q']?.replaceAll('\0', '').trim().slice(0, longest) ?? '';
     const limit = mostShown + 1;
     const [users, clients, groups] =
@@ -47,10 +47,7 @@ export async function consoleSearchEndpoint(
     ];
     const [only, another] = kinds.flatMap(({ things }) => things);
     if (only && !another) return pages.redirect(reply, only.uri);
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-search',
       {
         searched: q,

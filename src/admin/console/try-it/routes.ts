@@ -1,8 +1,8 @@
 // The console's "Try it": a real code flow with PKCE against a client, each request and answer shown to who develops a relying party.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { equalSecrets, randomSecret } from '../../../crypto/secrets.ts';
-import { consoleClientId, type ConsoleVisit } from '../admin-session.ts';
+import { consoleClientId, type AdminSession } from '../admin-session.ts';
 import { single } from '../../../browser/cookies.ts';
 import { onlyForms } from '../../../server/form-body.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
@@ -85,18 +85,18 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const { client_id: clientId = '' } = readParameters(z.object({ client_id: text(255).optional() }), request.query);
-    return show(request, reply, visit, clientId);
+    return show(admin, clientId);
   });
 
   app.post(redirectPath, async (request, reply) => {
     const { csrf, client_id: id, change } = readParameters(redirectChange, request.body);
     const back = pageOf(id);
-    const visit = await console.submitted(request, reply, { csrf, action: redirectPath, back, fresh: true });
-    if (!visit) return reply;
-    await administration.changeClient(visit.by, id, ({ metadata }) => {
+    const admin = await console.submitted(request, reply, { csrf, action: redirectPath, back, fresh: true });
+    if (!admin) return reply;
+    await administration.changeClient(admin.by, id, ({ metadata }) => {
       // the sector of pairwise subjects hangs on the first address
       if (metadata.redirect_uris.length === 0 && metadata.subject_type === 'pairwise')
         throw invalidRequest('a client with pairwise subjects needs an address of its own first');
@@ -107,16 +107,15 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
       return { metadata: after };
     });
     clients.forget(id);
-    return console.done(reply, back, change === 'add' ? 'callback-added' : 'callback-removed');
+    return admin.done(back, change === 'add' ? 'callback-added' : 'callback-removed');
   });
 
   app.post(beginPath, async (request, reply) => {
     const { csrf, client_id: id, end, ...wished } = readParameters(beginning, request.body);
-    const visit = await console.submitted(request, reply, { csrf, action: beginPath, back: pageOf(id) });
-    if (!visit) return reply;
+    const admin = await console.submitted(request, reply, { csrf, action: beginPath, back: pageOf(id) });
+    if (!admin) return reply;
     const client = id === consoleClientId ? undefined : await clients.find(id);
-    if (client?.status !== 'enabled' || !client.metadata.redirect_uris.includes(callbackUri))
-      return show(request, reply, visit, id);
+    if (client?.status !== 'enabled' || !client.metadata.redirect_uris.includes(callbackUri)) return show(admin, id);
     const [state, nonce, verifier] = [randomSecret(), randomSecret(), randomSecret()];
     const parameters = {
       response_type: 'code',
@@ -136,47 +135,45 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
       parameters,
       end: end !== undefined,
       at: Date.now(),
-      sid: visit.session.sid,
+      sid: admin.session.sid,
     });
     return pages.redirect(reply, `/authorize?${new URLSearchParams(parameters).toString()}`);
   });
 
   app.get(callbackPath, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const answer = singleValued(request.query);
-    const flow = await read(request, reply, visit);
+    const flow = await read(admin);
     if (!flow || flow.answer || !equalSecrets(flow.state, answer['state'] ?? ''))
-      return show(request, reply, visit, flow?.clientId ?? '', 'expired');
+      return show(admin, flow?.clientId ?? '', 'expired');
     flow.answer = answer;
     const client = await clients.find(flow.clientId);
     const method = client?.metadata.token_endpoint_auth_method;
     // RFC 9207 2.4: an answer of another server is none
     if (!client || answer['code'] === undefined || answer['iss'] !== issuer)
-      return result(request, reply, visit, flow, client, { outcome: 'failed' });
-    if (method === 'none') return redeem(request, reply, visit, flow, client, undefined);
+      return result(admin, flow, client, { outcome: 'failed' });
+    if (method === 'none') return redeem(admin, flow, client, undefined);
     if (method !== 'client_secret_basic' && method !== 'client_secret_post')
-      return result(request, reply, visit, flow, client, { outcome: 'done', ownKey: true });
+      return result(admin, flow, client, { outcome: 'done', ownKey: true });
     keep(reply, flow);
-    const form = console.form(request, reply, visit, redeemPath);
-    return result(request, reply, visit, flow, client, { outcome: 'waiting', form });
+    const form = admin.form(redeemPath);
+    return result(admin, flow, client, { outcome: 'waiting', form });
   });
 
   app.post(redeemPath, async (request, reply) => {
     const { csrf, client_secret: secret } = readParameters(redeeming, request.body);
-    const visit = await console.submitted(request, reply, { csrf, action: redeemPath, back: path });
-    if (!visit) return reply;
-    const flow = await read(request, reply, visit);
+    const admin = await console.submitted(request, reply, { csrf, action: redeemPath, back: path });
+    if (!admin) return reply;
+    const flow = await read(admin);
     const client = flow && (await clients.find(flow.clientId));
-    if (!flow?.answer?.['code'] || !client) return show(request, reply, visit, flow?.clientId ?? '', 'expired');
-    return redeem(request, reply, visit, flow, client, secret);
+    if (!flow?.answer?.['code'] || !client) return show(admin, flow?.clientId ?? '', 'expired');
+    return redeem(admin, flow, client, secret);
   });
 
   /** Takes the steps that the client takes by itself, and shows all of them. The secret goes no further than these requests. */
   async function redeem(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     flow: Flow,
     client: Client,
     secret: string | undefined,
@@ -185,7 +182,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
       const answer = await app.inject({
         method,
         url: basePath + address,
-        remoteAddress: request.ip,
+        remoteAddress: admin.request.ip,
         headers: { ...headers, ...(form && { 'content-type': 'application/x-www-form-urlencoded' }) },
         ...(form && { payload: new URLSearchParams(form).toString() }),
       });
@@ -220,7 +217,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
             verified: (await tokens.verifyIdToken(idToken)) !== undefined,
             now: Math.floor(keyRing.now().getTime() / 1000),
           });
-    return result(request, reply, visit, flow, client, {
+    return result(admin, flow, client, {
       outcome: accessToken === '' ? 'failed' : 'done',
       more: steps,
       ...(view && { idToken: view }),
@@ -228,9 +225,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
   }
 
   function result(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     flow: Flow,
     client: Client | undefined,
     found: Pick<Pages['console-try-it-result'], 'outcome' | 'form' | 'ownKey' | 'idToken'> & { more?: TryStep[] },
@@ -246,10 +241,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
       { name: 'callback', method: 'GET', uri: callbackUri, parameters: parametersOf(flow.answer ?? {}) },
       ...more,
     ];
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-try-it-result',
       {
         clientName: client ? displayName(client.clientId, client.metadata) : flow.clientId,
@@ -261,13 +253,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     );
   }
 
-  async function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
-    clientId: string,
-    fault?: 'expired',
-  ): Promise<FastifyReply> {
+  async function show(admin: AdminSession, clientId: string, fault?: 'expired'): Promise<FastifyReply> {
     // the console's own client is kept as it is: it could only be tried at the price of its address
     const client = ['', consoleClientId].includes(clientId) ? undefined : await clients.find(clientId);
     const reachable = client?.metadata.redirect_uris.includes(callbackUri) ?? false;
@@ -287,13 +273,13 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     if (client) {
       const enabled = client.status === 'enabled';
       data.client = { name: displayName(clientId, client.metadata), enabled, reachable };
-      data.redirectForm = console.form(request, reply, visit, redirectPath);
-      if (reachable && enabled) data.form = console.form(request, reply, visit, beginPath);
+      data.redirectForm = admin.form(redirectPath);
+      if (reachable && enabled) data.form = admin.form(beginPath);
     }
     const problem = fault ?? (clientId !== '' && !client ? 'client' : undefined);
     if (problem) data.fault = problem;
     const status = problem === 'client' ? 404 : problem === 'expired' ? 400 : 200;
-    return console.send(request, reply, visit, 'console-try-it', data, { section: 'try-it', status });
+    return admin.send('console-try-it', data, { section: 'try-it', status });
   }
 
   function keep(reply: FastifyReply, flow: Flow): void {
@@ -302,14 +288,14 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
   }
 
   /** The flow that this browser began in this session; it is taken out, and kept again where it goes on. */
-  async function read(request: FastifyRequest, reply: FastifyReply, visit: ConsoleVisit): Promise<Flow | undefined> {
-    const sealed = single(request, cookieName);
-    reply.clearCookie(cookieName, cookie);
+  async function read(admin: AdminSession): Promise<Flow | undefined> {
+    const sealed = single(admin.request, cookieName);
+    admin.reply.clearCookie(cookieName, cookie);
     if (sealed === undefined) return undefined;
     try {
       const opened = secretBox.open(Buffer.from(sealed, 'base64url'), cookieName);
       const flow = JSON.parse(opened.toString()) as Flow;
-      return Date.now() - flow.at < lifetime * 1000 && flow.sid === visit.session.sid ? flow : undefined;
+      return Date.now() - flow.at < lifetime * 1000 && flow.sid === admin.session.sid ? flow : undefined;
     } catch {
       // not ours, or encrypted with a key that SECRET_KEY no longer holds
       return undefined;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { createPasswordChoice } from '../../../domain/password-choice.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
@@ -49,29 +49,29 @@ export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
 
   app.get(newPath, async (request, reply) => {
-    const visit = await console.enter(request, reply, { fresh: true });
-    return visit ? show(request, reply, visit, undefined, randomUUID()) : reply;
+    const admin = await console.enter(request, reply, { fresh: true });
+    return admin ? show(admin, undefined, randomUUID()) : reply;
   });
 
   app.post(newPath, async (request, reply) => {
     const { csrf, sub } = readParameters(ofNew, request.body);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       csrf,
       action: newPath,
       shown: sub,
       back: newPath,
       fresh: true,
     });
-    if (!visit) return reply;
+    if (!admin) return reply;
     // the same form again: what it made is there
-    if (await store.users.find(sub)) return console.done(reply, pathOf({ sub }), 'user-made');
+    if (await store.users.find(sub)) return admin.done(pathOf({ sub }), 'user-made');
     const typed = singleValued(request.body);
     const { change, faults } = readUserForm(typed, newUserFields);
     const { username = '', email } = change;
     const chosen = typed['password'];
     const passwordFault = chosen === undefined ? undefined : await passwords.faultOf(chosen, { username, email });
     const trouble = (more: Partial<Trouble>) =>
-      show(request, reply, visit, undefined, sub, {
+      show(admin, undefined, sub, {
         ...{ typed, faults, status: 400 },
         ...(passwordFault && { passwordFault }),
         ...more,
@@ -81,46 +81,45 @@ export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies
     if (chosen !== undefined && passwordHash === undefined) return trouble({ problem: 'busy', status: 503 });
     const { emailVerified, claims } = change;
     const made = await unlessConflict(
-      administration.createUser(visit.by, {
+      administration.createUser(admin.by, {
         ...{ sub, username, email: email ?? undefined, emailVerified, claims, passwordHash },
       }),
     );
     if (made === 'conflict') {
-      if (await store.users.find(sub)) return console.done(reply, pathOf({ sub }), 'user-made');
+      if (await store.users.find(sub)) return admin.done(pathOf({ sub }), 'user-made');
       return trouble({ ...(await taken(username, email)), status: 409 });
     }
-    if (passwordHash !== undefined) return console.done(reply, pathOf({ sub }), 'user-made');
-    const shown = await showLink(request, reply, options, visit, made.done, { made: true });
-    return shown ?? console.done(reply, pathOf({ sub }), 'user-made');
+    if (passwordHash !== undefined) return admin.done(pathOf({ sub }), 'user-made');
+    const shown = await showLink(options, admin, made.done, { made: true });
+    return shown ?? admin.done(pathOf({ sub }), 'user-made');
   });
 
   app.get(`${listPath}/:sub/edit`, async (request, reply) => {
-    const visit = await console.enter(request, reply, { fresh: true });
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply, { fresh: true });
+    if (!admin) return reply;
     const user = await findUser(store, subOf(request));
-    return show(request, reply, visit, user, versionOf(user));
+    return show(admin, user, versionOf(user));
   });
 
   app.post(`${listPath}/:sub/edit`, async (request, reply) => {
     const { csrf, version } = readParameters(ofOld, request.body);
     const sub = subOf(request);
     const action = `${pathOf({ sub })}/edit`;
-    const visit = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
-    if (!visit) return reply;
+    const admin = await console.submitted(request, reply, { csrf, action, shown: version, back: action, fresh: true });
+    if (!admin) return reply;
     const user = await findUser(store, sub);
     const typed = singleValued(request.body);
     const { change, faults } = readUserForm(typed, allUserFields, user);
-    if (Object.keys(faults).length > 0)
-      return show(request, reply, visit, user, version, { typed, faults, status: 400 });
-    const saved = await unlessConflict(administration.changeUser(visit.by, sub, { ...change, version }));
-    if (saved !== 'conflict') return console.done(reply, pathOf(user), 'user-saved');
+    if (Object.keys(faults).length > 0) return show(admin, user, version, { typed, faults, status: 400 });
+    const saved = await unlessConflict(administration.changeUser(admin.by, sub, { ...change, version }));
+    if (saved !== 'conflict') return admin.done(pathOf(user), 'user-saved');
     // shown with what the user has become; what was typed stays
     const now = await findUser(store, sub);
     const reason =
       versionOf(now) === version
         ? await taken(change.username, change.email, sub)
         : { faults: {}, problem: 'changed' as const };
-    return show(request, reply, visit, now, versionOf(now), { typed, ...reason, status: 409 });
+    return show(admin, now, versionOf(now), { typed, ...reason, status: 409 });
   });
 
   /** Which of both somebody else has. */
@@ -139,21 +138,11 @@ export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies
   }
 
   /** @param shown what the form is about: the sub of somebody who is to be made, or the version that is changed */
-  function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
-    user: User | undefined,
-    shown: string,
-    trouble?: Trouble,
-  ): FastifyReply {
+  function show(admin: AdminSession, user: User | undefined, shown: string, trouble?: Trouble): FastifyReply {
     const action = user ? `${pathOf(user)}/edit` : newPath;
-    const form = console.form(request, reply, visit, action, shown);
+    const form = admin.form(action, shown);
     form.hidden[user ? 'version' : 'sub'] = shown;
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-user-edit',
       {
         ...(user

@@ -19,16 +19,13 @@ export interface ExportRoutesDependencies {
 
 export function exportRoutes(app: FastifyInstance, { console, store }: ExportRoutesDependencies): void {
   app.get(path, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
-    return console.send(
-      request,
-      reply,
-      visit,
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
+    return admin.send(
       'console-users-export',
       {
         filter: shownFilter(readFilter(singleValued(request.query))),
-        form: console.form(request, reply, visit, path),
+        form: admin.form(path),
       },
       { section: 'users' },
     );
@@ -37,16 +34,16 @@ export function exportRoutes(app: FastifyInstance, { console, store }: ExportRou
   app.post(path, { handlerTimeout: longest }, async (request, reply) => {
     const body = singleValued(request.body);
     const filter = readFilter(body);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       ...{ csrf: body['csrf'], action: path, back: `${path}?${new URLSearchParams(queryOfFilter(filter))}` },
       // everybody's data at once, as a file
       fresh: true,
     });
-    if (!visit) return reply;
+    if (!admin) return reply;
     const format = body['format'] === 'jsonl' ? 'jsonl' : 'csv';
     return noStore(reply)
       .header('content-disposition', `attachment; filename="users.${format}"`)
       .type(`${mediaTypes[format]}; charset=utf-8`)
-      .send(Readable.from(exportUsers(store, visit.by, format, { filter })));
+      .send(Readable.from(exportUsers(store, admin.by, format, { filter })));
   });
 }

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Authenticator, kindOf } from '../../../authenticators/authenticator.ts';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { readParameters, text } from '../../../server/parameters.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import { notFound } from '../../../oauth/errors.ts';
@@ -33,8 +33,8 @@ export function factorRoutes(
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
 
   app.get(path, async (request, reply) => {
-    const visit = await console.enter(request, reply, { fresh: true });
-    return visit ? show(request, reply, visit, subOf(request), readParameters(named, request.query).id) : reply;
+    const admin = await console.enter(request, reply, { fresh: true });
+    return admin ? show(admin, subOf(request), readParameters(named, request.query).id) : reply;
   });
 
   app.post(path, async (request, reply) => {
@@ -42,20 +42,18 @@ export function factorRoutes(
     const sub = subOf(request);
     const action = addressOf(sub);
     const back = id === undefined ? action : `${action}?${new URLSearchParams({ id })}`;
-    const visit = await console.submitted(request, reply, { csrf, action, shown: id ?? '', back, fresh: true });
-    if (!visit) return reply;
-    const { admin } = await findUser(store, sub);
+    const admin = await console.submitted(request, reply, { csrf, action, shown: id ?? '', back, fresh: true });
+    if (!admin) return reply;
+    const user = await findUser(store, sub);
     // an administrator keeps at least one method of signing in
-    const removed = await unlessConflict(administration.removeSecondFactor(visit.by, sub, id, admin));
+    const removed = await unlessConflict(administration.removeSecondFactor(admin.by, sub, id, user.admin));
     return removed === 'conflict'
-      ? show(request, reply, visit, sub, id, 'only-way')
-      : console.done(reply, pathOf({ sub }), 'user-factor-removed');
+      ? show(admin, sub, id, 'only-way')
+      : admin.done(pathOf({ sub }), 'user-factor-removed');
   });
 
   async function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     sub: string,
     id: string | undefined,
     problem?: 'only-way',
@@ -65,12 +63,9 @@ export function factorRoutes(
     const gone = id === undefined ? all : all.filter((factor) => factor.id === id);
     if (gone.length === 0) throw notFound('there is no such second factor');
     const left = all.filter((factor) => !gone.includes(factor));
-    const form = console.form(request, reply, visit, addressOf(sub), id ?? '');
+    const form = admin.form(addressOf(sub), id ?? '');
     if (id !== undefined) form.hidden['id'] = id;
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-user-factors-remove',
       {
         ...{ username: user.username, userUri: pathOf(user), passwordUri: `${pathOf(user)}/password` },

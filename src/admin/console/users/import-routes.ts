@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { readParameters, singleValued, text } from '../../../server/parameters.ts';
 import { HeadProblem } from '../../../domain/user-records.ts';
 import type { ConsoleFrame } from '../../../pages/views/console.ts';
@@ -58,10 +58,10 @@ export function importRoutes(
   app.addHook('onClose', () => imports.stop());
 
   app.get(path, async (request, reply) => {
-    const visit = await console.enter(request, reply, { fresh: true });
-    if (!visit) return reply;
-    const page = pageOf(request, reply, visit, randomUUID());
-    return console.send(request, reply, visit, 'console-users-import', page, { section });
+    const admin = await console.enter(request, reply, { fresh: true });
+    if (!admin) return reply;
+    const page = pageOf(admin, randomUUID());
+    return admin.send('console-users-import', page, { section });
   });
 
   // so long a form is read of administrators only
@@ -70,27 +70,27 @@ export function importRoutes(
 
   app.post(path, { bodyLimit, handlerTimeout: longestCheck, onRequest: onlyAdministrators }, async (request, reply) => {
     const { csrf, checked, id, act } = readParameters(sent, request.body);
-    const visit = await console.submitted(request, reply, { csrf, action: path, shown: id, back: path, fresh: true });
-    if (!visit) return reply;
+    const admin = await console.submitted(request, reply, { csrf, action: path, shown: id, back: path, fresh: true });
+    if (!admin) return reply;
     const body = singleValued(request.body);
     const order = orderOf(body);
     const again = (shown: Shown, status: number) => {
-      const page = { ...pageOf(request, reply, visit, id, order), ...shown };
-      return console.send(request, reply, visit, 'console-users-import', page, { section, status });
+      const page = { ...pageOf(admin, id, order), ...shown };
+      return admin.send('console-users-import', page, { section, status });
     };
     if (order.text.trim() === '') return again({ problem: 'missing' }, 400);
     if (order.text.length > longestText) return again({ problem: 'long' }, 413);
     // what is imported is what was checked, and by this person
     const shown = digestOf(id, order);
-    const own = sessions.isOwnForm(request, checked, { action: path, shown, session: visit.session });
+    const own = sessions.isOwnForm(request, checked, { action: path, shown, session: admin.session });
     if (act === 'import' && own) {
-      if (await imports.begin(id, visit.by, order)) return options.pages.redirect(reply, `${path}/${id}`);
+      if (await imports.begin(id, admin.by, order)) return options.pages.redirect(reply, `${path}/${id}`);
       return again({ problem: 'busy' }, 409);
     }
-    const check = imports.check(visit.by, order);
+    const check = imports.check(admin.by, order);
     const status = act === 'import' ? 409 : 200;
     const page: Page = {
-      ...pageOf(request, reply, visit, id, order, { confirmed: true }),
+      ...pageOf(admin, id, order, { confirmed: true }),
       ...(act === 'import' && { problem: 'changed' }),
     };
     try {
@@ -99,11 +99,11 @@ export function importRoutes(
       if (!next.done && lines > shortCheck) {
         const first = stepOf(page, next.value, lines);
         const steps = stepsOf(check, page, lines, app.log);
-        return console.sendSteps(request, reply, visit, 'console-users-import', first, steps, { section, status });
+        return admin.sendSteps('console-users-import', first, steps, { section, status });
       }
       while (!next.done) next = await check.next();
       const result = next.value;
-      return console.send(request, reply, visit, 'console-users-import', { ...page, result }, { section, status });
+      return admin.send('console-users-import', { ...page, result }, { section, status });
     } catch (error) {
       if (!(error instanceof HeadProblem)) throw error;
       const { kind, column } = error;
@@ -112,17 +112,14 @@ export function importRoutes(
   });
 
   app.get(`${path}/:id`, async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const id = z.uuid().safeParse(readParameters(byId, request.params).id);
     const found = id.success ? await store.userImports.find(id.data) : undefined;
     if (!found) throw notFound('there is no such import: how one went is kept for a week');
     if (found.state === 'running') reply.header('refresh', String(lookAgain));
     const { state, lines, line, created, updated, unchanged, refused, refusals, startedAt } = found;
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-users-import-status',
       {
         ...{ state, lines, line, startedAt },
@@ -134,19 +131,12 @@ export function importRoutes(
   });
 
   /** @param order what was sent, which stays @param demands.confirmed for a page from which it can be imported */
-  function pageOf(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
-    id: string,
-    order?: ImportOrder,
-    demands: { confirmed?: boolean } = {},
-  ): Page {
-    const form = console.form(request, reply, visit, path, id);
+  function pageOf(admin: AdminSession, id: string, order?: ImportOrder, demands: { confirmed?: boolean } = {}): Page {
+    const form = admin.form(path, id);
     form.hidden['id'] = id;
     if (order && demands.confirmed)
-      form.hidden['checked'] = sessions.formToken(request, reply, {
-        ...{ action: path, shown: digestOf(id, order), session: visit.session },
+      form.hidden['checked'] = sessions.formToken(admin.request, admin.reply, {
+        ...{ action: path, shown: digestOf(id, order), session: admin.session },
       });
     const { text = '', update = false, admins = false } = order ?? {};
     return { form, typed: text.length > longestText ? '' : text, update, admins, most: longestText };

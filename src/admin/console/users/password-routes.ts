@@ -1,7 +1,7 @@
 // A user's way in, where an administrator has to help: a link by which the person chooses a password, or a password that is set.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { createPasswordChoice } from '../../../domain/password-choice.ts';
 import { readParameters, text } from '../../../server/parameters.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
@@ -38,20 +38,15 @@ export interface ShowLinkDependencies {
 
 /** Makes a link by which a user chooses a password, and shows it, once; undefined for a disabled user. @param lifetime in seconds */
 export async function showLink(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { console, config, operationContext }: ShowLinkDependencies,
-  visit: ConsoleVisit,
+  { config, operationContext }: ShowLinkDependencies,
+  admin: AdminSession,
   user: User,
   { made, lifetime = config.lifetimes.recoveryLink }: { made: boolean; lifetime?: number },
 ): Promise<FastifyReply | undefined> {
-  const call = { params: { sub: user.sub }, input: { lifetime }, actor: visit.by };
+  const call = { params: { sub: user.sub }, input: { lifetime }, actor: admin.by };
   const link = await perform(createRecoveryLink, operationContext, call);
   if ('refused' in link) return undefined;
-  return console.send(
-    request,
-    reply,
-    visit,
+  return admin.send(
     'console-user-link',
     {
       ...{ username: user.username, userUri: pathOf(user), made, lifetime, ...link.done },
@@ -75,39 +70,37 @@ export function passwordRoutes(app: FastifyInstance, options: PasswordRoutesDepe
   const lifetimes = [...new Set([3600, 86_400, 7 * 86_400, config.lifetimes.recoveryLink])].sort((a, b) => a - b);
 
   app.get(`${listPath}/:sub/password`, async (request, reply) => {
-    const visit = await console.enter(request, reply, { fresh: true });
-    return visit ? show(request, reply, visit, await findUser(store, subOf(request))) : reply;
+    const admin = await console.enter(request, reply, { fresh: true });
+    return admin ? show(admin, await findUser(store, subOf(request))) : reply;
   });
 
   app.post(`${listPath}/:sub/password`, async (request, reply) => {
     const { csrf, act, lifetime, new_password: chosen } = readParameters(sent, request.body);
     const sub = subOf(request);
     const action = `${pathOf({ sub })}/password`;
-    const visit = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
-    if (!visit) return reply;
+    const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
+    if (!admin) return reply;
     const user = await findUser(store, sub);
     if (act === 'link') {
       const seconds = lifetime === undefined ? undefined : Number(lifetime);
       if (seconds !== undefined && !lifetimes.includes(seconds)) throw invalidRequest('there is no such life time');
       const given = { made: false, ...(seconds !== undefined && { lifetime: seconds }) };
-      const shown = await showLink(request, reply, options, visit, user, given);
-      return shown ?? show(request, reply, visit, { ...user, status: 'disabled' }, { status: 409 });
+      const shown = await showLink(options, admin, user, given);
+      return shown ?? show(admin, { ...user, status: 'disabled' }, { status: 409 });
     }
     const fault = await passwords.faultOf(chosen, user);
-    if (fault) return show(request, reply, visit, user, { fault, status: 400 });
+    if (fault) return show(admin, user, { fault, status: 400 });
     const passwordHash = await passwords.hash(chosen!);
     if (passwordHash === undefined) {
       reply.header('retry-after', '5');
-      return show(request, reply, visit, user, { problem: 'busy', status: 503 });
+      return show(admin, user, { problem: 'busy', status: 503 });
     }
-    await options.operationContext.administration.changeUser(visit.by, sub, {}, passwordHash);
-    return console.done(reply, pathOf(user), 'user-password-set');
+    await options.operationContext.administration.changeUser(admin.by, sub, {}, passwordHash);
+    return admin.done(pathOf(user), 'user-password-set');
   });
 
   function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     user: User,
     {
       status = 200,
@@ -116,14 +109,11 @@ export function passwordRoutes(app: FastifyInstance, options: PasswordRoutesDepe
       status?: number;
     } = {},
   ): FastifyReply {
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-user-password',
       {
         ...{ username: user.username, userUri: pathOf(user), disabled: user.status === 'disabled' },
-        form: console.form(request, reply, visit, `${pathOf(user)}/password`),
+        form: admin.form(`${pathOf(user)}/password`),
         lifetimes,
         lifetime: config.lifetimes.recoveryLink,
         ...{ least: config.passwordMinLength, most: maxPasswordLength },

@@ -1,7 +1,7 @@
 // The console's pages of users: search, one user with what can be done, and deletion.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { kindOf } from '../../../authenticators/authenticator.ts';
-import type { ConsoleVisit } from '../admin-session.ts';
+import type { AdminSession } from '../admin-session.ts';
 import { onlyForms } from '../../../server/form-body.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { legible } from '../../../pages/claim-text.ts';
@@ -69,8 +69,8 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   factorRoutes(app, options, administration);
 
   app.get('/admin/users', async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    if (!visit) return reply;
+    const admin = await console.enter(request, reply);
+    if (!admin) return reply;
     const given = singleValued(request.query);
     const order = given['order'] === 'name' ? 'name' : 'newest';
     const filter = readFilter(given);
@@ -87,16 +87,14 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       ...(after && { first: `/admin/users?${query}` }),
       ...(found.next && { next: `/admin/users?${query}&cursor=${userCursorOf(found.next)}` }),
     };
-    return console.send(request, reply, visit, 'console-users', data, { section: 'users' });
+    return admin.send('console-users', data, { section: 'users' });
   });
 
   async function show(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     trouble?: Pick<ConsoleUsersPages['console-user'], 'problem' | 'typedGroup'>,
   ): Promise<FastifyReply> {
-    const user = await find(subOf(request));
+    const user = await find(subOf(admin.request));
     const { sub } = user;
     const [sessions, grants, factors, recoveryCodes, groups] = await Promise.all([
       store.sessions.list({ sub }, { limit: mostCounted, after: undefined }),
@@ -106,10 +104,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       store.groups.list({ limit: mostOffered }),
     ]);
     const removeUri = `${pathOf(user)}/second-factors/remove`;
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-user',
       {
         user: {
@@ -132,7 +127,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
           removeUri: `${removeUri}?${new URLSearchParams({ id: factor.id })}`,
         })),
         recoveryCodes,
-        form: console.form(request, reply, visit, pathOf(user)),
+        form: admin.form(pathOf(user)),
         editUri: `${pathOf(user)}/edit`,
         passwordUri: `${pathOf(user)}/password`,
         removeUri,
@@ -145,8 +140,8 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   }
 
   app.get('/admin/users/:sub', async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    return visit ? show(request, reply, visit) : reply;
+    const admin = await console.enter(request, reply);
+    return admin ? show(admin) : reply;
   });
 
   app.post('/admin/users/:sub', async (request, reply) => {
@@ -155,19 +150,19 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     const act = body['act'] ?? '';
     // what only ends what can be begun anew must never wait
     const ends = ['end-sessions', 'withdraw'].includes(act);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       csrf: body['csrf'],
       action: path,
       back: path,
       fresh: !ends,
     });
-    if (!visit) return reply;
-    const { by: actor } = visit;
+    if (!admin) return reply;
+    const { by: actor } = admin;
     const { sub } = await find(subOf(request));
     const group = { name: body['group'] ?? '' };
     if (act === 'end-sessions') {
       await endSessions.handler(operationContext, { params: { sub }, input: {}, actor });
-      return console.done(reply, path, 'user-ended');
+      return admin.done(path, 'user-ended');
     }
     if (act === 'withdraw') {
       const params = { sub, client_id: body['client_id'] ?? '' };
@@ -176,18 +171,18 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
       await changeMembers.handler(operationContext, { params: group, input: { remove: [sub] }, actor });
     else if (act === 'join') {
       const problem = await join(actor, sub, body['group']);
-      if (problem) return show(request, reply, visit, { problem, typedGroup: body['group'] ?? '' });
+      if (problem) return show(admin, { problem, typedGroup: body['group'] ?? '' });
     } else if (Object.hasOwn(changes, act)) {
       const call = { params: { sub }, input: changes[act]!, actor };
       const changed = await perform(changeUser, operationContext, call);
-      if ('refused' in changed) return show(request, reply, visit, { problem: changed.refused });
+      if ('refused' in changed) return show(admin, { problem: changed.refused });
     } else throw invalidRequest('there is no such act');
-    return console.done(reply, path, 'user-saved');
+    return admin.done(path, 'user-saved');
   });
 
   /** Puts a user into a group that there is; what others change of the groups meanwhile stays. */
   async function join(
-    actor: ConsoleVisit['by'],
+    actor: AdminSession['by'],
     sub: string,
     typed: string | undefined,
   ): Promise<ConsoleUsersPages['console-user']['problem']> {
@@ -205,27 +200,22 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   }
 
   async function showDeletion(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    visit: ConsoleVisit,
+    admin: AdminSession,
     problem?: ConsoleUsersPages['console-user-delete']['problem'],
   ): Promise<FastifyReply> {
-    const user = await find(subOf(request));
+    const user = await find(subOf(admin.request));
     const [sessions, grants] = await Promise.all([
       store.sessions.list({ sub: user.sub }, { limit: mostCounted, after: undefined }),
       store.grants.list(user.sub),
     ]);
-    return console.send(
-      request,
-      reply,
-      visit,
+    return admin.send(
       'console-user-delete',
       {
         username: user.username,
         userUri: pathOf(user),
         sessions: sessions.length,
         grants: grants.length,
-        form: console.form(request, reply, visit, `${pathOf(user)}/delete`),
+        form: admin.form(`${pathOf(user)}/delete`),
         ...(problem && { problem }),
       },
       { section: 'users', status: problem ? 400 : 200 },
@@ -233,25 +223,25 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   }
 
   app.get('/admin/users/:sub/delete', async (request, reply) => {
-    const visit = await console.enter(request, reply);
-    return visit ? showDeletion(request, reply, visit) : reply;
+    const admin = await console.enter(request, reply);
+    return admin ? showDeletion(admin) : reply;
   });
 
   app.post('/admin/users/:sub/delete', async (request, reply) => {
     const path = `${pathOf({ sub: subOf(request) })}/delete`;
     const body = singleValued(request.body);
-    const visit = await console.submitted(request, reply, {
+    const admin = await console.submitted(request, reply, {
       csrf: body['csrf'],
       action: path,
       back: path,
       fresh: true,
     });
-    if (!visit) return reply;
+    if (!admin) return reply;
     const user = await find(subOf(request));
-    if (body['typed']?.trim() !== user.username) return showDeletion(request, reply, visit, 'typed');
-    const call = { params: { sub: user.sub }, input: {}, actor: visit.by };
+    if (body['typed']?.trim() !== user.username) return showDeletion(admin, 'typed');
+    const call = { params: { sub: user.sub }, input: {}, actor: admin.by };
     const gone = await perform(deleteUser, operationContext, call);
-    if ('refused' in gone) return showDeletion(request, reply, visit, gone.refused);
-    return console.done(reply, '/admin/users', 'user-deleted');
+    if ('refused' in gone) return showDeletion(admin, gone.refused);
+    return admin.done('/admin/users', 'user-deleted');
   });
 }
