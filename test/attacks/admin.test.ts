@@ -1,4 +1,4 @@
-// Attacks on administration: the first administrator, the page on which registrations are approved, doors that somebody forgot.
+// Attacks the administration: the first administrator, the page that approves registrations, and forgotten addresses.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
@@ -23,7 +23,8 @@ attack(
     name: 'First-admin race',
     request:
       'Several instances start at once on an empty database, and one more afterwards with another secret; strangers look for a page of a first start and make users by the admin route',
-    answer: 'One administrator with the first secret and no other; there is no such page, and the route is closed',
+    answer:
+      'One administrator with the first secret and no other; there is no such page, and the route refuses strangers',
     source: 'pocket-id ca28ddc, authentik#4033',
     requirements: ['R92'],
   },
@@ -74,7 +75,7 @@ attack(
       await Promise.all(instances.map((instance) => instance.stop()));
       await database.drop();
     }
-    // nor does anybody become one by asking
+    // a request cannot create an administrator either
     const person = await service.createUser();
     const { access_token } = await obtainTokens(service, await service.createClient(), person);
     const body = { username: 'mallory', admin: true };
@@ -122,7 +123,7 @@ attack(
     ])
       for (const member of ['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'initiate_login_uri'])
         expect((await register(service, { [member]: uri })).status, `${member} ${uri}`).toBe(400);
-    // what an older version may have let in
+    // rows that an older version may have accepted
     await service.database.sql(`UPDATE clients SET metadata = metadata || $1 WHERE metadata ->> 'client_name' = $2`, [
       { logo_uri: 'javascript:alert(1)', tos_uri: 'data:text/html,x', policy_uri: 'https://user@evil.example/' },
       hostile,
@@ -162,9 +163,9 @@ attack(
 attack(
   {
     id: 'A115',
-    name: 'Forgotten doors',
+    name: 'Forgotten addresses',
     request:
-      'Metrics, debugging, documentation, health with parameters, environment and version files, source maps, server paths and errors, as a stranger',
+      'Metrics, debugging, documentation, health with parameters, environment and version files, source maps, server paths and errors, without signing in',
     answer: '401 or 404, with no word about files, versions or stacks; health says up or down and nothing more',
     source: 'CVE-2026-55106',
     requirements: ['R89', 'R100'],
@@ -173,7 +174,7 @@ attack(
     const page = await new UserAgent(service).get('/login');
     const assets = [...page.body.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map((match) => match[1]!);
     expect(assets.length).toBeGreaterThan(0);
-    const doors = [
+    const paths = [
       '/metrics',
       '/admin/api/openapi.json',
       '/admin/api',
@@ -206,7 +207,7 @@ attack(
       '/test',
     ];
     const leak = /node_modules|\.ts\b|at \w+ \(|fastify|postgres|\bpg_|\/tmp\/|stack/i;
-    for (const path of doors)
+    for (const path of paths)
       for (const accept of ['text/html', 'application/json']) {
         const answer = await raw(service.issuer, [`GET ${path} HTTP/1.1`, hostOf(service.issuer), `Accept: ${accept}`]);
         expect([401, 404], path).toContain(answer.status);

@@ -1,4 +1,4 @@
-// Requests that race: every connection is open before the first of them is sent.
+// Sends requests that race: opens every connection before it sends the first request.
 import { once } from 'node:events';
 import { type IncomingMessage, request as send } from 'node:http';
 import { connect, type Socket } from 'node:net';

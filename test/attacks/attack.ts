@@ -1,17 +1,17 @@
-// Registers an attack case: its request, its safe answer and its source stand beside the test that shows it, and in the documentation.
+// Registers an attack case: the test and the documentation take its request, its safe answer and its source from here.
 import { test } from 'vitest';
 
-/** Every text is one plain string literal, so that the documentation can be made without running anything. */
+/** Every text is one plain string literal, so that the documentation can be written without running the tests. */
 export interface AttackCase {
   /** The case's number, such as A12. */
   id: `A${number}`;
-  /** What the attack is called, such as "Consent double-submit". */
+  /** The name of the attack, such as "Consent double-submit". */
   name: string;
   /** What the attacker sends, in one sentence. */
   request: string;
   /** What the service answers, in one sentence. */
   answer: string;
-  /** Where the case comes from: standards, advisories and issues of other identity providers. */
+  /** The source of the case: standards, advisories and issues of other identity providers. */
   source: string;
   /** The requirements that it tests, such as R4 and R15. */
   requirements: `R${number}`[];

@@ -1,4 +1,4 @@
-// Attacks on /authenticate, the short way to a code: clients it is not for, loads that are no visit, bindings that are dropped.
+// Attacks /authenticate, the short way to a code: clients that may not use it, loads that are no navigation, dropped bindings.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { redeem, withoutLimits } from '../helpers/grants.ts';
@@ -20,7 +20,7 @@ afterAll(() => service?.stop());
 const short = (parameters: Record<string, string>) => `/authenticate?${new URLSearchParams(parameters).toString()}`;
 const of = ({ clientId, redirectUri }: TestClient) => ({ client_id: clientId, redirect_uri: redirectUri });
 const own = { 'sec-fetch-site': 'none' };
-/** Everything that a visit could leave behind. */
+/** Every row that a sign-in could leave behind. */
 async function rows(): Promise<string> {
   const counted = [
     'authorization_requests',
@@ -76,7 +76,7 @@ attack(
         expect(page.body, what).not.toMatch(/evil|id="password"/);
         pages.add(`${first.location} ${page.body}`);
       }
-      // unknown, disabled and public client and wrong address look alike
+      // an unknown, a disabled and a public client and a wrong address get the same answer
       expect(pages.size).toBe(1);
     }
     expect(await rows()).toBe(before);
@@ -137,7 +137,7 @@ attack(
     name: 'Binding sent, then dropped',
     request:
       '/authenticate with code_challenge and nonce; then the code is redeemed without a verifier, with a wrong one, and rightly; and a verifier for a code without a challenge',
-    answer: 'invalid_grant but for the right verifier, and then the ID Token holds the nonce',
+    answer: 'invalid_grant except for the right verifier; its ID Token holds the nonce',
     source: 'RFC 9700 4.8.2',
     requirements: ['R22'],
   },
@@ -157,7 +157,7 @@ attack(
 
     const bare = responseParameters(await mine.agent.get(short(of(client)), own));
     expect(await redeem(base, client, bare['code']!, { code_verifier })).toMatchObject(invalid);
-    // half a binding is none
+    // half a binding is no binding
     for (const half of [
       { code_challenge_method: 'S256' },
       { ...binding, code_challenge_method: 'plain' },

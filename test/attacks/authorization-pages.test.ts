@@ -1,4 +1,4 @@
-// Attacks on what the authorization endpoint reads, echoes and shows: hostile values, skipped stages, framed pages.
+// Attacks what the authorization endpoint reads, echoes and shows: hostile values, skipped stages, framed pages.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { withoutLimits } from '../helpers/grants.ts';
@@ -12,7 +12,7 @@ let service: TestService;
 let listener: Canary;
 let client: TestClient;
 let alice: Person;
-/** Alice's browser: signed in, and the client was let in before. */
+/** Alice's browser: she is signed in and has allowed the client before. */
 let agent: UserAgent;
 beforeAll(async () => {
   listener = await canary();
@@ -43,7 +43,7 @@ attack(
     request:
       'A state with CR, LF and a header, with letters beyond Latin-1, with escapes, with 4 KB, with NUL, and with bytes that are not escaped, in each response mode',
     answer:
-      'The state comes back exactly, in the encoding of its place; one that is too long is invalid_request, NUL and bare bytes are refused on a page of the service; no header is added and no error of the server shows',
+      'The state comes back exactly, encoded for its place; a state that is too long is invalid_request, and a page of the service refuses NUL and unescaped bytes; the answer has no added header, and the server reports no error',
     source: 'RFC 6749 10.14',
     requirements: ['R7'],
   },
@@ -72,7 +72,7 @@ attack(
         hostOf(service.issuer),
         cookie,
       ]);
-      // what is no request at all does not get as far as a page
+      // a malformed request line gets no page
       expect(status === 400 || /^location: \/login\?problem=request\r$/im.test(headers), state).toBe(true);
     }
   },
@@ -84,8 +84,7 @@ attack(
     name: 'Script in state under form_post',
     request:
       'response_mode=form_post and a state that closes the attribute and opens a script, for a code and for an error',
-    answer:
-      'The value is escaped, and the policy of the page lets no inline script run but the one whose hash it names',
+    answer: 'The value is escaped, and the policy of the page allows only the inline script whose hash it names',
     source: 'CVE-2026-42849',
     requirements: ['R6', 'R96'],
   },
@@ -122,7 +121,7 @@ attack(
     name: 'Reflected markup in an error',
     request:
       'Markup in each parameter of an authorization request, also as the name of a parameter that is repeated, signed in and signed out, for pages, for the client and for programs',
-    answer: 'Pages show it as text or not at all; error_description is a fixed sentence that repeats nothing',
+    answer: 'Pages show it as text or not at all; error_description is a fixed sentence that repeats no input',
     source: 'CVE-2019-8400',
     requirements: ['R93', 'R96'],
   },
@@ -186,8 +185,8 @@ attack(
     id: 'A18',
     name: 'Types and modes that the client did not register',
     request:
-      'Response types and modes outside the registration, an unsigned request object, and request_uri with an inward address, at /authorize and pushed, with a listener that should stay alone',
-    answer: 'A registered error code and no code; nobody ever connects to the address',
+      'Response types and modes outside the registration, an unsigned request object, and request_uri with an internal address, at /authorize and pushed, with a listener that should get no connection',
+    answer: 'A registered error code and no code; the service never connects to the address',
     source: 'OWASP ASVS 5.0 10.6.1, keycloak GHSA-9vm7',
     requirements: ['R6', 'R47'],
   },
@@ -233,7 +232,7 @@ attack(
     }
     const silent = { response_type: 'code', request_uri: inward, prompt: 'none' };
     for (const of of [client, { ...client, clientId: 'nobody' }]) await new UserAgent(service).get(address(silent, of));
-    expect(listener.visits).toBe(0);
+    expect(listener.connections).toBe(0);
   },
 );
 
@@ -256,11 +255,11 @@ attack(
       'username=%00&password=%00',
     ];
     const fresh = await agent.follow(await ask({ prompt: 'login' }));
-    const stranger = new UserAgent(service);
-    const first = await stranger.follow(await stranger.get(address()));
+    const anotherBrowser = new UserAgent(service);
+    const first = await anotherBrowser.follow(await anotherBrowser.get(address()));
     const before = await sessions();
     for (const [browser, page] of [
-      [stranger, first],
+      [anotherBrowser, first],
       [agent, fresh],
     ] as const) {
       const hidden = hiddenFields(page.body);
@@ -309,7 +308,7 @@ attack(
     request:
       'max_age as -1, 1e9, 0x10, 1.5, NaN, with signs, blanks and other digits, of ten digits, twice, empty and 0',
     answer:
-      'invalid_request, and a page of the service for the repeated one; 0 forces a sign-in; an empty one counts as not sent, as RFC 6749 3.1 demands',
+      'invalid_request, and a page of the service for the repeated one; 0 forces a sign-in; an empty one counts as not sent (RFC 6749 3.1)',
     source: 'OpenID Connect Core 3.1.2.1, RFC 6749 3.1',
     requirements: ['R5', 'R9'],
   },
@@ -390,7 +389,7 @@ attack(
     id: 'A23',
     name: 'Consent framed',
     request:
-      'The pages of sign-in, consent, sign-out, account and administration, pages of errors, redirects, JSON, and what is no request at all',
+      'The pages of sign-in, consent, sign-out, account and administration, error pages, redirects, JSON, and a malformed request',
     answer: 'frame-ancestors none and X-Frame-Options DENY on all of them; the session iframe alone may be framed',
     source: 'RFC 9700 4.16, OWASP ASVS 5.0 3.4.6',
     requirements: ['R57'],
@@ -453,7 +452,7 @@ attack(
     name: 'Silent re-consent for a look-alike',
     request:
       'A client that registered itself repeats its request after one approval, with the same scopes and another of its registered URIs, or one that it adds later',
-    answer: 'The consent page again, which says that the client registered itself; silently consent_required',
+    answer: 'The consent page again, which says that the client registered itself; with prompt=none, consent_required',
     source: 'GHSA-6x8h-498w-gv8c, OWASP ASVS 5.0 10.4.7',
     requirements: ['R11'],
   },

@@ -1,4 +1,4 @@
-// Attacks on the authorization endpoint: whom it answers, whose request it is, and what may advance it.
+// Attacks the authorization endpoint: where it redirects, to which request an answer belongs, and what may advance a request.
 import { decodeJwt } from 'jose';
 import { beforeAll, expect } from 'vitest';
 import { obtainTokens, redeem } from '../helpers/grants.ts';
@@ -20,7 +20,7 @@ const evil = 'https://evil.example/';
 let [c1, c2, p1, d1]: TestClient[] = [];
 let alice: Person;
 let bob: Person;
-/** Alice's browser: signed in, and C1 was let in before. */
+/** Alice's browser: she is signed in and has allowed C1 before. */
 let agent: UserAgent;
 beforeAll(async () => {
   c1 = await service().createClient({ scope: 'openid profile' });
@@ -45,16 +45,16 @@ const posted = (browser: UserAgent, to: string) => {
 };
 const count = async (table: string) =>
   (await service().database.sql<{ n: number }>(`SELECT count(*)::int AS n FROM ${table}`))[0]!.n;
-/** What issuing or waiting leaves behind. */
+/** The rows that an issued code or a waiting request leaves behind. */
 const rows = () =>
   Promise.all(['authorization_requests', 'authorization_codes', 'client_sessions', 'sessions'].map(count));
-/** All of a page that an attacker can compare. */
+/** Everything about a page that an attacker can compare. */
 const seen = ({ status, headers, body }: Page) => ({
   status,
   headers: Object.fromEntries([...headers].filter(([name]) => name !== 'date')),
   body,
 });
-/** The statements that answering took; the service tends its keys beside. */
+/** The statements of one answer, without those by which the service maintains its keys. */
 async function work(answer: () => Promise<unknown>): Promise<string[]> {
   const before = service().statements.length;
   await answer();
@@ -70,7 +70,7 @@ attack(
     request:
       'An unknown client asks for a code to be sent to https://evil.example/: by GET and POST, silently, in each response mode, signed in and signed out',
     answer:
-      'The sign-in page of the service with 400 and what is wrong, without a form, without a redirect elsewhere and without a trace of evil.example',
+      'The sign-in page of the service with 400 and the error, without a form, without a redirect elsewhere and without a trace of evil.example',
     source: 'RFC 6749 4.1.2.1',
     requirements: ['R1'],
   },
@@ -105,7 +105,7 @@ attack(
     name: 'Three rejections, one page',
     request:
       'One request with an unknown client, with a disabled one, and with an enabled one’s wrong redirect URI, again and again',
-    answer: 'Status, headers and body are the same, and so is the work in the database, so the clock tells nothing',
+    answer: 'Status, headers, body and the work in the database are the same, so the response time reveals nothing',
     source: 'keycloak#12164, keycloak#26110',
     requirements: ['R2'],
   },
@@ -122,7 +122,7 @@ attack(
     ] as const) {
       const answers = [];
       for (let round = 0; round < 3; round++) {
-        // what the clients are is remembered
+        // the service caches clients
         await ask({ prompt: 'none' });
         for (const client of rejected) {
           const url = address(client, { prompt: 'none', state: 's' }).replace('/authorize', path);
@@ -212,7 +212,7 @@ attack(
     name: 'Query against body',
     request:
       'POST /authorize with a good parameter in the query and the same one, changed or not, in the body: redirect_uri and each other',
-    answer: 'The sign-in page with 400: a parameter that stands in both places counts as repeated',
+    answer: 'The sign-in page with 400: a parameter in both the query and the body counts as repeated',
     source: 'RFC 6749 3.1',
     requirements: ['R5'],
   },
@@ -290,7 +290,7 @@ attack(
     request:
       'Fifty browsers’ worth of one consent form at once, each followed to its end, on two instances, twenty times',
     answer:
-      'Exactly one code; the others see that the request was answered before or that its form is no longer good; no error of the server',
+      'Exactly one code; the others learn that the request was already answered or that their form is no longer valid; the server reports no error',
     source: 'double-submit tests of ory/hydra',
     requirements: ['R4', 'R15'],
   },
@@ -368,7 +368,7 @@ attack(
     ];
     for (const url of addresses) {
       for (const headers of loads) {
-        // a frame renews tokens by it
+        // a frame renews tokens this way
         if (headers['sec-fetch-dest'] === 'iframe' && url === silent) continue;
         const page = await browser.get(url, headers);
         expect([page.status, page.location], `${url} ${JSON.stringify(headers)}`).toEqual([403, undefined]);
@@ -379,8 +379,8 @@ attack(
         expect([page.status, page.location], `${method} ${url}`).toEqual([405, undefined]);
       }
     }
-    const stranger = await new UserAgent(service()).get(silent, { 'sec-fetch-dest': 'iframe' });
-    expect(responseParameters(stranger)['error']).toBe('login_required');
+    const anotherBrowser = await new UserAgent(service()).get(silent, { 'sec-fetch-dest': 'iframe' });
+    expect(responseParameters(anotherBrowser)['error']).toBe('login_required');
     expect(await rows()).toEqual(before);
     expect(await isSignedIn(browser, second(service()))).toBe(true);
     const consent = await browser.follow(await browser.get(pending));

@@ -1,4 +1,4 @@
-// Attacks on client authentication: two identities at once, sloppy credentials, oracles, and a partner locked out.
+// Attacks client authentication: two identities at once, malformed credentials, oracles, and the lock-out of a client.
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { beforeAll, expect } from 'vitest';
@@ -9,7 +9,7 @@ import { basic, form, second, useService } from '../spec/kit.ts';
 import { attack } from './attack.ts';
 import { hostOf, raw } from './raw.ts';
 
-// the callers of A49 come by a proxy, and what is counted for one of them is nobody else's; the other cases stay below the limit
+// the requests of A49 arrive through a proxy, so each network has its own limit; the other cases stay below the limit
 const service = useService({ TRUST_PROXY: '127.0.0.1,::1', LIMIT_CLIENT_AUTH_FAILURES: '30' });
 const grant_types = ['authorization_code', 'refresh_token', 'client_credentials'];
 let [c1, c2, p1, d1]: TestClient[] = [];
@@ -26,21 +26,21 @@ beforeAll(async () => {
 const own = { grant_type: 'client_credentials' };
 const endpoints = ['/token', '/introspect', '/revoke', '/par'];
 let callers = 0;
-/** A network that nobody called from before. */
+/** A network from which no request has come before. */
 const elsewhere = () => ({ 'x-forwarded-for': `203.0.${++callers % 256}.${callers >> 8}` });
-/** A form to an endpoint, with what each of them needs beside credentials. */
+/** Builds a form for an endpoint, with the parameters that the endpoint needs besides credentials. */
 const send = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
   form(service().issuer + path, { ...own, token: 'x', ...fields }, { ...elsewhere(), ...headers });
 
 const invalidClient = { status: 401, body: { error: 'invalid_client' } };
-/** All of an answer that an attacker can compare. */
+/** Everything about an answer that an attacker can compare. */
 const seen = ({ status, headers, body }: Answer) => ({
   status,
   headers: Object.fromEntries([...headers].filter(([name]) => name !== 'date')),
   body,
 });
 
-/** An assertion as client_secret_jwt has it (OpenID Connect Core 9). */
+/** Builds an assertion for client_secret_jwt (OpenID Connect Core 9). */
 const assertion = ({ clientId, clientSecret }: TestClient) =>
   new SignJWT({ iss: clientId, sub: clientId, aud: service().issuer, jti: randomUUID() })
     .setProtectedHeader({ alg: 'HS256' })
@@ -53,8 +53,9 @@ attack(
     id: 'A45',
     name: 'Two mechanisms, two identities',
     request:
-      'The Basic header of one client beside another’s id, secret or assertion in the body, beside its own, two headers, and an assertion in the header, at each endpoint that authenticates clients',
-    answer: '400 invalid_request, or 401 invalid_client for what is no Basic header: never whichever matched',
+      'The Basic header of one client together with another’s id, secret or assertion in the body, with its own, two headers, and an assertion in the header, at each endpoint that authenticates clients',
+    answer:
+      '400 invalid_request, or 401 invalid_client for a header that is not Basic: the service never picks the mechanism that matched',
     source: 'RFC 6749 2.3, CVE-2026-16093',
     requirements: ['R37'],
   },
@@ -109,9 +110,9 @@ attack(
 attack(
   {
     id: 'A46',
-    name: 'Sloppy Basic',
+    name: 'Malformed Basic',
     request:
-      'A right Basic header with stray characters in its base64, text after it, the word twice, no colon, bad escapes, control characters, a byte order mark, no UTF-8, other alphabets, and half of it',
+      'A right Basic header with stray characters in its base64, text after it, the scheme twice, no colon, bad escapes, control characters, a byte order mark, invalid UTF-8, other alphabets, and half of it',
     answer: '401 invalid_client with WWW-Authenticate, as for any wrong secret; never accepted',
     source: 'node-oidc-provider f1bb868',
     requirements: ['R38'],
@@ -166,10 +167,10 @@ attack(
 attack(
   {
     id: 'A47',
-    name: 'Who exists?',
+    name: 'Enumeration of clients',
     request:
-      'An unknown client, a disabled one, a wrong secret and one that was rotated out, by header and by body, at each endpoint that authenticates clients',
-    answer: 'The same 401, headers and body after the same work in the database, so the clock tells nothing',
+      'An unknown client, a disabled one, a wrong secret and a replaced one, by header and by body, at each endpoint that authenticates clients',
+    answer: 'The same 401, headers and body after the same work in the database, so the response time reveals nothing',
     source: 'RFC 6749 5.2, authelia#949',
     requirements: ['R39'],
   },
@@ -207,7 +208,7 @@ attack(
       );
       const answers = [];
       for (const ask of [...asked, ...bodies]) {
-        // what the known ones are is remembered
+        // the service caches known clients
         await send('/token', {}, { authorization: c1!.basic });
         await send('/token', {}, { authorization: d1!.basic });
         const before = service().statements.length;
@@ -228,7 +229,7 @@ attack(
     name: 'Confidential client goes public',
     request:
       'A confidential client’s code redeemed with its verifier and client_id alone, with an empty secret or header; a public client’s with an invented secret',
-    answer: '401 invalid_client, and each code stays good for its client',
+    answer: '401 invalid_client, and each code stays valid for its client',
     source: 'RFC 6749 3.2.1, RFC 9700 2.5',
     requirements: ['R37'],
   },
@@ -260,7 +261,7 @@ attack(
       const byHeader: Record<string, string> = client === c1 ? { authorization: c1.basic } : {};
       expect((await send('/token', { ...fields, ...byForm }, byHeader)).status).toBe(200);
     }
-    // and a code of the confidential client is not to be had as the public one
+    // a public client cannot redeem the code of the confidential client either
     const code = await obtainCode(service(), c1!, undefined, {}, agent);
     const stolen = { grant_type: 'authorization_code', code, client_id: p1!.clientId, redirect_uri: c1!.redirectUri };
     expect(await tokenRequest(service().issuer, undefined, stolen)).toMatchObject({
@@ -274,11 +275,11 @@ attack(
 attack(
   {
     id: 'A49',
-    name: 'Locking a partner out',
+    name: 'Lock-out of a client',
     request:
       'A thousand wrong secrets for one client from all addresses of 192.0.2.0/24, to two instances, while the client works from its own address',
     answer:
-      'Thirty answers of 401 from the attacking network and then 429 with Retry-After, the right secret included; the client’s own calls, and other clients’ from that network, keep being answered',
+      'Thirty answers of 401 to the attacking network and then 429 with Retry-After, also for the right secret; the client’s own requests, and those of other clients from that network, are still answered',
     source: 'frappe#41542, nametag GHSA-qwj2-9jr7-f273',
     requirements: ['R41'],
   },
@@ -305,7 +306,7 @@ attack(
       expect((await from('192.0.2.77', victim.basic, index)).status).toBe(429);
       expect((await from('192.0.2.77', c1!.basic, index)).status).toBe(200);
       expect((await from('192.0.3.77', victim.basic, index)).status).toBe(200);
-      // an address that the attacker only writes down is not the one that counts: the proxy's is the last
+      // an address that the attacker writes into the header does not count: the last one, which the proxy adds, counts
       expect((await from('198.51.100.7, 192.0.2.9', wrong, index)).status).toBe(429);
     }
   },

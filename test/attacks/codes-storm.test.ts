@@ -1,4 +1,4 @@
-// Attacks that ask for more codes than anybody needs: with the limits of a service in operation.
+// Attacks the service with requests for too many codes, under the limits of a service in operation.
 import { afterAll, beforeAll, expect } from 'vitest';
 import { redeem } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -15,11 +15,11 @@ afterAll(() => service?.stop());
 attack(
   {
     id: 'A40',
-    name: 'Minting storm',
+    name: 'Code flood',
     request:
       'Two hundred authorization requests within a minute from one session whose consent is remembered, on two instances, and none of the codes redeemed',
     answer:
-      'Twenty codes, of which the newest five are good, then a page with 429 and Retry-After; other sessions get theirs',
+      'Twenty codes, of which the newest five are valid, then a page with 429 and Retry-After; other sessions get their codes',
     source: 'CVE-2026-79651',
     requirements: ['R19', 'R105'],
   },
@@ -44,7 +44,7 @@ attack(
     expect(responseParameters(await other.get(authorizationUrl(service.issuer, rp)))).toHaveProperty('code');
     const redeemed = [];
     for (const code of codes) redeemed.push((await redeem(service.issuer, rp, code)).status);
-    // they came ten at once: five of the last ten
+    // they arrived ten at once: five of the last ten are valid
     expect(redeemed.slice(0, 10)).toEqual(Array(10).fill(400));
     expect(redeemed.filter((status) => status === 200)).toHaveLength(5);
     expect(await isSignedIn(browser, service.issuer)).toBe(true);

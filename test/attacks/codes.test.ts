@@ -1,4 +1,4 @@
-// Attacks on authorization codes, PKCE and the token endpoint.
+// Attacks authorization codes, PKCE and the token endpoint.
 import { crc32 } from 'node:zlib';
 import { decodeJwt } from 'jose';
 import { beforeAll, expect, vi } from 'vitest';
@@ -22,7 +22,7 @@ import { attack } from './attack.ts';
 const service = useService({ LIMIT_CODES_PER_SESSION: '0' });
 let client: TestClient;
 let alice: Person;
-/** Alice's browser: signed in, and the client was let in before. */
+/** Alice's browser: she is signed in and has allowed the client before. */
 let agent: UserAgent;
 beforeAll(async () => {
   client = await service().createClient(wholeClient);
@@ -36,7 +36,7 @@ const refused = (error: string) => ({ status: 400, body: { error } });
 const ok = { status: 200 };
 const newCode = (parameters: Record<string, string> = {}, of: TestClient = client) =>
   obtainCode(service(), of, undefined, parameters, agent);
-/** The same token text with its checksum made right: what an attacker can do who reads the published form. */
+/** Corrects the checksum of a changed token, as an attacker can who knows the published format. */
 function withChecksum(body: string): string {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(crc32(body));
@@ -191,7 +191,7 @@ attack(
 attack(
   {
     id: 'A35',
-    name: 'Nearly right tokens',
+    name: 'Almost valid tokens',
     request:
       'Live tokens of each kind with their last character gone, one more, a letter in its other case with the checksum wrong and right, an equals sign, escaped blanks, a doubled Bearer',
     answer: 'Unknown everywhere: UserInfo, user data, introspection, refresh, redemption, revocation and registration',
@@ -229,12 +229,12 @@ attack(
       expect((await call(`${issuer()}/register/${client.clientId}`, { token: wrong })).status, wrong).toBe(401);
     const [name, value] = [...agent.cookies].find(([cookie]) => cookie.startsWith('JSESSION'))!;
     for (const wrong of nearly(value)) {
-      const stranger = new UserAgent(service());
-      stranger.cookies.set(name, wrong);
-      expect(await isSignedIn(stranger, issuer()), wrong).toBe(false);
+      const anotherBrowser = new UserAgent(service());
+      anotherBrowser.cookies.set(name, wrong);
+      expect(await isSignedIn(anotherBrowser, issuer()), wrong).toBe(false);
     }
 
-    // and every right one is what it was
+    // and every valid token is as before
     expect((await userinfo(issuer(), tokens.access_token)).status).toBe(200);
     expect((await ask(issuer(), '/user/me/scope', `Bearer ${tokens.client_session_handle}`)).status).toBe(200);
     expect(await refresh(issuer(), client, tokens.refresh_token)).toMatchObject(ok);
@@ -245,10 +245,11 @@ attack(
 attack(
   {
     id: 'A36',
-    name: 'Retargeted code',
+    name: 'Recombined code',
     request:
-      'Codes put together from the parts of two codes at each place, with the checksum made right, and codes with another kind’s prefix',
-    answer: 'invalid_grant: codes have no parts, and hold neither client, session, user nor time; both codes stay good',
+      'Codes made of the parts of two codes, split at each character, with a corrected checksum, and codes with the prefix of another token type',
+    answer:
+      'invalid_grant: a code has no parts, and holds neither client, session, user nor time; both codes stay valid',
     source: 'CVE-2026-16089',
     requirements: ['R13'],
   },
@@ -257,7 +258,7 @@ attack(
     await agent.authorize(other, undefined);
     const [mine, theirs] = [await newCode(), await newCode({}, other)];
     const cuts = Array.from({ length: 42 }, (_, index) => 6 + index);
-    // the last character holds four bits only: every sixteenth time both codes end alike
+    // the last character holds four bits only, so one time in sixteen both codes end alike
     const mixed = cuts
       .map((cut) => withChecksum(mine.slice(0, cut) + theirs.slice(cut, -6)))
       .filter((code) => code !== mine && code !== theirs);
@@ -275,7 +276,7 @@ attack(
       expect(mine).not.toContain(known.slice(0, 8));
       expect(inside.includes(known)).toBe(false);
     }
-    // two codes of one session and second share no run of characters that chance would not give
+    // two codes of one session and second share no longer run of characters than random codes do
     const runs = Array.from({ length: 39 }, (_, place) => mine.slice(5 + place, 10 + place));
     const next = await newCode();
     expect(runs.filter((run) => next.slice(5, 48).includes(run))).toEqual([]);
@@ -289,7 +290,7 @@ attack(
     id: 'A37',
     name: 'Scope grows later',
     request:
-      'A scope beyond the grant, offline_access and admin among it, at redemption and at refresh, alone and beside the granted one; then the wide one again after a narrow one',
+      'A scope beyond the grant, among them offline_access and admin, at redemption and at refresh, alone and together with the granted one; then the wide one again after a narrow one',
     answer: 'Ignored at redemption and invalid_scope at refresh: the tokens never hold more than was granted',
     source: 'CVE-2024-52287, PostHog#49163',
     requirements: ['R12'],
@@ -332,7 +333,7 @@ attack(
     name: 'Non-form bodies',
     request:
       'POST as JSON with an object for code, as text/plain, as multipart, with a tab in the content type, with two types, and with none, to the token, introspection, revocation and pushed request endpoints and to the forms',
-    answer: '415 before anything is looked at: the database is not asked',
+    answer: '415 before any check: the service sends no query to the database',
     source: 'CVE-2025-32442, CVE-2026-25223',
     requirements: ['R106'],
   },
@@ -393,7 +394,7 @@ attack(
     name: 'Secrets in the token URL',
     request:
       'POST /token with code and client_secret in the query and an empty or half body, and GET /token with all of it',
-    answer: '400 or 401, and 405: the query is never read, the code stays good, and no value reaches the log',
+    answer: '400 or 401, and 405: the query is never read, the code stays valid, and no value reaches the log',
     source: 'RFC 6749 2.3.1 and 3.2',
     requirements: ['R99', 'R5'],
   },

@@ -1,4 +1,4 @@
-// Attacks by way of the database: back-ends that are ended under load.
+// Attacks the connections of the database: terminates back ends under load.
 import { expect } from 'vitest';
 import { Bed } from '../faults/bed.ts';
 import { scenarios } from '../faults/scenarios.ts';
@@ -10,7 +10,7 @@ attack(
     name: 'Killed back-ends and recovery',
     request: 'pg_terminate_backend in a loop on the connections of the service under load, which then stops.',
     answer:
-      'The process lives, no more requests fail than connections were ended, and every token that was answered is stored',
+      'The process survives, no more requests fail than connections were terminated, and every token in an answer is stored',
     source: 'keycloak#46995, ory/hydra#1471',
     requirements: ['R109', 'R110'],
   },
@@ -19,7 +19,7 @@ attack(
     try {
       await scenarios.terminate.run(bed, scenarios.terminate.short);
       bed.takeTimes();
-      // refused in between, and yet the same processes answer as before
+      // the database refuses connections for a while, and then the same processes answer as before
       expect(bed.load.requests.counts.unavailable).toBeGreaterThan(0);
       expect(bed.services[0]!.stderr).not.toContain('"status":500');
       expect((await fetch(`${bed.load.requests.issuer}/health/ready`)).status).toBe(200);

@@ -1,4 +1,4 @@
-// Attacks on the signed end-session request: forged signatures, requests without an end, other people's browsers, oracles.
+// Attacks the signed end-session request: forged signatures, requests without expiry, other users' browsers, oracles.
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import { type JWK, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, expect } from 'vitest';
@@ -20,7 +20,7 @@ import { attack } from './attack.ts';
 
 let service: TestService;
 let client: TestClient;
-/** With keys of its own beside the shared secret. */
+/** A client with keys of its own besides the shared secret. */
 let keyed: TestClient;
 let own: { privateKey: KeyObject; publicKey: KeyObject };
 let alice: Visit;
@@ -51,7 +51,7 @@ function claims(of = client, changes: Record<string, unknown> = {}): Record<stri
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
-/** Signed by hand: libraries refuse much of what an attacker does. */
+/** Signs by hand, because libraries refuse much of what an attacker does. */
 function hmac(payload: Record<string, unknown>, key: string | Buffer, header: Record<string, unknown> = {}): string {
   const signed = `${encode({ alg: 'HS256', ...header })}.${encode(payload)}`;
   const hash = { HS384: 'sha384', HS512: 'sha512' }[String(header['alg'])] ?? 'sha256';
@@ -73,7 +73,7 @@ const unsigned = {
       'the end-session request is not one that an enabled client signed with its shared_secret or a registered key',
   },
 };
-/** The client session of a visit is alive, on the instance that was not asked. */
+/** Expects that the client session of a sign-in is alive, on the instance that did not answer the request. */
 async function lives(of = alice): Promise<void> {
   expect((await userinfo(second(service), of.tokens.access_token)).status).toBe(200);
   expect(await isSignedIn(of.agent, second(service))).toBe(true);
@@ -87,7 +87,7 @@ attack(
     name: 'Algorithm swap',
     request:
       'The same claims unsigned, under HS384 and HS512, under RS256 and ES256 with a key of the attacker, under HS256 keyed with public keys of the service or the client, and with jwk, jku, x5u, x5c or crit in the header',
-    answer: '401 in one and the same form each time, and the session lives',
+    answer: '401 with the same body each time, and the session lives',
     source: 'RFC 8725 3.1, CVE-2026-16093',
     requirements: ['R71'],
   },
@@ -139,7 +139,7 @@ attack(
     id: 'A87',
     name: 'Immortal request',
     request:
-      'Rightly signed, but without exp, iat, jti or iss, expiring in a hundred years, issued in an hour or an hour ago, for several audiences, with a wrong typ, with bytes around it, or with a jti that was used before',
+      'Signed correctly, but without exp, iat, jti or iss, expiring in a hundred years, issued in an hour or an hour ago, for several audiences, with a wrong typ, with bytes around it, or with a jti that was used before',
     answer: '401 for each, although the library alone would accept several; the session lives',
     source: 'measurement M2, RFC 8725 3.8 to 3.12',
     requirements: ['R71', 'R72'],
@@ -177,7 +177,7 @@ attack(
       const page = await send(hmac(claims(client, change), client.sharedSecret, header));
       expect(shown(page), what).toMatchObject({ status: 401, location: undefined, body: { error: 'invalid_client' } });
     }
-    // the same token with bytes that a lenient reader overlooks (measurement M3)
+    // the same token with bytes that a lenient parser ignores (measurement M3)
     const whole = hmac(claims(), client.sharedSecret);
     for (const sloppy of [`${whole}=`, `${whole}\n`, ` ${whole}`, `${whole}.`, whole.replace('.', '..')])
       expect(shown(await send(sloppy)), JSON.stringify(sloppy.slice(-5))).toEqual(unsigned);
@@ -191,7 +191,7 @@ attack(
         body: { error_description: expect.stringContaining('jti was used before') },
       });
     await lives();
-    // twins, whose last character differs in bits that stand for nothing, are one request: it works once
+    // two tokens whose last character differs only in unused bits are one request: it works once
     const other = await visit(service, client, { scope: 'openid' });
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     const last = alphabet.indexOf(whole.at(-1)!);
@@ -207,7 +207,7 @@ attack(
     id: 'A90',
     name: 'Wrong browser',
     request:
-      'The browser of bob, of nobody, or of alice without a session of this client opens a request for the sid or sub of alice',
+      'The browser of bob, a signed-out browser, or alice’s browser without a session of this client opens a request for the sid or sub of alice',
     answer: '400 as JSON, no redirect, and the sessions of both are untouched',
     source: 'OWASP ASVS 10.6.2',
     requirements: ['R73'],
@@ -215,15 +215,15 @@ attack(
   async () => {
     const bob = await visit(service, client, { scope: 'openid' });
     const sid = await sidOf(alice);
-    const stranger = await service.createClient(wholeClient);
+    const otherClient = await service.createClient(wholeClient);
     for (const [agent, change, of] of [
       [bob.agent, { sid }, client],
       [bob.agent, { sub: alice.user.sub }, client],
       [bob.agent, { sid, sub: bob.user.sub }, client],
       [new UserAgent(service), { sid }, client],
       [new UserAgent(service), {}, client],
-      [alice.agent, { sid }, stranger],
-      [alice.agent, {}, stranger],
+      [alice.agent, { sid }, otherClient],
+      [alice.agent, {}, otherClient],
       [alice.agent, { sid, all: true }, client],
     ] as const) {
       const page = await send(hmac(claims(of, change), of.sharedSecret), agent);
@@ -243,9 +243,9 @@ attack(
     id: 'A91',
     name: 'Offline guess of the key',
     request:
-      'A registrant and an administrator try to set a key of 0, 1, 16 and 31 bytes or the client_secret as the end-session key; requests are signed with such keys, a shortened, a decoded, a foreign and a rotated-out one',
+      'A registrant and an administrator try to set a key of 0, 1, 16 and 31 bytes or the client_secret as the end-session key; requests are signed with such keys and with a shortened, a decoded, a foreign and a replaced one',
     answer:
-      'The key is always 256 random bits that the service makes: refused or ignored at every write, and 401 for every other key',
+      'The service always generates the key from 256 random bits: it refuses or ignores every write of a key, and answers 401 to every other key',
     source: 'measurement M1, RFC 7518 3.2',
     requirements: ['R70'],
   },
@@ -290,7 +290,7 @@ attack(
     request:
       'Requests for an unknown, ended, foreign and malformed sid and sub; of an unknown and a disabled client, and with a bad signature',
     answer:
-      'Two answers only, each the same in status, headers and bytes: no such session here, and not a request of an enabled client',
+      'Only two answers, each the same in status, headers and bytes: no such session here, or not a request of an enabled client',
     source: 'CWE-204',
     requirements: ['R74'],
   },

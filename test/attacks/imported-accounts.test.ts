@@ -1,4 +1,4 @@
-// Telling by the clock who came from another system: what is computed for a name that nobody has is what is computed for people.
+// Compares the work of a sign-in for imported, local and unknown accounts: an unknown name takes as long as a known one.
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
@@ -16,12 +16,12 @@ afterEach(() => vi.restoreAllMocks());
 afterAll(() => service?.stop());
 
 const hash = bcrypt.hashSync('a long password of elsewhere', 5);
-/** Which kind of hash was computed for a sign-in, and over what. */
+/** The kind of hash that a sign-in computed, and its input. */
 async function computed(username: string, password = 'not the password'): Promise<string[]> {
   const seen: string[] = [];
   const { compare } = bcrypt;
   const { verify } = argon2;
-  // the libraries go on computing: it is only seen what
+  // the libraries still compute: the test only observes them
   vi.spyOn(bcrypt, 'compare').mockImplementation((async (data: string, stored: string) => {
     seen.push(stored);
     return compare(data, stored);
@@ -35,7 +35,7 @@ async function computed(username: string, password = 'not the password'): Promis
   return seen;
 }
 
-test('a name that nobody has costs what people cost, a share of them each, and always the same (security R60)', async () => {
+test('an unknown name costs as much as a known one, each kind of hash in its share, and always the same (security R60)', async () => {
   for (let n = 0; n < 9; n++) await service.createUser({ username: `imported-${n}`, passwordHash: hash });
   await service.createUser({ username: 'native' });
   const names = Array.from({ length: 12 }, (_, n) => `nobody-${n}`);
@@ -47,11 +47,11 @@ test('a name that nobody has costs what people cost, a share of them each, and a
     expect(first[0]).not.toBe(hash);
     kinds.push(first[0]!.slice(0, 7));
   }
-  // nine of ten, with luck of one in a million against it
+  // nine of ten; chance fails this once in a million runs
   expect(kinds.filter((kind) => kind === '$2b$05$').length).toBeGreaterThan(4);
 });
 
-test('an account that has to wait, or is disabled, costs what it cost before, and its own hash is not looked at (security R60)', async () => {
+test('a throttled or disabled account costs as much as before, and its own hash is not checked (security R60)', async () => {
   const user = await service.createUser({ username: 'held', passwordHash: hash });
   for (let n = 0; n < 2; n++) expect(await computed('held')).toEqual([hash]);
   const [held] = await computed('held', 'a long password of elsewhere');
@@ -62,7 +62,7 @@ test('an account that has to wait, or is disabled, costs what it cost before, an
   expect([disabled!.slice(0, 7), disabled === hash]).toEqual(['$2b$05$', false]);
 });
 
-test('a decoy is of the kind and size of a hash, and of no password (security R60)', () => {
+test('a dummy hash has the kind and size of a real hash, and matches no password (security R60)', () => {
   const salt = 'QUJDREVGR0hJSktMTU5PUA';
   const digest = 'A'.repeat(43);
   for (const stored of [

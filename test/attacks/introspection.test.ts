@@ -1,4 +1,4 @@
-// Attacks on introspection: callers who may not ask, dead tokens that should look alike, other shapes of the request.
+// Attacks introspection: clients that may not introspect, dead tokens that should look alike, other shapes of the request.
 import { afterAll, beforeAll, expect } from 'vitest';
 import { newOpaqueToken, tokenPrefixes, type OpaqueTokenKind } from '../../src/tokens/opaque-token.ts';
 import { adminToken, call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** Everything of an answer but what differs each time. */
+/** Everything in an answer except what differs each time. */
 async function bytes(response: Response) {
   const volatile = ['date', 'connection', 'keep-alive'];
   return {
@@ -32,11 +32,11 @@ const post = (fields: Record<string, string>, headers: Record<string, string> = 
 attack(
   {
     id: 'A93',
-    name: 'No or wrong caller',
+    name: 'No client or a wrong client',
     request:
-      'Introspection of a good, an unknown, a malformed and no token without credentials, by a public, an unknown and a disabled client, with a wrong secret and with a token as credentials',
+      'Introspection of a valid, an unknown, a malformed and no token without credentials, by a public, an unknown and a disabled client, with a wrong secret and with a token as credentials',
     answer:
-      'The same 401 for all, before the token is looked at; with its right secret a disabled client is told so with 403, whatever the token',
+      'The same 401 for all, before the token is checked; a disabled client with its right secret gets 403, whatever the token',
     source: 'RFC 7662 2.1',
     requirements: ['R75'],
   },
@@ -81,7 +81,7 @@ attack(
     id: 'A95',
     name: 'All dead tokens look alike',
     request:
-      "Introspection of tokens that are unknown but well formed, expired, revoked, killed by reuse, of another audience, of a disabled user or client, of an ended session, refresh and registration tokens, a session's cookie value",
+      'Introspection of tokens that are unknown but well formed, expired, revoked, killed by reuse, of another audience, of a disabled user or client, of an ended session, refresh and registration tokens, the value of a session cookie',
     answer: 'Status, headers and bytes of the answer are the same: {"active":false}',
     source: 'RFC 7662 2.2',
     requirements: ['R77', 'R30'],
@@ -154,7 +154,7 @@ attack(
     name: 'Other shapes',
     request:
       'GET with the token in the query, credentials or the token of a POST in the query, a JSON, text and multipart body, Accept of a signed answer, HEAD, and a preflight of another origin',
-    answer: '405, 400 or 415; the answer is JSON whatever is accepted; no CORS header, and no token in the log',
+    answer: '405, 400 or 415; the answer is JSON whatever Accept says; no CORS header, and no token in the log',
     source: 'Abblix#326, CVE-2026-18208',
     requirements: ['R80', 'R97'],
   },
@@ -202,7 +202,7 @@ attack(
     expect(signed.headers.get('cache-control')).toBe('no-store');
     expect(signed.headers.has('access-control-allow-origin')).toBe(false);
     expect(JSON.stringify(service.logs)).not.toContain(token);
-    // a stranger is as far as before
+    // a new browser is as far as before
     expect((await register(service)).status).toBe(201);
     expect((await tokenRequest(service.issuer, undefined, { grant_type: 'x' })).status).toBe(401);
   },

@@ -1,4 +1,4 @@
-// Keeping somebody out by guessing: the person still gets in where they have been before, and the attacker does not.
+// Locks a user out by guessing: the user can still sign in from a known browser, and the attacker cannot.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('of 50 parallel guesses on two instances no more than the limit reach the password, and then the person gets in at home (security R62, F4)', async () => {
+test('of 50 parallel guesses on two instances no more than the limit reach the password, and then the user can sign in from a known browser (security R62, F4)', async () => {
   const user = await service.createUser();
   const home = new UserAgent(service);
   await home.signIn(user);
@@ -34,7 +34,7 @@ test('of 50 parallel guesses on two instances no more than the limit reach the p
   expect((await guess(user.password, { agent: home, network: 401 })).status).toBe(303);
 });
 
-test('forty strange browsers that sign in at once with the right password are all let in, and nothing is left of their tries (security R62)', async () => {
+test('forty unknown browsers that sign in at once with the right password all succeed, and none of their attempts stays counted (security R62)', async () => {
   const user = await service.createUser();
   const guess = await guesser(service, user.username);
   const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => guess(user.password, { network: 600 + n })));
@@ -43,7 +43,7 @@ test('forty strange browsers that sign in at once with the right password are al
   expect(await service.database.sql('SELECT 1 FROM sign_in_failures WHERE sub = $1', [user.sub])).toEqual([]);
 });
 
-test('sign-ins that take long are no failures to those that come meanwhile (security R62)', async () => {
+test('a sign-in that takes long does not count as a failure for the sign-ins that arrive meanwhile (security R62)', async () => {
   const slow = await startTestService({ environment: { LIMIT_SIGN_IN_PER_ACCOUNT: '2' } });
   try {
     const user = await slow.createUser();
@@ -64,7 +64,7 @@ test('sign-ins that take long are no failures to those that come meanwhile (secu
   }
 });
 
-test('that the database stands still is told at once to all whose tries wait for one another (security R108)', async () => {
+test('when the database hangs, all attempts that wait for one another are refused at once (security R108)', async () => {
   const user = await service.createUser();
   const guess = await guesser(service, user.username);
   await guess('a wrong password', { network: 700 });
@@ -76,7 +76,7 @@ test('that the database stands still is told at once to all whose tries wait for
     const before = service.statements.length;
     const tries = Array.from({ length: 4 }, (_, n) => guess(user.password, { network: 701 + n }));
     expect((await Promise.all(tries)).map(({ status }) => status)).toEqual([503, 503, 503, 503]);
-    // one waited for the database, and the others did not do it again
+    // one attempt waited for the database, and the others did not wait again
     const asked = service.statements.slice(before).filter((name) => name === 'sign_in_failures.reserve');
     expect(asked).toHaveLength(1);
   } finally {
@@ -84,7 +84,7 @@ test('that the database stands still is told at once to all whose tries wait for
   }
 });
 
-test('a stolen cookie of a known browser signs nobody in, helps with no other account, and is good for few guesses (security R63)', async () => {
+test('a stolen cookie of a known browser signs in no user, helps with no other account, and allows few guesses (security R63)', async () => {
   const [alice, bob] = [await service.createUser(), await service.createUser()];
   const home = new UserAgent(service);
   await home.signIn(alice);
@@ -97,7 +97,7 @@ test('a stolen cookie of a known browser signs nobody in, helps with no other ac
   for (let times = 0; times < limit; times++) await guess('a wrong password', { agent: thief(), network: 502 });
   expect((await guess(alice.password, { agent: thief(), network: 502 })).status).toBe(400);
   expect(await looks(service, alice.sub)).toEqual({ looked: limit, refused: 1 });
-  // strangers are not held up by it, and neither is the cookie for good: its pauses grow until it is worth nothing
+  // other browsers are not held up by it, and the cookie loses its use too: its delays grow until it allows no more than a new browser
   for (let pause = 0; pause < 5; pause++) {
     await service.database.sql('UPDATE known_browsers SET held_until = now() WHERE sub = $1', [alice.sub]);
     await guess('a wrong password', { agent: thief(), network: 503 });
@@ -111,10 +111,10 @@ test('a stolen cookie of a known browser signs nobody in, helps with no other ac
 attack(
   {
     id: 'A78',
-    name: 'Lock-out as a weapon',
+    name: 'Lock-out as an attack',
     request:
-      'An attacker exhausts the limits of alice, of her network and of the whole service from many networks; alice signs in, in a browser where she has done so before.',
-    answer: 'Alice gets in from her known browser; the attacker stays throttled, also with the right password',
+      'An attacker exhausts the limits of alice, of her network and of the whole service from many networks; alice signs in, in a browser where she has signed in before.',
+    answer: 'Alice signs in from her known browser; the attacker stays throttled, also with the right password',
     source: 'GHSA-cq42-vhv7-xr7p (CVE-2024-1722), NIST SP 800-63B-4 3.2.2',
     requirements: ['R63'],
   },
@@ -131,7 +131,7 @@ attack(
       expect((await guess('a wrong password', { network: 100 + times, instance })).status).toBe(400);
     }
     expect((await guess(alice.password, { network: 200 })).status).toBe(400);
-    // the network that she shares with the attacker, then all that strangers may try in a minute
+    // the network that she shares with the attacker, then everything that unknown browsers may try in a minute
     const crowd = await guesser(service, 'nobody at all');
     const tries = await Promise.all(Array.from({ length: 13 }, () => crowd('x', { network: own })));
     expect(tries.filter(({ status }) => status === 429)).toHaveLength(1);

@@ -1,4 +1,4 @@
-// Attacks on client-initiated logout: drive-by sign-outs, forged hints, borrowed addresses, and what should be gone afterwards.
+// Attacks client-initiated logout: drive-by sign-outs, forged hints, addresses of other clients, and what must be dead afterwards.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { decodeJwt, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, expect } from 'vitest';
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 const query = (parameters: Record<string, string>) => `/logout?${new URLSearchParams(parameters).toString()}`;
 const back = () => ({ client_id: client.clientId, post_logout_redirect_uri: signedOutUri });
-/** A page of the service at most, and the session lives. */
+/** The answer is at most a page of the service, and the session lives. */
 async function harmless(page: Page, what: string): Promise<void> {
   expect(page.location ?? service.issuer, what).toMatch(new RegExp(`^${service.issuer}`));
   expect(page.body, what).not.toContain('http-equiv');
@@ -91,7 +91,7 @@ attack(
       { ...back(), decision: 'sign-out' },
       { ...back(), decision: 'sign-out', csrf: 'x' },
       { ...back(), decision: 'sign-out', csrf: stolen },
-      // even with the right token: a form of another site is one
+      // even with the right token, the form comes from another site
       { ...back(), decision: 'sign-out', csrf: token },
     ];
     for (const form of forms) {
@@ -116,12 +116,12 @@ attack(
     request:
       "id_token_hint unsigned, with a flipped signature, of another issuer or key, signed with the client's secret, of another user, or another JWT of ours: access token, logout token, signed UserInfo, end-session request; and one that is only expired",
     answer:
-      'Only the expired one is honoured; the others get a page of the service and no redirect, and the session lives',
+      'Only the expired one is accepted; the others get a page of the service and no redirect, and the session lives',
     source: 'OpenID conformance suite (BadIdTokenHint, ModifiedIdTokenHint), thunderid#4990',
     requirements: ['R66', 'R67'],
   },
   async () => {
-    // its time passes meanwhile
+    // it expires meanwhile
     const short = await service.createClient(wholeClient);
     await service.database.sql('UPDATE clients SET id_token_lifetime = 1 WHERE client_id = $1', [short.clientId]);
     const expired = await visit(service, short, { scope: 'openid' });
@@ -131,7 +131,7 @@ attack(
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const flipped = signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'));
     const changed = Buffer.from(JSON.stringify({ ...claims, aud: 'someone-else' })).toString('base64url');
-    // what the service itself signs for this very client, but as no ID Token
+    // tokens that the service itself signs for this client, but that are not ID Tokens
     const logged = await service.createClient({ backchannel_logout_uri: receiver.uri('/logout') });
     const visitor = await visit(service, logged, { scope: 'openid' });
     await visitor.agent.submit(await visitor.agent.get('/logout'), { decision: 'sign-out' });
@@ -167,12 +167,12 @@ attack(
         expect(page.status, what).toBe(400);
         expect(page.body, what).not.toContain('value="sign-out"');
         await harmless(page, what);
-        // nobody is signed in: nothing to ask, and no redirect either
+        // no user is signed in: no question, and no redirect either
         const empty = await new UserAgent(service).get(query({ id_token_hint: hint, ...more }));
         expect([empty.status, empty.location], what).toEqual([400, undefined]);
       }
     }
-    // good, but of another client than the request names, or of another user than is signed in
+    // valid, but of another client than the request names, or of another user than the one who is signed in
     const contradictory = await agent.get(query({ ...back(), id_token_hint: visitor.tokens.id_token }));
     expect(contradictory.status).toBe(400);
     await harmless(contradictory, 'a hint of another client');
@@ -192,7 +192,7 @@ attack(
 attack(
   {
     id: 'A83',
-    name: 'Borrowed logout URI',
+    name: 'Logout URI of another client',
     request:
       'post_logout_redirect_uri of C2 with the hint or client_id of C1, that of C1 with an added query, slash or case, without any client, of a disabled client, and javascript:',
     answer: 'No redirect: a page says that the address is not registered, and the session lives',
@@ -237,7 +237,7 @@ attack(
       }),
     );
     await harmless(await mine.agent.get('/logout'), 'all of them');
-    // registration takes no such address in the first place
+    // registration refuses such an address in the first place
     for (const uri of [
       'javascript:alert(1)',
       'data:text/html,x',
@@ -250,7 +250,7 @@ attack(
   },
 );
 
-/** A session as sign-in makes one, without the work of a password. */
+/** Creates a session as sign-in does, without the work of a password. */
 async function sessionOf({ sub }: { sub: string }): Promise<Map<string, string>> {
   const { token, hash } = newOpaqueToken('session');
   const { passwordHash } = (await service.store.users.find(sub))!;
@@ -258,7 +258,7 @@ async function sessionOf({ sub }: { sub: string }): Promise<Map<string, string>>
   return new Map([['JSESSIONOPENID', token]]);
 }
 
-/** Submits a form of the sign-out page at both instances at once. */
+/** Submits a form of the sign-out page to both instances at once. */
 function twice(form: Record<string, string>, cookies: Map<string, string>): Promise<Finish[]> {
   const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   const headers = {
@@ -274,11 +274,11 @@ function twice(form: Record<string, string>, cookies: Map<string, string>): Prom
 attack(
   {
     id: 'A84',
-    name: 'What logout leaves',
+    name: 'What a logout ends',
     request:
-      "The person signs out twice at once; then the cookie, refresh token, code, handle, access token, ID Token, prompt=none and the browser's back button are tried",
+      'The user signs out twice at once; then the cookie, refresh token, code, handle, access token, ID Token, prompt=none and the browser’s back button are tried',
     answer:
-      'Both submits succeed; afterwards all is dead, introspection says inactive, prompt=none gets login_required, and no page was kept by the browser',
+      'Both submits succeed; afterwards all of them are dead, introspection says inactive, prompt=none gets login_required, and the browser stored no page',
     source: 'pocket-id#1390, Hydra double-submit',
     requirements: ['R69'],
   },
@@ -311,7 +311,7 @@ attack(
       for (const token of [tokens.access_token, tokens.id_token, tokens.client_session_handle, openCode])
         expect((await introspect(base, client, token)).body).toEqual({ active: false });
     }
-    // what was granted for offline use is for that
+    // a grant of offline access outlives the session
     expect((await refresh(service.issuer, client, offline.tokens.refresh_token)).status).toBe(200);
     for (let round = 0; round < 20; round++) {
       const cookies = await sessionOf(user);
@@ -326,7 +326,7 @@ attack(
       for (const [name, value] of cookies) other.cookies.set(name, value);
       expect(await isSignedIn(other, second(service))).toBe(false);
     }
-    // the form again, hours later, is the same success and nothing else
+    // the same form again, hours later, succeeds again and does nothing else
     expect((await revived().post('/logout', form)).location).toBe(`${signedOutUri}?state=${form['state']}`);
   },
 );

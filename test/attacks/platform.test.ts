@@ -1,4 +1,4 @@
-// Attacks on what carries everything: hosts and origins, odd headers, sizes, endless names, errors that talk, keys.
+// Attacks what all endpoints share: hosts and origins, odd headers, sizes, unbounded names, leaking errors, keys.
 import { randomUUID } from 'node:crypto';
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect } from 'vitest';
@@ -36,7 +36,7 @@ attack(
     name: 'Poisoned host',
     request:
       'Requests for another host by Host, by an absolute target, by X-Forwarded-Host, -Proto, -Port and -Prefix and by Forwarded, from a trusted proxy too; and requests with two Host headers',
-    answer: 'Discovery, redirects, links and iss say what is configured; two Host headers are 400',
+    answer: 'Discovery, redirects, links and iss use the configured issuer; two Host headers are 400',
     source: 'zitadel GHSA-pfrf-9r5f-73f5, dapr#10027, bifrost#5779, measurements M5 and M16',
     requirements: ['R98'],
   },
@@ -174,7 +174,7 @@ attack(
     name: 'Header named __proto__',
     request:
       'Headers, query, form and JSON members named __proto__, constructor and hasOwnProperty; a hundred headers of one name; more headers than the parser takes',
-    answer: 'A usual answer or 400; the process lives and no object is polluted',
+    answer: 'A normal answer or 400; the process survives and no object is polluted',
     source: 'CVE-2026-21710',
     requirements: ['R103'],
   },
@@ -231,7 +231,7 @@ attack(
     id: 'A121',
     name: 'Oversize',
     request:
-      'A header of 17 KB, addresses of 9 KB and 20 KB, a registration of 65 KB, a form of 1 MB, 65 and 10,000 parameters, a path parameter of 300 characters, a body that says it is longer',
+      'A header of 17 KB, addresses of 9 KB and 20 KB, a registration of 65 KB, a form of 1 MB, 65 and 10,000 parameters, a path parameter of 300 characters, a body that announces a greater length',
     answer: '431, 414, 413 and 400 before any work, and never 5xx',
     source: 'measurements M5 and M19, OWASP ASVS 4',
     requirements: ['R103'],
@@ -296,7 +296,7 @@ attack(
         'Content-Length: -1',
       ),
     ).toBe(400);
-    // nothing of all this was work for the database but the look at the administrator's token
+    // none of these requests queried the database, except for the administrator's token
     const asked = service.statements
       .slice(before)
       .filter((name) => !name.startsWith('signing_keys') && !name.startsWith('logout_'));
@@ -311,7 +311,7 @@ attack(
     request:
       'Invented ui_locales, scopes, client ids, jti, user names, states and forwarded addresses, each of them once, from one browser and from new ones',
     answer:
-      'Names are kept nowhere but in rows with an expiry: metrics get no new series, one browser keeps its cap, invented clients leave nothing, and the purge leaves no row',
+      'Names are kept only in rows that expire: metrics get no new series, one browser keeps its limit, invented clients leave nothing, and the purge leaves no row',
     source: 'CVE-2026-79651, CVE-2026-4634, CVE-2025-2559',
     requirements: ['R105'],
   },
@@ -352,7 +352,7 @@ attack(
       for (let from = 0; from < count; from += 20)
         await Promise.all(names.slice(from, from + 20).map((name, offset) => send(name, from + offset)));
     };
-    // once each, so that every series that there can be is there
+    // once each, so that every possible series exists
     const round = async (name: string, index: number) => {
       await begin(name, one);
       await begin(name, new UserAgent(service), { scope: `openid ${name}` });
@@ -366,7 +366,7 @@ attack(
       );
       if (index % 8 > 0) return;
       await new UserAgent(service).get(await endSessionAddress(service, client, { jti: name }));
-      // each of these is a password hash
+      // each of these computes a password hash
       const page = await new UserAgent(service).get('/login');
       await fetch(`${service.issuer}/login`, {
         method: 'POST',
@@ -386,11 +386,11 @@ attack(
     await each(round);
     expect((await series()).filter((line) => !before.includes(line))).toEqual([]);
     expect(await service.database.sql('SELECT 1 FROM clients')).toHaveLength(clients.length);
-    // those that came at once passed the cap of their browser together: the next one mends that
+    // requests that arrived at once exceeded the limit of their browser together: the next request corrects that
     await begin(names[0]!, one);
     const [waiting, assertions] = await sizes();
     expect(assertions).toBe(Math.ceil(count / 8));
-    // one browser keeps twenty and one (the limit), each new one its own
+    // one browser keeps twenty-one (the limit and one more), each new browser its own
     expect(waiting! - waitedBefore!).toBeGreaterThanOrEqual(count);
     expect(waiting! - waitedBefore!).toBeLessThanOrEqual(count + 21);
     const invented = await service.database.sql(`SELECT 1 FROM authorization_requests WHERE client_id <> $1`, [
@@ -408,7 +408,7 @@ attack(
     for (let kind = 0; kind < service.store.expired.kinds; kind++)
       await service.store.transaction(async ({ expired }) => ((await expired.claim()) ? expired.deleteBatch(kind) : 0));
     expect(await sizes()).toEqual([0, 0, 0, 0]);
-    // every table of this kind has an index by which its purge finds what is over
+    // every table of this kind has an index by which its purge finds the expired rows
     const indexed = await service.database.sql<{ tablename: string }>(
       `SELECT DISTINCT tablename FROM pg_indexes WHERE tablename = ANY ($1) AND indexdef ~ '\\(expires?(_at)?\\)'`,
       [temporary],
@@ -424,7 +424,7 @@ attack(
     request:
       'NUL in names, text where an id is expected, whole numbers beyond all bounds, invented cursors, and races for one user name, one e-mail address and one Idempotency-Key',
     answer:
-      '400, 404 or 409 from a catalogue; no body tells SQLSTATE, constraint, path or driver text, and there is no 500',
+      '400, 404 or 409 from a catalogue; no body contains a SQLSTATE, a constraint, a path or the text of the driver, and there is no 500',
     source: 'measurements M4 and M20, kitaru#927',
     requirements: ['R100', 'R107'],
   },
@@ -554,7 +554,7 @@ attack(
     request:
       'Reading the key set, registering for unsigned and unknown algorithms and, as a public client, for HS256, rotating the keys while tokens are issued, and starting five instances on an empty database',
     answer:
-      'Public members only and unique kids; refused; a relying party that fetches keys by kid verifies every token; exactly one key set',
+      'Only public members and unique kids; refused; a relying party that fetches keys by kid verifies every token; exactly one key set',
     source: "RFC 8725, Hydra's and Logto's tests of keys",
     requirements: ['R94', 'R95'],
   },
@@ -583,7 +583,7 @@ attack(
     for (const [name, values] of Object.entries(discovery))
       if (name.includes('signing_alg')) expect(values, name).not.toContain('none');
 
-    // a relying party's cache: asked again for a kid that it does not know, and for that alone
+    // the cache of a relying party: it fetches the keys again only for a kid that it does not know
     const first = await visit(service, client, { scope: 'openid' });
     let cached = await jwks(second(service));
     let token = first.tokens.refresh_token;
@@ -602,7 +602,7 @@ attack(
     expect((await call(`${service.issuer}/admin/api/keys`, { token: admin, body: {} })).status).toBe(201);
     for (let times = 0; times < 5; times++) await issue();
     expect(used.size).toBe(1);
-    // the time of the new keys comes, once both instances publish them
+    // the new keys start to sign once both instances publish them
     for (const base of service.instances)
       await eventually(
         () => jwks(base),
@@ -619,7 +619,7 @@ attack(
     );
     for (const base of service.instances) {
       hygienic(await jwks(base));
-      // what the old key signed is verified still
+      // a token that the old key signed still verifies
       await jwtVerify(first.tokens.id_token, createLocalJWKSet(await jwks(base)), { issuer: service.issuer });
     }
 

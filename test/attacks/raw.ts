@@ -1,10 +1,10 @@
-// What fetch would tidy: bytes on a bare socket, a listener that counts who comes, and a release of many requests at once.
+// Does what fetch does not: sends raw bytes on a socket, counts the connections to a listener, and releases many requests at once.
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 
 export interface RawAnswer {
   status: number;
-  /** As they came, one line each. */
+  /** The header lines as they arrived. */
   headers: string;
   body: string;
 }
@@ -21,7 +21,7 @@ export function raw(base: string, lines: readonly string[], body = ''): Promise<
       const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]);
       resolve({ status, headers: head.slice(head.indexOf('\r\n') + 2), body: rest.join('\r\n\r\n') });
     });
-    // a service that refuses early closes while the rest is still on its way
+    // a service that refuses early closes while the rest is still being sent
     socket.on('error', (error) => (answer === '' ? reject(error) : undefined));
     const length = body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body, 'latin1')}`];
     socket.write([...lines, ...length, 'Connection: close', '', body].join('\r\n'), 'latin1');
@@ -33,30 +33,30 @@ export const hostOf = (base: string): string => `Host: ${new URL(base).host}`;
 
 export interface Canary {
   port: number;
-  /** How many connections came. */
-  readonly visits: number;
+  /** The number of connections that arrived. */
+  readonly connections: number;
   close(): Promise<void>;
 }
 
-/** A listener of the loopback, on both of its addresses by name, that nobody should ever find. */
+/** Starts a listener on the loopback, on both of its addresses by name, to which the service should never connect. */
 export async function canary(): Promise<Canary> {
-  let visits = 0;
+  let connections = 0;
   const server = createServer((socket) => {
-    visits++;
+    connections++;
     socket.on('error', () => undefined);
     socket.destroy();
   });
   const port = await listen(server);
   return {
     port,
-    get visits() {
-      return visits;
+    get connections() {
+      return connections;
     },
     close: () => close(server),
   };
 }
 
-/** A web server of the loopback that answers as it is told. */
+/** Starts a web server on the loopback that gives the answers of its handler. */
 export async function webServer(handle: RequestListener): Promise<{ port: number; close(): Promise<void> }> {
   const server = createHttpServer(handle);
   const port = await listen(server);

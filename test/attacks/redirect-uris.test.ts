@@ -1,4 +1,4 @@
-// Attacks on redirect URIs: lookalikes in a request, and dangerous values put into a registration later.
+// Attacks redirect URIs: lookalikes in a request, and dangerous values written into a registration later.
 import { beforeAll, expect } from 'vitest';
 import { adminToken, type Answer, call, redeem } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
   await agent.signIn(alice);
 });
 
-/** What is stored of a client: what is in force, and what waits. */
+/** The stored registration of a client: the values in force and the pending ones. */
 async function stored({ clientId }: TestClient): Promise<unknown> {
   const columns = 'metadata, pending_metadata, status, version, epoch';
   return (await service().database.sql(`SELECT ${columns} FROM clients WHERE client_id = $1`, [clientId]))[0];
@@ -28,7 +28,7 @@ attack(
     request:
       'For http://127.0.0.1/cb of a native application: another port, then localhost, other hosts that look alike, other spellings of the address, another path, query or scheme, user information; and another port for a web application',
     answer:
-      'Only the other port of the native application works; everything else stays on a page of the service, and a push of it is 400',
+      'Only the other port of the native application works; every other request stays on a page of the service, and pushing it is 400',
     source: 'RFC 8252 7.3, CVE-2020-15233, CVE-2024-8883',
     requirements: ['R23'],
   },
@@ -113,7 +113,7 @@ attack(
   },
 );
 
-/** What is dangerous anywhere that a URL may stand. */
+/** Values that are dangerous wherever a URL is accepted. */
 const dangerous = [
   'javascript:alert(1)',
   'JaVaScRiPt:alert(1)',
@@ -159,11 +159,11 @@ const told = ['frontchannel_logout_uri', 'backchannel_logout_uri'];
 attack(
   {
     id: 'A44',
-    name: 'Same tricks on update',
+    name: 'The same values by update',
     request:
       'A clean registration, then each dangerous value in each member that holds an address, by update, repeat registration and admin route; and another application_type that would change the rules for the stored addresses',
     answer:
-      '400, and what is stored stays as it was; a change of application_type that is valid waits for an administrator, and the old rules stay in force',
+      '400, and the stored registration stays as it was; a valid change of application_type waits for an administrator, and the old rules stay in force',
     source: 'CVE-2026-15572',
     requirements: ['R25', 'R45'],
   },
@@ -178,7 +178,7 @@ attack(
         token: of.registrationAccessToken,
         body: { client_id: of.clientId, ...body },
       });
-    const doors: ((body: Record<string, unknown>) => Promise<Answer>)[] = [
+    const writes: ((body: Record<string, unknown>) => Promise<Answer>)[] = [
       (body) => put(client, { ...clean, ...body }),
       (body) =>
         call(`${service().issuer}/register`, {
@@ -191,17 +191,17 @@ attack(
     const before = await stored(client);
     const members = lists.length + single.length + told.length;
     const bodies = dangerous.flatMap((uri) => [
-      // the second place of a list, so that it is not only the first that is looked at
+      // the second element of a list, so that a check of the first alone does not pass
       ...lists.map((name) => ({ [name]: ['https://rp.example.com/callback', uri] })),
       ...[...single, ...told].map((name) => ({ [name]: uri })),
     ]);
     bodies.push({ redirect_uris: Array.from({ length: 21 }, (_, n) => `https://rp.example.com/${n}`) });
     for (const [index, body] of bodies.entries()) {
       const name = Object.keys(body)[0]!;
-      // a request object's address may end in a fragment (OpenID Connect Core 6.2)
+      // the address of a request object may end in a fragment (OpenID Connect Core 6.2)
       if (name === 'request_uris' && /#/.test(JSON.stringify(body))) continue;
-      // each member by each door, in turn
-      const answer = await doors[(index + Math.floor(index / members)) % doors.length]!(body);
+      // each member by each way to write it, in turn
+      const answer = await writes[(index + Math.floor(index / members)) % writes.length]!(body);
       expect(answer.status, `${name} ${JSON.stringify(body).slice(0, 200)}`).toBe(400);
       expect(answer.body['error']).toBe(name === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata');
     }
@@ -210,7 +210,7 @@ attack(
       clean.redirect_uris,
     );
 
-    // a native application's addresses under the rules for the web
+    // the addresses of a native application under the rules for the web
     for (const uri of ['com.example.app:/cb']) {
       const native = await service().createClient({ redirect_uris: [uri], application_type: 'native' });
       const was = await stored(native);
@@ -219,7 +219,7 @@ attack(
       expect((await put(native, { redirect_uris: [uri] })).status).toBe(400);
       expect(await stored(native)).toEqual(was);
     }
-    // a web application's loopback address, which as a native one's would match at any port
+    // a loopback address of a web application, which would match at any port for a native one
     const web = await service().createClient({ redirect_uris: ['http://127.0.0.1:8081/cb'] });
     const { body } = await put(web, { redirect_uris: ['http://127.0.0.1:8081/cb'], application_type: 'native' });
     expect(body['application_type']).toBe('web');

@@ -1,4 +1,4 @@
-// Attacks on refresh tokens: old ones after the grace, quick rotations, and a neighbour's.
+// Attacks refresh tokens: old tokens after the grace period, quick rotations, and a token of another client.
 import { beforeAll, expect } from 'vitest';
 import { type Answer, obtainTokens, refresh, type Tokens, userinfo } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
@@ -9,7 +9,7 @@ import { attack } from './attack.ts';
 const service = useService();
 let alice: { sub: string; username: string; password: string };
 let agent: UserAgent;
-/** May know every token. */
+/** A client that may introspect every token. */
 let auditor: TestClient;
 beforeAll(async () => {
   alice = await service().createUser();
@@ -23,7 +23,7 @@ const invalidGrant = { status: 400, body: { error: 'invalid_grant' } };
 const ok = { status: 200 };
 const next = (answer: Answer): string => answer.body['refresh_token'] as string;
 
-/** A client's first tokens, and how it refreshes: a confidential client by its secret, a public one by its name. */
+/** The first tokens of a client, and how it refreshes: a confidential client with its secret, a public one with its client_id. */
 interface Family {
   client: TestClient;
   tokens: Tokens;
@@ -67,11 +67,11 @@ const events = ({ client }: Family, type: string) =>
 attack(
   {
     id: 'A51',
-    name: 'Old token after the grace',
+    name: 'Old token after the grace period',
     request:
       'Two rotations, then eleven seconds after the first use the first token, the second, the live one and all access tokens, by a confidential and by a public client, on two instances',
     answer:
-      'invalid_grant and invalid_token for all of them: the family is dead, and one event tells of the reuse; within the grace the first token still gave a successor',
+      'invalid_grant and invalid_token for all of them: the family is dead, and one event reports the reuse; within the grace period the first token still returned a successor',
     source: 'RFC 9700 4.14.2, token-generation tests of ory/hydra',
     requirements: ['R33', 'R31'],
   },
@@ -112,8 +112,9 @@ attack(
     id: 'A53',
     name: 'Two rotations in one second',
     request:
-      'Rotations within one second of the clock, with their times of use made equal to the microsecond, and after the grace each generation but the last',
-    answer: 'Each is spent and ends the family: being spent is stored, and no time is compared with another',
+      'Rotations within one second of the clock, with their times of use made equal to the microsecond, and after the grace period each generation but the last',
+    answer:
+      'Each is spent and ends the family: the row stores that a token is spent, and no time is compared with another',
     source: 'keycloak#50999, CVE-2026-1035',
     requirements: ['R34'],
   },
@@ -132,7 +133,7 @@ attack(
       expect(await family.use(chain[3]!)).toMatchObject(invalidGrant);
       expect(await events(family, 'refresh_token.reused')).toHaveLength(1);
     }
-    // and the last, which is not spent, is good however old the others are
+    // the last token, which is not spent, is valid however old the others are
     const family = await confidential();
     const live = next(await family.use(next(await family.use(family.tokens.refresh_token))));
     await age(family, 3600);
@@ -143,11 +144,11 @@ attack(
 attack(
   {
     id: 'A56',
-    name: 'Refresh by a neighbour',
+    name: 'Refresh by another client',
     request:
-      'Another confidential client, and a public one by its name alone, present a client’s live refresh token, its spent one, and its spent one after the grace',
+      'Another confidential client, and a public one by its client_id alone, present a client’s live refresh token, its spent one, and its spent one after the grace period',
     answer:
-      'invalid_grant each time, with one event of misuse each; the client’s own token works as before, and nothing counts against its grace',
+      'invalid_grant each time, with one event of misuse each; the client’s own token works as before, and its grace period is not affected',
     source: 'RFC 6749 10.4',
     requirements: ['R37', 'R33'],
   },

@@ -1,4 +1,4 @@
-// Attacks on dynamic registration: foreign credentials, hostile metadata, addresses that lead inward, floods.
+// Attacks dynamic registration: credentials of other clients, hostile metadata, internal addresses, floods.
 import { randomBytes, randomUUID } from 'node:crypto';
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
@@ -15,10 +15,10 @@ import { type Canary, canary, webServer } from './raw.ts';
 
 let service: TestService;
 let trap: Canary;
-/** A client's own server: what it does at each path. */
+/** A client's own server: its behaviour at each path. */
 let keyServer: Awaited<ReturnType<typeof webServer>>;
 const misbehaviour = new Map<string, (response: ServerResponse) => void>();
-/** Takes five seconds, which pass while other attacks run. */
+/** Takes five seconds, during which other attacks run. */
 let dripping: Promise<Answer>;
 const cut = new Set<string>();
 let drops = 0;
@@ -60,7 +60,7 @@ const post = (path: string, body: string): Promise<Response> =>
 
 const ownServer = (path: string) => `http://127.0.0.1:${keyServer.port}${path}`;
 
-/** A new client authenticates with a key of which its jwks_uri says nothing good. */
+/** Registers a client that authenticates with a key, and whose jwks_uri returns no usable key. */
 async function signInByKey(jwksUri: string): Promise<Answer> {
   const { clientId } = await service.createClient({
     token_endpoint_auth_method: 'private_key_jwt',
@@ -78,7 +78,7 @@ async function signInByKey(jwksUri: string): Promise<Answer> {
   });
 }
 
-/** Whether a session of the database waits for a row that another one holds. */
+/** Whether a session of the database waits for a row that another session locks. */
 const waitsForALock = async () =>
   (
     await service.database.sql(
@@ -89,9 +89,9 @@ const waitsForALock = async () =>
 attack(
   {
     id: 'A59',
-    name: 'Token crosses clients',
+    name: 'Token of another client',
     request:
-      'Reading, replacing, deleting and repeating the registration of C2 with the registration access token of C1, and with its own one that is renewed meanwhile',
+      'Reading, replacing, deleting and repeating the registration of C2 with the registration access token of C1, and with its own one that is replaced meanwhile',
     answer: '401 each time, and C2 is untouched',
     source: 'RFC 7592 2, CVE-2026-9705',
     requirements: ['R44'],
@@ -111,14 +111,14 @@ attack(
       expect(answer).toMatchObject({ status: 401, body: { error: 'invalid_token' } });
       expect(JSON.stringify(answer.body)).not.toContain(two['redirect_uris']![0]);
     }
-    // the secret manages nothing
+    // the client secret manages no registration
     const basic = Buffer.from(`${two['client_id']}:${two['client_secret']}`).toString('base64');
     const bySecret = { headers: { authorization: `Basic ${basic}` } };
     expect((await call(two['registration_client_uri']!, bySecret)).status).toBe(401);
     expect(await row(two['client_id']!)).toEqual(before);
     expect((await manage(two, 'GET')).status).toBe(200);
 
-    // a token that was the client's own when the request came, and is not when its turn comes
+    // the token belonged to the client when the request arrived, but no longer when the request is processed
     for (const method of ['PUT', 'DELETE']) {
       const body = { client_id: two['client_id'], redirect_uris: ['https://evil.example/cb'] };
       let late: Promise<Answer> | undefined;
@@ -144,7 +144,7 @@ attack(
     name: 'Registration as a port scanner',
     request:
       'Registrations whose addresses name a local port, the metadata service, a mapped private address and a listener of the attacker, then the page on which an administrator looks at them',
-    answer: 'The service connects to none of them, and its answer does not tell an open port from a closed one',
+    answer: 'The service connects to none of them, and its answer does not distinguish an open port from a closed one',
     source: 'CVE-2026-1180',
     requirements: ['R47'],
   },
@@ -173,14 +173,14 @@ attack(
     expect(opened.map(([first]) => first!.status)).toEqual([202, 202, 202]);
     await Promise.all(others.map(everywhere));
     expect((await looked({ request_uris: [open[1]!] })).status).toBe(202);
-    // the one address that is fetched at registration: one sentence for whatever is behind it
+    // the one address that is fetched at registration: the answer is the same sentence whatever responds there
     const sector = async (uri: string) => await looked({ subject_type: 'pairwise', sector_identifier_uri: uri });
     const said = await Promise.all(
       [...open, ...closed, 'https://169.254.169.254/', 'https://[::ffff:a00:1]/'].map(sector),
     );
     expect(said[0]).toMatchObject({ status: 400 });
     expect(new Set(said.map((each) => JSON.stringify(each))).size).toBe(1);
-    expect(trap.visits).toBe(0);
+    expect(trap.connections).toBe(0);
   },
 );
 
@@ -189,9 +189,9 @@ attack(
     id: 'A64',
     name: 'Deceptive names',
     request:
-      'client_name with markup, line breaks, direction overrides, characters without width, NUL, 10 KB, and the words of a security notice',
+      'client_name with markup, line breaks, direction overrides, zero-width characters, NUL, 10 KB, and the words of a security notice',
     answer:
-      '400 for what is malformed; the rest is shown as inert text with the host, and consent says that the application registered itself',
+      '400 for malformed names; the rest is shown as inert text with the host, and consent says that the application registered itself',
     source: 'CVE-2026-9086, GHSA-6x8h-498w-gv8c',
     requirements: ['R48', 'R11', 'R93'],
   },
@@ -247,7 +247,7 @@ attack(
     id: 'A65',
     name: 'Hostile JSON',
     request:
-      'Registrations with reserved member names, one member twice, deep nesting, more members than anybody needs, and numbers beyond all bounds',
+      'Registrations with reserved member names, one member twice, deep nesting, too many members, and numbers beyond all bounds',
     answer: '400 (413 past 64 KiB) before anything is stored, and never a 500',
     source: 'arkime#2231, measurements M7 and M17',
     requirements: ['R103', 'R48'],
@@ -291,9 +291,9 @@ attack(
 attack(
   {
     id: 'A66',
-    name: 'PUT that half-replaces',
+    name: 'PUT that replaces half',
     request:
-      "PUT without redirect_uris, with another client_id or none, with the secret of another client, and with other values of members that are the service's or an administrator's to set",
+      'PUT without redirect_uris, with another client_id or none, with the secret of another client, and with other values of members that only the service or an administrator may set',
     answer: '400 each time, and the stored registration is untouched',
     source: 'RFC 7592 2.2',
     requirements: ['R46'],
@@ -391,7 +391,7 @@ attack(
     expect(fresh).toMatchObject({ status: 201, body: { status: 'disabled' } });
     expect(fresh.body['client_id']).not.toBe(client.clientId);
 
-    // the key of a lost answer names a registration that is gone
+    // the Idempotency-Key of a lost answer names a registration that is gone
     const key = { 'idempotency-key': randomUUID() };
     const first = await register(service, again, key);
     expect((await manage(first.body, 'DELETE')).status).toBe(204);
@@ -401,7 +401,7 @@ attack(
   },
 );
 
-/** Rows of a client in a table, by its own column or by that of its client sessions. */
+/** The rows of a client in a table, by its own column or by that of its client sessions. */
 async function leftIn(table: string, { clientId }: TestClient): Promise<number> {
   const columns = await service.database.sql<{ column_name: string }>(
     'SELECT column_name FROM information_schema.columns WHERE table_name = $1',
@@ -417,11 +417,11 @@ async function leftIn(table: string, { clientId }: TestClient): Promise<number> 
 attack(
   {
     id: 'A63',
-    name: 'Key fetch led inward',
+    name: 'Internal addresses in a key fetch',
     request:
-      'An enabled client signs in with a key whose jwks_uri redirects inward, has a name that resolves to a public address first and to an inner one later, streams without end, or drips',
+      'An enabled client signs in with a key whose jwks_uri redirects to an internal address, has a name that resolves to a public address first and to an internal one later, streams without end, or sends slowly',
     answer:
-      'Nothing is followed and no inner address is asked; the fetch ends at 64 KiB or 5 s, and the client authentication fails with 401',
+      'The service follows no redirect and connects to no internal address; the fetch ends at 64 KiB or 5 s, and the client authentication fails with 401',
     source: 'CVE-2026-4366, node-oidc-provider SSRF dispatcher',
     requirements: ['R47'],
   },
@@ -443,7 +443,7 @@ attack(
         .on('close', () => cut.add('stream'));
       pump();
     });
-    // names of the attacker's: public first and inner later, and both at once; nobody has the public one
+    // names of the attacker: public first and internal later, and both at once; no machine has the public address
     const nowhere = { address: '4000::1', family: 6 };
     const inner = { address: '127.0.0.1', family: 4 };
     const asked: string[] = [];
@@ -474,14 +474,14 @@ attack(
       dns.lookup = lookup;
       syncBuiltinESMExports();
     }
-    // looked up once each, and what was looked at is what was connected to
+    // the service resolved each name once, and connected to the address that it had checked
     expect(asked.toSorted()).toEqual(['both.test', 'first.test']);
     expect([...cut].toSorted()).toEqual(['drip', 'stream']);
     // five a second, for five seconds (a loaded machine is late with both)
     expect(drops).toBeLessThan(50);
-    // what fits into the buffers of two sockets, and no more
+    // no more than the buffers of two sockets hold
     expect(streamed).toBeLessThan(64 * 1024 * 1024);
-    expect(trap.visits).toBe(0);
+    expect(trap.connections).toBe(0);
   },
 );
 
@@ -489,9 +489,9 @@ attack(
   {
     id: 'A68',
     name: 'Registration flood',
-    request: 'Registrations from many networks at once on two instances, far beyond what may wait for an administrator',
+    request: 'Registrations from many networks at once on two instances, far more than may wait for an administrator',
     answer:
-      'The cap holds to the one, then 503 (429 within one network) for registration alone; enabled clients work, the list pages, and what nobody approved is purged',
+      'The limit holds exactly, then 503 (429 within one network) for registration alone; enabled clients work, the list pages, and registrations without approval are purged',
     source: 'OWASP ASVS 10.4.7, Rauthy dynamic_clients',
     requirements: ['R49', 'R105'],
   },
@@ -563,7 +563,7 @@ attack(
   },
 );
 
-/** What the service does by itself every quarter of a minute. */
+/** The work that the service does every quarter of a minute. */
 async function purge({ store }: TestService): Promise<void> {
   for (let kind = 0; kind < store.expired.kinds; kind++) {
     await store.transaction(async ({ expired }) => ((await expired.claim()) ? expired.deleteBatch(kind) : 0));

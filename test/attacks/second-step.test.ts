@@ -1,4 +1,4 @@
-// What somebody who knows a password alone tries at the second factor: with a session from before it, and with a code that passes for a sign-in.
+// Attacks the second factor with a known password: with a session from before the second factor, and with a code in place of a sign-in.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Authenticator as App, setUpAuthenticator } from '../helpers/authenticator.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
@@ -31,7 +31,7 @@ const sessionsOf = (sub: string) =>
 const asksPassword = (page: Page) => page.body.includes('id="password"');
 const asksCode = (page: Page) => page.url.includes('/login/second-factor') && page.body.includes('id="code"');
 
-/** Two browsers in which somebody signed in with the password alone; then a second factor was set up in one of them. */
+/** Two browsers in which a user signed in with the password alone; the user then set up a second factor in one of them. */
 async function enrolledElsewhere(person: Parameters<TestService['createUser']>[0] = {}) {
   const user = await service.createUser(person);
   const [home, other] = [new UserAgent(service), new UserAgent(service)];
@@ -42,12 +42,12 @@ async function enrolledElsewhere(person: Parameters<TestService['createUser']>[0
   return { user, home, other, app, cookie };
 }
 
-describe('a session that has shown the password alone', () => {
-  test('changes nothing any more once a second factor was set up in another browser, until it showed that (security R91)', async () => {
+describe('a session that has proved only the password', () => {
+  test('changes nothing any more once a second factor was set up in another browser, until it proves that factor (security R91)', async () => {
     const user = await service.createUser({ email: `changes-nothing@example.com`, emailVerified: true });
     const [home, thief] = [new UserAgent(service), new UserAgent(service)];
     for (const agent of [home, thief]) await agent.signIn(user);
-    // all that the pages hand out is in the thief's hands before
+    // the attacker holds everything that the pages hand out before
     const pages = new Map<string, Page>();
     for (const path of ['authenticator', 'passkeys', 'email', 'password', 'data', 'delete'])
       pages.set(path, await thief.get(`/account/${path}`));
@@ -94,7 +94,7 @@ describe('a session that has shown the password alone', () => {
       expect((await thief.get(`/account/${path}`)).location).toContain('/login/second-factor?destination=');
   });
 
-  test('has ordered no link that changes the address after that, sent or not (security R91)', async () => {
+  test('requests no link that changes the address after that, sent or not (security R91)', async () => {
     const user = await service.createUser({ email: 'owner@example.com', emailVerified: true });
     const [home, thief] = [new UserAgent(service), new UserAgent(service)];
     for (const agent of [home, thief]) await agent.signIn(user);
@@ -116,7 +116,7 @@ describe('a session that has shown the password alone', () => {
     ]);
   });
 
-  test('goes on under a new cookie where the second factor is set up, no newer than it was (security R52)', async () => {
+  test('continues under a new cookie where the second factor is set up, with the same time of sign-in (security R52)', async () => {
     const { user, home, cookie } = await enrolledElsewhere();
     expect(home.cookies.get('JSESSIONOPENID')).not.toBe(cookie);
     const copied = new UserAgent(service);
@@ -134,12 +134,12 @@ describe('a session that has shown the password alone', () => {
     const [before] = await sessionsOf(someone.sub);
     const { action, options, fields } = passkeyForm(await agent.get('/account/passkeys'));
     await agent.post(action, { ...fields, credential: new Authenticator(service.issuer).create(options) });
-    // of the key nothing was seen but that it was made
+    // the attacker saw only that the passkey was created
     expect(await sessionsOf(someone.sub)).toEqual([{ ...before, amr: ['pwd', 'user', 'mfa'] }]);
     expect((await agent.get('/account/email')).status).toBe(200);
   });
 
-  test('goes on with the second factor alone, and is as old as the password was shown (OpenID Connect Core 2, auth_time)', async () => {
+  test('continues with the second factor alone, and keeps the time at which the password was checked (OpenID Connect Core 2, auth_time)', async () => {
     const { user, other, app } = await enrolledElsewhere();
     await age(user.sub, 10);
     const [, before] = await sessionsOf(user.sub);
@@ -159,7 +159,7 @@ describe('a session that has shown the password alone', () => {
     expect((await other.get('/account/email')).location).toBe(`${service.issuer}/login?destination=email`);
   });
 
-  test('of an administrator is asked for it in the console, which then goes on (security R91)', async () => {
+  test('of an administrator is asked for the second factor in the console, which then continues (security R91)', async () => {
     const user = await service.createUser({ admin: true });
     const { agent } = await openConsole(service, user);
     const home = new UserAgent(service);
@@ -172,7 +172,7 @@ describe('a session that has shown the password alone', () => {
     expect([end.status, end.url]).toEqual([200, `${service.issuer}/admin/keys/rotate`]);
   });
 
-  test('gets a token that gives an administrator no dangerous route any more (security R91, RFC 9470 3)', async () => {
+  test('gets a token with which an administrator reaches no dangerous route any more (security R91, RFC 9470 3)', async () => {
     const user = await service.createUser({ admin: true });
     const { access_token: token } = await obtainTokens(service, client, user, { scope: 'openid admin' });
     const enable = (bearer: string) =>
@@ -201,7 +201,7 @@ describe('a code without a new password', () => {
   test.each<[string, Record<string, string>]>([
     ['prompt=login', { prompt: 'login' }],
     ['max_age', { max_age: '60' }],
-  ])('is no answer to %s, also where the page is opened by hand (OpenID Connect Core 3.1.2.1)', async (_, demand) => {
+  ])('does not satisfy %s, also where the page is opened by hand (OpenID Connect Core 3.1.2.1)', async (_, demand) => {
     const { user, other, app } = await enrolledElsewhere();
     await age(user.sub, 5);
     const { transaction } = await ask(other, demand);
@@ -213,7 +213,7 @@ describe('a code without a new password', () => {
     expect(responseParameters(again)['code']).toBeDefined();
   });
 
-  test('is none either in a sign-in that began before the request (OpenID Connect Core 3.1.2.1)', async () => {
+  test('does not satisfy it in a sign-in that began before the request either (OpenID Connect Core 3.1.2.1)', async () => {
     const { user, app } = await enrolledElsewhere();
     const agent = new UserAgent(service);
     expect(asksCode(await agent.signIn(user))).toBe(true);
@@ -222,7 +222,7 @@ describe('a code without a new password', () => {
     expect(asksPassword(await agent.submit(step, { code: app.code() }))).toBe(true);
   });
 
-  test('nor is an authenticator that is set up for it (OpenID Connect Core 3.1.2.1)', async () => {
+  test('nor does an authenticator that is set up for it (OpenID Connect Core 3.1.2.1)', async () => {
     const user = await service.createUser();
     const agent = new UserAgent(service);
     await agent.signIn(user);

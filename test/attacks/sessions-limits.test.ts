@@ -1,4 +1,4 @@
-// Attack cases about what one browser's session may get, and about an administrator's power behind an old sign-in.
+// Attacks the limits of one browser session and the rights of an administrator whose sign-in is old.
 import { afterAll, beforeAll, expect } from 'vitest';
 import { call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -17,7 +17,7 @@ attack(
     id: 'A110',
     name: 'Loop',
     request: 'One browser asks /authenticate 100 times in a minute and its client redeems nothing.',
-    answer: 'Twenty codes of which the newest alone is good, then 429 with Retry-After and never the sign-in page.',
+    answer: 'Twenty codes of which only the newest is valid, then 429 with Retry-After and never the sign-in page.',
     source: 'the short form renews a client session at every call',
     requirements: ['R19'],
   },
@@ -96,7 +96,7 @@ attack(
       1,
     );
 
-    // the way out: a new sign-in, and a token that comes of it
+    // the remedy: a new sign-in, and a token from it
     const page = await agent.get(authorizationUrl(service.issuer, console, { scope: 'openid admin', max_age: '900' }));
     const fresh = responseParameters(await agent.signIn(ada, await agent.follow(page)))['code']!;
     const next = (await redeem(service.issuer, console, fresh)).body['access_token'] as string;

@@ -1,4 +1,4 @@
-// Attacks on browser sessions: planted, doubled and broken cookies, forms of other sites, sessions that should be over.
+// Attacks browser sessions: planted, doubled and broken cookies, forms of other sites, sessions that should be over.
 import { afterAll, beforeAll, expect } from 'vitest';
 import { adminToken, call, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -47,10 +47,10 @@ attack(
   },
   async () => {
     const client = await service.createClient();
-    // invented, in the published form; and a live one of the attacker's own
+    // an invented cookie in the published format; and a live one of the attacker
     for (const planted of [newOpaqueToken('session').token, (await signedIn(bob)).cookies.get(name)!]) {
       const attacker = new UserAgent(service);
-      // a request of the attacker's waits in the browser whose cookie is planted too
+      // a request of the attacker waits in the browser whose cookie is planted too
       const waiting = await attacker.get(authorizationUrl(service.issuer, client));
       attacker.cookies.set(name, planted);
       const victim = copyOf(attacker);
@@ -114,7 +114,7 @@ attack(
       expect(answer.status).toBe(303);
       expect(answer.headers).toMatch(/location: \/login\b/i);
     }
-    // nobody was signed out on the server by it
+    // the request signed out no user on the server
     agent.cookies.set(name, own);
     expect(await isSignedIn(agent, second(service))).toBe(true);
   },
@@ -125,7 +125,7 @@ attack(
     id: 'A71',
     name: 'Malformed cookie',
     request:
-      'A session cookie that is empty, quoted, a percent sign, 8 KB long, not UTF-8, a NUL, a list, a name of every object, or of another kind of token',
+      'A session cookie that is empty, quoted, a percent sign, 8 KB long, not UTF-8, a NUL, a list, the name of a property of every object, or another type of token',
     answer: 'Anonymous: 200 or a redirect to the sign-in page as usual, never 5xx and never signed in',
     source: 'CVE-2026-25748',
     requirements: ['R53'],
@@ -176,7 +176,7 @@ attack(
         expect(answer.headers, shown).toContain('error=login_required');
       }),
     );
-    // bytes that no header may have
+    // bytes that no header may contain
     expect((await send('/account', 'a\0b')).status).toBe(400);
     expect((await send('/account', live)).status).toBe(200);
   },
@@ -187,8 +187,8 @@ attack(
     id: 'A72',
     name: 'Login CSRF',
     request:
-      "Another site posts the sign-in form with the attacker's right credentials: with its origin, with none, with Origin: null, as text/plain, JSON or multipart, with the attacker's own anti-forgery token",
-    answer: "403, 400 or 415; nobody is signed in, and the victim's cookies are untouched",
+      'Another site posts the sign-in form with the attacker’s right credentials: with its origin, with none, with Origin: null, as text/plain, JSON or multipart, with the attacker’s own anti-forgery token',
+    answer: '403, 400 or 415; no user is signed in, and the victim’s cookies are untouched',
     source: 'OWASP ASVS 3.5.1, GHSA-rww4-4w9c-7733',
     requirements: ['R55'],
   },
@@ -240,8 +240,8 @@ attack(
     id: 'A73',
     name: 'Session lives on',
     request:
-      'A copy of the cookie, the tokens and the handle are used again after the person signed out, got a new password, was disabled or had the session ended by an administrator',
-    answer: 'Anonymous or 401 everywhere on the other instance, from the moment on that the act was answered',
+      'A copy of the cookie, the tokens and the handle are used again after the user signed out, got a new password or was disabled, or after an administrator ended the session',
+    answer: 'Anonymous or 401 everywhere on the other instance, from the moment the operation was answered',
     source: 'GHSA-9g4j-v8w5-7x42, OWASP ASVS 7.4',
     requirements: ['R54'],
   },

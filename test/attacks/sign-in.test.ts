@@ -1,4 +1,5 @@
-// Attacks on sign-in: one account under many spellings, answers that tell who exists, side doors, awkward passwords.
+// Attacks sign-in: one account under many spellings, answers that reveal accounts, other addresses that check a password, awkward
+// passwords.
 import { randomBytes } from 'node:crypto';
 import argon2 from 'argon2';
 import { afterAll, beforeAll, expect, vi } from 'vitest';
@@ -30,7 +31,7 @@ attack(
     name: 'One account, many spellings',
     request:
       'Wrong passwords for one account, each under another spelling: user name, e-mail address, capitals, full-width letters, spaces around it',
-    answer: 'One counter: all together reach the limit, and then no spelling gets in with the right password',
+    answer: 'One counter: all together reach the limit, and then no spelling signs in with the right password',
     source: 'CVE-2025-24806, CVE-2026-19607',
     requirements: ['R61'],
   },
@@ -43,7 +44,7 @@ attack(
     for (const spelling of spellings) expect((await guess(spelling, wrong)).status).toBe(400);
     const right = await Promise.all(spellings.map((spelling) => guess(spelling, alice.password)));
     for (const page of right) expect([page.status, isIn(page)]).toEqual([400, false]);
-    // one guess less leaves the way in open, and others are not touched
+    // one guess less leaves sign-in possible, and other accounts are not affected
     const bob = await service.createUser();
     for (let count = 1; count < limit; count++) await guess(bob.username, wrong);
     expect(isIn(await guess(bob.username, bob.password))).toBe(true);
@@ -53,9 +54,9 @@ attack(
 attack(
   {
     id: 'A77',
-    name: 'Does bob exist?',
+    name: 'Enumeration of accounts',
     request:
-      'Sign-in with an unknown name, a wrong password, a throttled, a disabled and an unverified account and one without a password; login_hint and registration with known and unknown people',
+      'Sign-in with an unknown name, a wrong password, a throttled, a disabled and an unverified account and one without a password; login_hint and registration with known and unknown users',
     answer: 'Status, body, headers, cookies and the work of password hashing are the same',
     source: 'CVE-2026-4633, CVE-2024-41952',
     requirements: ['R60'],
@@ -73,7 +74,7 @@ attack(
       body: { username: name() },
     });
     expect(without.status).toBe(201);
-    // counted before any password is looked at: so many at once are past the limit
+    // counted before any password is checked: so many at once exceed the limit
     await Promise.all(Array.from({ length: limit }, () => guess(throttled.username, wrong)));
     await guess(name(), wrong);
 
@@ -125,7 +126,7 @@ attack(
   },
 );
 
-/** All that a browser can see of an answer, but for what differs each time. */
+/** Everything that a browser can see of an answer, except what differs each time. */
 function seen(page: Page, typed: string) {
   const volatile = ['date', 'set-cookie', 'location'];
   return {
@@ -141,10 +142,10 @@ function seen(page: Page, typed: string) {
 attack(
   {
     id: 'A79',
-    name: 'The side door',
+    name: 'The other ways to a password',
     request:
-      "The guesses go in turn through the sign-in page, an authorization request, the form of somebody else who is signed in, the administrators' sign-in, another instance and the change of the password; then a password as a grant and as Basic credentials",
-    answer: "One counter for all doors, closed for all at the limit; no other address takes a person's password",
+      'The guesses go in turn through the sign-in page, an authorization request, the form of another signed-in user, the administrators’ sign-in, another instance and the change of the password; then a password as a grant and as Basic credentials',
+    answer: 'All these ways share one counter and refuse at its limit; no other address accepts a user’s password',
     source: 'CVE-2025-64102, CVE-2026-9798, CVE-2026-16103, GHSA-25rw-g6ff-fmg8',
     requirements: ['R64'],
   },
@@ -157,7 +158,7 @@ attack(
     const alices = new UserAgent(service);
     await alices.signIn(alice);
     alices.cookies.delete('GATEHOUSE_KNOWN_BROWSER');
-    const doors: Record<string, () => Promise<[UserAgent, Page]>> = {
+    const signIns: Record<string, () => Promise<[UserAgent, Page]>> = {
       'sign-in page': async () => open('/login'),
       'authorization request': async () => open(authorizationUrl(service.issuer, client)),
       'fresh sign-in': async () => open(authorizationUrl(service.issuer, client, { prompt: 'login' }), bobs),
@@ -172,8 +173,8 @@ attack(
     async function open(address: string, agent = new UserAgent(service)): Promise<[UserAgent, Page]> {
       return [agent, await agent.follow(await agent.get(address))];
     }
-    const through = async (door: string, password: string) => {
-      const [agent, page] = await doors[door]!();
+    const through = async (name: string, password: string) => {
+      const [agent, page] = await signIns[name]!();
       const { pathname } = new URL(page.url);
       const own = pathname === '/account/password';
       const typed: Record<string, string> = own
@@ -182,10 +183,10 @@ attack(
       const fields = { ...hiddenFields(page.body), ...typed };
       return agent.post(own ? pathname : '/login', fields, { origin: service.issuer });
     };
-    const names = Object.keys(doors);
+    const names = Object.keys(signIns);
     for (let count = 0; count < limit; count++)
       expect((await through(names[count % names.length]!, wrong)).status).toBe(400);
-    for (const door of names) expect((await through(door, alice.password)).status, door).toBe(400);
+    for (const name of names) expect((await through(name, alice.password)).status, name).toBe(400);
 
     const { username, password } = await service.createUser();
     const authorization = basic(username, password);
@@ -222,7 +223,7 @@ attack(
     request:
       'Passwords that differ at byte 80 only, in emoji, in a space at an end, in the form of an accent; with NUL, a lone surrogate, of 2 KB and of 1 MiB',
     answer:
-      'Every difference counts and nothing is trimmed; NUL, bad text and what is too long are refused before any hashing',
+      'Every difference counts and no character is trimmed; NUL, invalid text and too long passwords are refused before any hashing',
     source: 'OWASP ASVS 6.2, measurements M18 and M20',
     requirements: ['R59', 'R107'],
   },

@@ -1,4 +1,4 @@
-// Attack cases: a start with secrets and an issuer that nobody should have.
+// Attacks the start: secrets that are weak, and an issuer that is not valid.
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ afterAll(() => stopServers());
 
 const root = join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
-// other packages bring it, and npm judges by it
+// other packages bring it, and npm decides by it
 const { satisfies } = createRequire(import.meta.url)('semver') as {
   satisfies(version: string, range: string): boolean;
 };
@@ -22,7 +22,7 @@ const typed = Buffer.from('this is not a real secret key 12').toString('base64ur
 const key = random(32);
 const database = 'postgresql://gatehouse:a-secret-word@127.0.0.1:1/gatehouse';
 
-/** The setting that is named in the refusal, and the settings that it is about. */
+/** The setting that the refusal names, and the settings of the case. */
 const refused: [string, Record<string, string>][] = [
   ['SECRET_KEY', { DATABASE_URL: database }],
   ['SECRET_KEY', { DATABASE_URL: database, SECRET_KEY: random(31) }],
@@ -68,11 +68,11 @@ function complaintOf(environment: Record<string, string>): string {
 attack(
   {
     id: 'A126',
-    name: 'Boot with bad secrets',
+    name: 'Start with bad secrets',
     request:
-      'Start the service with SECRET_KEY missing, too short, a sample, typed or the same as another secret, and with an issuer that is http or has a path that is none.',
+      'Start the service with SECRET_KEY missing, too short, a sample, typed or the same as another secret, and with an issuer that is http or has an invalid path.',
     answer:
-      'the process ends with an exit code that is not 0 and one sentence that has the setting’s name, and not its value',
+      'the process ends with an exit code that is not 0 and one sentence that names the setting and not its value',
     source: 'Ory Kratos GHSA-hgx2-28f8-6g2r, Ory Hydra GHSA-r9w3-57w2-gch2',
     requirements: ['R111'],
   },
@@ -97,7 +97,7 @@ attack(
   },
 );
 
-test('no secret has a default, and none that the documentation shows starts the service (security R111)', () => {
+test('no secret has a default, and no secret that the documentation shows starts the service (security R111)', () => {
   for (const name of ['SECRET_KEY', 'ADMIN_PASSWORD', 'DATABASE_URL'] as const)
     expect(settings[name].safeParse(undefined).data).toBeUndefined();
   const files = ['README.md', '.env.example', 'docker-compose.yml', 'Dockerfile', 'SECURITY.md', 'CONTRIBUTING.md'];
@@ -113,14 +113,14 @@ test('no secret has a default, and none that the documentation shows starts the 
   }
 });
 
-test('good settings start, whatever the path (security R111)', () => {
+test('the service starts with valid settings, whatever the path (security R111)', () => {
   for (const path of ['', '/idp', '/a/b.c/~d', '/Realm_1'])
     expect(loadConfig({ SECRET_KEY: key, BASE_URL: `https://idp.example.com${path}` }).basePath).toBe(path);
   expect(loadConfig({ SECRET_KEY: `${key}=`, ADMIN_PASSWORD: random(12) }).secretKeys).toEqual([key]);
   for (let round = 0; round < 1000; round++) loadConfig({ SECRET_KEY: random(32) });
 });
 
-test('one file sets the options of Node, and every start that is documented or packaged uses it', () => {
+test('one file sets the options of Node, and every documented or packaged start uses it', () => {
   const named = 'README.md CONTRIBUTING.md .env.example package.json Dockerfile docker-compose.yml .ci .github';
   const text = `${named} bin deploy docs bench demo scripts src`.split(' ').flatMap((place) => {
     if (!statSync(join(root, place)).isDirectory()) return [place];
@@ -128,7 +128,7 @@ test('one file sets the options of Node, and every start that is documented or p
     return found.flatMap((file) => (file.isFile() ? [relative(root, join(file.parentPath, file.name))] : []));
   });
   const setters = text.filter((file) => /\b(semi-space-size|heap-growing-percent|malloc\.\w+)=\d/.test(read(file)));
-  // the operator's page says what each option is for
+  // the operator's page explains each option
   expect(setters).toEqual(['bin/gatehouse', 'docs/operator.md']);
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   expect([scripts['start'], scripts['idp']]).toEqual(['exec bin/gatehouse', 'exec bin/gatehouse']);
@@ -139,7 +139,7 @@ test('one file sets the options of Node, and every start that is documented or p
   for (const page of ['README.md', 'docs/operator.md']) expect(read(page)).toMatch(/^bin\/gatehouse$/m);
 });
 
-test('README and package.json name the oldest Node for which every package is made', () => {
+test('README and package.json name the oldest Node that every package supports', () => {
   type Versions = Record<string, { engines?: { node?: string } }>;
   const { packages } = JSON.parse(read('package-lock.json')) as { packages: Versions };
   const node = packages['']!.engines!.node!;
@@ -154,7 +154,7 @@ test('README and package.json name the oldest Node for which every package is ma
   for (const version of ['20.19.0', '22.12.0', '23.5.0', '25.0.0']) expect(refusing(version), version).not.toEqual([]);
 });
 
-test('what Node compiles is kept for nobody else to change, and a start needs no folder for it (security R111)', async () => {
+test('no other user can change the compiled code that Node caches, and a start needs no folder for it (security R111)', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const cache = join(folder, 'compiled');
   writeFileSync(join(folder, 'file'), '');

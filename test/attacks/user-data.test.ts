@@ -1,4 +1,4 @@
-// Attacks on the UMA-profile and client-authenticated addresses: codes as handles, tokens in URLs, other people's data, hostile settings.
+// Attacks the UMA-profile and client-authenticated endpoints: codes as handles, tokens in URLs, other users' data, hostile settings.
 import { afterAll, beforeAll, expect } from 'vitest';
 import { call, obtainCode, redeem, refresh, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -33,7 +33,7 @@ attack(
     name: 'Code used as a handle',
     request:
       'A code presented as a Bearer token for a client without uma_profile, after its 60 s without a use, after a second redemption, and in a query string',
-    answer: '401 invalid_token in the first three, and for good; in a query string 400, and the handle is ended',
+    answer: '401 invalid_token in the first three, for good; in a query string 400, and the handle is ended',
     source: "the specification's UMA profile",
     requirements: ['R81', 'R82', 'R83'],
   },
@@ -75,7 +75,7 @@ attack(
     id: 'A101',
     name: 'Handle in the URL',
     request:
-      'A code or a handle in the path, in the query of a GET, of a POST and of a PUT, in a form and in a JSON body, alone, repeated, and beside a good Authorization header',
+      'A code or a handle in the path, in the query of a GET, of a POST and of a PUT, in a form and in a JSON body, alone, repeated, and together with a good Authorization header',
     answer: '400 and the handle is ended; its value is in no log, and Referrer-Policy is no-referrer',
     source: 'RFC 9700 4.3, stonyx-oauth#45, TREK#2360',
     requirements: ['R83', 'R99'],
@@ -123,7 +123,7 @@ attack(
         expect((await introspect(second(service), client, handle)).body).toEqual({ active: false });
       }
     }
-    // what was beside them is untouched
+    // the other resources of the request are untouched
     expect((await ask(service.issuer, '/user/me/info', bearer(alice.tokens.access_token))).status).toBe(200);
   },
 );
@@ -131,11 +131,11 @@ attack(
 attack(
   {
     id: 'A103',
-    name: 'Second item unowned',
+    name: 'Second item of another user',
     request:
-      "Requests that name something of one's own beside something of another: two resources, two subjects, the grant and the registration of somebody else, lists of everything",
+      'Requests that name something of one’s own together with something of another user: two resources, two subjects, the grant and the registration of another user, lists of everything',
     answer:
-      "The whole request is refused and nothing of it happens; nobody but an administrator has a list, and the account page shows one's own",
+      'The whole request is refused and has no effect; only an administrator gets a list, and the account page shows only the user’s own data',
     source: 'CVE-2025-14778, CVE-2026-4636, CVE-2026-4630, CVE-2026-3190',
     requirements: ['R84'],
   },
@@ -162,7 +162,7 @@ attack(
       200,
     );
 
-    // a user by name or by number, beside oneself
+    // a user by name or by number, together with oneself
     const token = bearer(alice.tokens.access_token);
     const denied = { status: 403, body: { error: 'access_denied' } };
     for (const name of ['info', 'address', 'settings', 'scope'])
@@ -172,14 +172,14 @@ attack(
     );
     for (const both of [`${alice.user.sub},${bob.user.sub}`, `${alice.user.sub}%20${bob.user.sub}`, '*', 'all', '%25'])
       expect(await ask(second(service), `/user/${both}/info`, token), both).toMatchObject(denied);
-    const stranger = await service.createClient(wholeClient);
+    const otherClient = await service.createClient(wholeClient);
     for (const sub of [alice.user.sub, bob.user.sub, 'nobody', 'me'])
       for (const name of ['info', 'address', 'settings'])
-        expect(await ask(second(service), `/user/${sub}/${name}`, stranger.basic), name).toMatchObject(denied);
+        expect(await ask(second(service), `/user/${sub}/${name}`, otherClient.basic), name).toMatchObject(denied);
 
-    // another's tokens are not revoked, another's registration and grant not touched, nothing is listed
+    // the tokens of another are not revoked, the registration and grant of another not touched, nothing is listed
     const revoke = (fields: Record<string, string>) =>
-      form(`${service.issuer}/revoke`, fields, { authorization: stranger.basic });
+      form(`${service.issuer}/revoke`, fields, { authorization: otherClient.basic });
     for (const value of [bob.tokens.access_token, bob.tokens.refresh_token, bob.code]) await revoke({ token: value });
     expect((await ask(second(service), '/user/me/info', bearer(bob.tokens.access_token))).status).toBe(200);
     const account = await alice.agent.get('/account/applications');
@@ -208,9 +208,9 @@ attack(
 attack(
   {
     id: 'A104',
-    name: 'Settings for someone else',
-    request: 'Writing settings with the user and the client of somebody else in the path, query, body and headers',
-    answer: "403 or ignored: only the row of the token's own user and client is written",
+    name: 'Settings of another user',
+    request: 'Writing settings with the user and the client of another in the path, query, body and headers',
+    answer: '403 or ignored: only the row of the token’s own user and client is written',
     source: 'CWE-639',
     requirements: ['R86'],
   },
@@ -244,7 +244,7 @@ attack(
     });
     expect((await send(`/user/me/settings/${bob.user.sub}`)).status).toBe(404);
     expect((await send(`/user/me/settings/theme`)).status).toBe(404);
-    // the client by its secret writes its own settings of a user, whatever it says of another client
+    // the client with its secret writes its own settings of a user, whatever it sends about another client
     const bySecret = { authorization: client.basic };
     expect(
       (await send(`/user/${alice.user.sub}/settings?${query}`, { ...foreign, settings: { theme: 'sepia' } }, bySecret))
@@ -308,7 +308,7 @@ attack(
     }
     expect(await settingsOf(visitor)).toEqual({});
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
-    // a key is a name and no path, and a write replaces a value as a whole
+    // a key is a name and not a path, and a write replaces a value as a whole
     expect((await put(whole({ 'a/../b': { one: 1 }, '../../etc': 1 }))).status).toBe(200);
     expect((await put(whole({ 'a/../b': { two: 2 }, '../../etc': null }))).status).toBe(200);
     expect(await settingsOf(visitor)).toEqual({ 'a/../b': { two: 2 } });
@@ -321,7 +321,7 @@ attack(
     expect(statuses.filter((status) => status === 200)).toHaveLength(6);
     expect(statuses.filter((status) => status === 413)).toHaveLength(44);
     expect(Object.keys((await settingsOf(visitor)) as object)).toHaveLength(256);
-    // the last keys again and again, by writers who know nothing of each other
+    // the last keys again and again, by writers that do not know of each other
     const nearlyFull = JSON.stringify(many(254));
     for (let round = 0; round < 20; round++) {
       await service.database.sql('UPDATE user_settings SET settings = $1 WHERE sub = $2', [
@@ -333,7 +333,7 @@ attack(
       );
       expect((await Promise.all(racers)).map(({ status }) => status).toSorted()).toEqual([200, 200, 413, 413]);
     }
-    // another of that client's users has room
+    // another user of that client has room
     expect(
       (
         await ask(
