@@ -1,4 +1,4 @@
-// What a fault is made on: PostgreSQL behind an address that can move, service processes, and a load that remembers.
+// Builds what a fault needs: PostgreSQL behind an address that can move, service processes, and a load that remembers.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { LoadBed } from './load-bed.ts';
 
 export interface BedOptions {
   processes: number;
-  /** The folder with an installed server's programs; the embedded ones unless given. */
+  /** The folder with the programs of an installed server; the embedded ones unless given. */
   bin?: string | undefined;
 }
 
@@ -35,14 +35,14 @@ export class Bed extends LoadBed {
     return bed;
   }
 
-  /** Gives the primary a standby without which nothing is acknowledged. */
+  /** Gives the primary a synchronous standby: the primary acknowledges nothing without it. */
   async addStandby(): Promise<PostgresServer> {
     this.standby = await this.primary.standby(join(this.folder, `postgres-${++this.#clusters}`));
     await this.primary.replicateSynchronously();
     return this.standby;
   }
 
-  /** Makes the standby the primary, behind the same address; the old one is for nothing any more. */
+  /** Promotes the standby to primary, behind the same address; the old primary is not used any more. */
   async failOver(): Promise<void> {
     const old = this.primary;
     this.primary = this.standby!;
@@ -52,7 +52,7 @@ export class Bed extends LoadBed {
     void old.remove();
   }
 
-  /** Something that has to end once the servers have. */
+  /** A resource to close after the servers have ended. */
   onClose(close: () => void): void {
     this.#closers.push(close);
   }

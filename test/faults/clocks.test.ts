@@ -1,4 +1,4 @@
-// Clocks that are wrong: those of the service's machines by ten minutes either way, and the database's, which counts, in one step.
+// Sets clocks wrong: those of the service's machines by ten minutes either way, and the clock of the database, which counts, by one step.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { decodeJwt, SignJWT } from 'jose';
 import pg from 'pg';
@@ -16,7 +16,7 @@ const minutes = 60_000; // milliseconds
 let bases: string[];
 let requests: LoadRequests;
 
-/** What makes a process believe in another time: nothing of it is the service's. */
+/** Gives a process a wrong clock, without any code of the service. */
 function shifted(milliseconds: number): string {
   const script = `
     const Real = Date;
@@ -37,7 +37,7 @@ async function sql(text: string): Promise<void> {
 beforeAll(async () => {
   const server = inject('postgres');
   await execute({ ...server, database: 'postgres' }, `CREATE DATABASE ${database} ENCODING 'UTF8' TEMPLATE template0`);
-  // the database's clock can be moved: its functions are found before PostgreSQL's own
+  // moves the database's clock: PostgreSQL finds these functions before its own
   await sql("CREATE TABLE clock_shift AS SELECT interval '0' AS by");
   await sql(`CREATE FUNCTION now() RETURNS timestamptz LANGUAGE sql STABLE
                AS 'SELECT pg_catalog.now() + by FROM public.clock_shift'`);
@@ -92,7 +92,7 @@ async function isActive(base: string, client: LoadClient, token: string): Promis
 
 const now = () => Math.floor(Date.now() / 1000);
 
-test('what one instance issues is good at the other, and as old as the database says, however wrong their clocks are (security F17)', async () => {
+test('a token of one instance is valid at the other, and as old as the database says, however wrong their clocks are (security F17)', async () => {
   const client = await requests.createClient();
   const { agent } = await requests.signedIn();
   const [ahead, behind] = bases as [string, string];
@@ -106,7 +106,7 @@ test('what one instance issues is good at the other, and as old as the database 
       expect(await isActive(base, client, tokens[name]!), `${name} at ${base}`).toBe(true);
 });
 
-test('what a client signs is judged by the same clock (security F17)', async () => {
+test('a JWT that a client signs is checked against the same clock (security F17)', async () => {
   const metadata = {
     redirect_uris: [redirectUri],
     grant_types: ['client_credentials'],
@@ -129,7 +129,7 @@ test('what a client signs is judged by the same clock (security F17)', async () 
   }
 });
 
-test('when the database clock steps by an hour, lifetimes follow it and sessions go on (security F17)', async () => {
+test('when the database clock steps by an hour, lifetimes follow it and sessions continue (security F17)', async () => {
   const client = await requests.createClient();
   const { agent } = await requests.signedIn();
   const tokens = await authorized(agent, client, bases[0]!);
@@ -142,6 +142,6 @@ test('when the database clock steps by an hour, lifetimes follow it and sessions
   expect(Math.abs(iat! - now() - 3600)).toBeLessThan(60);
   expect(iat! - authTime!).toBeGreaterThanOrEqual(3600);
   for (const base of bases) expect(await isActive(base, client, body['access_token'] as string)).toBe(true);
-  // the session has eight hours without a visit
+  // the session may be idle for eight hours
   await authorized(agent, client, bases[1]!);
 });

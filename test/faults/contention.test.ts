@@ -1,4 +1,4 @@
-// Statements that lose against others by force: a trigger of the test's makes PostgreSQL give up on them as often as is wanted.
+// Makes statements lose against others: a trigger of the test lets PostgreSQL fail them as often as the test wants.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminToken, call } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -9,7 +9,7 @@ let token: string;
 beforeAll(async () => {
   service = await startTestService();
   token = await adminToken(service);
-  // what a sequence gives is not taken back with the transaction, so it counts the attempts
+  // a rollback does not take back the value of a sequence, so the sequence counts the attempts
   await service.database.sql(`CREATE SEQUENCE lost_attempts`);
   await service.database.sql(`CREATE TABLE losing (code text, attempts int)`);
   await service.database.sql(`INSERT INTO losing VALUES ('40001', 0)`);
@@ -32,7 +32,7 @@ async function loseFirst(attempts: number, code: string): Promise<void> {
   await service.database.sql(`ALTER SEQUENCE lost_attempts RESTART`);
 }
 
-/** How often it was tried. */
+/** The number of attempts. */
 async function attempts(): Promise<number> {
   const [row] = await service.database.sql<{ count: number }>('SELECT last_value::int AS count FROM lost_attempts');
   return row!.count;
@@ -66,10 +66,10 @@ test.each(['40001', '40P01'])(
   },
 );
 
-test('of requests at once one that loses takes none of the others along (security R110, F12)', async () => {
+test('when one of several batched requests loses, the others succeed (security R110, F12)', async () => {
   const client = await newClient();
   const ask = () => tokenRequest(service.issuer, client, { grant_type: 'client_credentials' });
-  // so that the statement is known on its connections, and goes with others
+  // so that its connections have prepared the statement, and send it together with others
   await Promise.all(Array.from({ length: 8 }, ask));
   await loseFirst(3, '40001');
   const answers = await Promise.all(Array.from({ length: 64 }, ask));
@@ -78,7 +78,7 @@ test('of requests at once one that loses takes none of the others along (securit
   expect(tokens).toHaveLength(8 + 64);
 });
 
-test('a transaction that loses is taken back as a whole, and tried again as a whole (security R110, F12)', async () => {
+test('a transaction that loses is rolled back as a whole, and retried as a whole (security R110, F12)', async () => {
   const { clientId } = await newClient();
   const disable = () => call(`${service.issuer}/admin/api/clients/${clientId}/disable`, { token, body: {} });
   const events = async () =>

@@ -1,4 +1,5 @@
-// What each bed of faults has, whatever its database is: service processes, a load that remembers, and a watch on what needs no database.
+// Builds what each set of faults has, whatever its database is: service processes, a load that remembers, and a watch on what needs no
+// database.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -23,7 +24,7 @@ export class LoadBed {
       SECRET_KEY: randomBytes(32).toString('base64url'),
       ADMIN_PASSWORD: 'correct horse battery',
       DATABASE_POOL_SIZE: '10',
-      // all of a long run is looked at once more at its end
+      // at the end of a long run everything is checked once more
       ACCESS_TOKEN_LIFETIME: '7200',
       LIMIT_REGISTRATION_PER_NETWORK: '0',
       LIMIT_SIGN_IN_PER_NETWORK: '0',
@@ -31,7 +32,7 @@ export class LoadBed {
     this.watch = new Watch(this.services);
   }
 
-  /** @param database where the tests reach it by themselves; asked each time */
+  /** @param database where the tests reach it by themselves; read at each use */
   protected async startServices(processes: number, database: () => pg.ClientConfig): Promise<void> {
     const issuer = `http://localhost:${await freePort()}`;
     this.settings['BASE_URL'] = issuer;
@@ -57,8 +58,8 @@ export class LoadBed {
   }
 
   /**
-   * Begins to measure anew, and returns what was measured. An answer 503 is late after 3 s (security R108); what an answer
-   * without any database took in the same time is the machine's, and allowed.
+   * Starts a new measurement, and returns the previous one. An answer 503 is late after 3 s (security R108); the time that an answer
+   * without any database took meanwhile is due to the machine, and is added.
    */
   takeTimes(): { refusal: number; withoutDatabase: number; memory: number } {
     const { name, time } = this.load.requests.slowestRefusal;
@@ -70,7 +71,7 @@ export class LoadBed {
     return { refusal: time, withoutDatabase: slowest, memory: peakMemory };
   }
 
-  /** All that went wrong, as sentences. */
+  /** Everything that went wrong, as sentences. */
   get violations(): string[] {
     return [...(this.load?.violations ?? []), ...this.watch.violations];
   }
@@ -82,11 +83,11 @@ export class LoadBed {
   }
 }
 
-/** Asks each process for what needs no database, again and again, and looks at its memory. */
+/** Requests from each process what needs no database, again and again, and reads its memory. */
 class Watch {
   readonly violations: string[] = [];
   slowest = 0;
-  /** The most of resident memory that a process had, in MB. */
+  /** The highest resident memory of any process, in MB. */
   peakMemory = 0;
   readonly #services: ServerProcess[];
   #running = false;

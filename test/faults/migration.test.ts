@@ -1,4 +1,4 @@
-// A migration of the next version while the previous one serves, and a long transaction holds the table that has to change.
+// Runs a migration of the next version while the previous one serves, and a long transaction holds the table that has to change.
 import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('a migration waits for a long transaction without making the requests wait, and ends once it can (security F19)', async () => {
+test('a migration waits for a long transaction without making the requests wait, and finishes afterwards (security F19)', async () => {
   const user = await service.createUser();
   const { access_token: token } = await obtainTokens(service, await service.createClient(), user);
   const holder = new pg.Client(service.database.connection);
@@ -41,7 +41,7 @@ test('a migration waits for a long transaction without making the requests wait,
   const seen: boolean[] = [];
   while (seen.filter((waits, index) => waits && !seen[index - 1]).length < 2) {
     seen.push((await service.database.sql(waiting)).length > 0);
-    // all that comes behind the waiting change is served, at the latest when it gives up
+    // every request that queues behind the waiting change is served, at the latest when the change gives up
     expect(await userinfo(service.issuer, token)).toMatchObject({ status: 200 });
     await delay(10);
   }

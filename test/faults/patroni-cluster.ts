@@ -1,5 +1,6 @@
-// The set-up of docs/scaling.md on one machine: etcd, three PostgreSQL servers under Patroni, HAProxy before their leader, and PgBouncer.
-// Each program has an address of the loopback of its own, so that deploy/patroni/ serves as it is but for addresses, folders and passwords.
+// Runs the cluster of docs/scaling.md on one machine: etcd, three PostgreSQL servers under Patroni, HAProxy before their leader, and
+// PgBouncer. Each program has its own address on the loopback, so that deploy/patroni/ is used as it is, except for addresses, folders and
+// passwords.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,7 +15,7 @@ const startLimit = 90_000; // milliseconds
 const nodeNames = ['node-one', 'node-two', 'node-three'] as const;
 export type NodeName = (typeof nodeNames)[number];
 
-/** Debian's packages, by the program that shows that one is there. */
+/** Debian's packages, each by a program that shows that it is installed. */
 const packages = {
   patroni: '/usr/bin/patroni',
   'etcd-server': '/usr/bin/etcd',
@@ -23,12 +24,12 @@ const packages = {
   'postgresql-15': '/usr/lib/postgresql/15/bin/postgres',
 };
 
-/** Names of the packages that would have to be installed first. */
+/** The names of the packages that have to be installed first. */
 export function missingPackages(): string[] {
   return Object.entries(packages).flatMap(([name, program]) => (existsSync(program) ? [] : [name]));
 }
 
-/** What is killed of the leader. */
+/** The process of the leader that is killed. */
 export type Victim = 'PostgreSQL' | 'Patroni' | 'both';
 
 interface Member {
@@ -38,7 +39,7 @@ interface Member {
 }
 
 export class PatroniCluster {
-  /** Who leads, as Patroni says; undefined while nobody does. */
+  /** The leader according to Patroni; undefined while there is none. */
   leader: NodeName | undefined;
   readonly #folder: string;
   readonly #account: Account | undefined;
@@ -54,7 +55,7 @@ export class PatroniCluster {
     this.#account = account;
   }
 
-  /** @param folder empty; all may read it, since the programs run as another user when this process is root */
+  /** @param folder empty and readable by all users, since the programs run as another user when this process is root */
   static async start(folder: string): Promise<PatroniCluster> {
     const cluster = new PatroniCluster(folder, await serverAccount('/nonexistent', '/nonexistent'));
     try {
@@ -81,7 +82,7 @@ export class PatroniCluster {
     this.#run('pgbouncer', packages.pgbouncer, ['-q', this.#configured('pgbouncer', 'pgbouncer.ini')]);
   }
 
-  /** HAProxy's address, which leads to the leader; or PgBouncer's, which leads there. */
+  /** HAProxy's address, which leads to the leader; or PgBouncer's, which leads to HAProxy. */
   url(through: 'haproxy' | 'pgbouncer'): string {
     const address = through === 'haproxy' ? `${this.#network}.20:5000` : `${this.#network}.21:6432`;
     return `postgresql://gatehouse:${this.#passwords.service}@${address}/gatehouse`;
@@ -91,7 +92,7 @@ export class PatroniCluster {
     return { connectionString: this.url('haproxy') };
   }
 
-  /** kill -9, as when its machine loses power or its memory runs out. @returns who led */
+  /** kill -9, as when its machine loses power or its memory runs out. @returns the node that led */
   kill(victim: Victim): NodeName {
     const name = this.leader!;
     if (victim !== 'PostgreSQL') this.#programs.get(name)!.kill('SIGKILL');
@@ -106,7 +107,7 @@ export class PatroniCluster {
     this.#run(name, packages.patroni, [this.#configured(name, 'patroni.yml')]);
   }
 
-  /** Until all three are there, and one of them synchronously. */
+  /** Waits until all three are there, and one of them synchronously. */
   async untilWhole(): Promise<void> {
     for (const begin = performance.now(); ; await delay(100)) {
       const members = await this.#members();
@@ -120,7 +121,7 @@ export class PatroniCluster {
     }
   }
 
-  /** Versions of all that runs. */
+  /** The versions of all programs. */
   async versions(): Promise<string> {
     const [row] = await this.#sql<{ server_version: string }>('SHOW server_version');
     const first = async (program: string, option: string) =>
@@ -138,7 +139,7 @@ export class PatroniCluster {
   async close(): Promise<void> {
     this.#watching = false;
     await this.#watch;
-    // PostgreSQL first: nobody needs these data any more, and a Patroni that is to end waits for it
+    // PostgreSQL first: its data are not needed any more, and Patroni waits for it when it ends
     for (const name of nodeNames) {
       await this.#end(name, 'SIGKILL');
       this.#killPostgres(name, 'SIGQUIT');
@@ -160,7 +161,7 @@ export class PatroniCluster {
       this.leader = (await this.#members()).find(({ role }) => role === 'leader')?.name;
   }
 
-  /** As the first node says that answers. */
+  /** The answer of the first node that answers. */
   async #members(): Promise<Member[]> {
     for (const name of nodeNames) {
       try {
@@ -168,7 +169,7 @@ export class PatroniCluster {
         const response = await fetch(address, { signal: AbortSignal.timeout(1_000) });
         return ((await response.json()) as { members: Member[] }).members;
       } catch {
-        // another one knows it too
+        // another node knows it too
       }
     }
     return [];
@@ -196,7 +197,7 @@ export class PatroniCluster {
     }
   }
 
-  /** The end of each log, which is gone when the folder is. */
+  /** The end of each log, since the logs are deleted with the folder. */
   #lastWords(): string {
     const names = [...this.#programs.keys()];
     const end = (name: string) =>
@@ -219,7 +220,7 @@ export class PatroniCluster {
 
   /**
    * Writes a program's file of deploy/patroni/ with this cluster's addresses, folders and passwords.
-   * @throws Error when the file holds none of what stands for a folder or a password in it
+   * @throws Error when the file does not contain a placeholder of a folder or a password
    */
   #configured(name: string, file: string): string {
     const home = join(this.#folder, name);
@@ -233,7 +234,7 @@ export class PatroniCluster {
         ['/var/run/postgresql', home],
         ['SUPERUSER_PASSWORD', superuser],
         ['REPLICATION_PASSWORD', replication],
-        // who asks at an address of the loopback comes from its first
+        // a client of an address of the loopback connects from the first address
         ['10.0.0.0/24', '127.0.0.0/8'],
       ],
       'haproxy.cfg': [],
@@ -252,7 +253,7 @@ export class PatroniCluster {
     return target;
   }
 
-  /** The server's processes, the parent first, so that it starts no other. */
+  /** The processes of the server, the parent first, so that it starts no other. */
   #killPostgres(name: NodeName, signal: NodeJS.Signals): void {
     const parent = this.#postmasterOf(name);
     if (parent === undefined) return;
@@ -270,7 +271,7 @@ export class PatroniCluster {
     const data = join(this.#folder, name, 'data');
     try {
       const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
-      // the id in a file that a kill left behind may belong to a stranger by now
+      // the id in a file that a kill left behind may belong to an unrelated process by now
       return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(data) ? pid : undefined;
     } catch {
       return undefined;

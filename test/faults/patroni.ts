@@ -1,7 +1,7 @@
-// A failover of Patroni, again and again under load, by HAProxy alone and through PgBouncer: node test/faults/patroni.ts [--kills 5] [--write]
+// Fails over Patroni, again and again under load, by HAProxy alone and through PgBouncer: node test/faults/patroni.ts [--kills 5] [--write]
 //
-// Sets up what docs/scaling.md shows, kills the leader, and looks for everything that was acknowledged. --write puts its table into that page.
-// Needs Debian's packages patroni, etcd-server, haproxy, pgbouncer and postgresql-15; takes about six minutes.
+// Starts the cluster that docs/scaling.md shows, kills the leader, and checks everything that was acknowledged. --write puts its table into
+// that page. Needs Debian's packages patroni, etcd-server, haproxy, pgbouncer and postgresql-15; takes about six minutes.
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,16 +22,16 @@ const page = join(import.meta.dirname, '../../docs/scaling.md');
 const loaded = 3_000; // milliseconds of load before each kill, and after the first success
 const victims: Victim[] = ['PostgreSQL', 'Patroni', 'both'];
 
-type Door = 'haproxy' | 'pgbouncer';
+type Entry = 'haproxy' | 'pgbouncer';
 
 class PatroniBed extends LoadBed {
   readonly cluster: PatroniCluster;
 
-  private constructor(folder: string, cluster: PatroniCluster, door: Door) {
+  private constructor(folder: string, cluster: PatroniCluster, entry: Entry) {
     const direct = cluster.url('haproxy');
     super(
       folder,
-      door === 'haproxy'
+      entry === 'haproxy'
         ? { DATABASE_URL: direct }
         : {
             DATABASE_URL: cluster.url('pgbouncer'),
@@ -43,10 +43,10 @@ class PatroniBed extends LoadBed {
     this.cluster = cluster;
   }
 
-  static async open(door: Door): Promise<PatroniBed> {
+  static async open(entry: Entry): Promise<PatroniBed> {
     const folder = mkdtempSync(join(tmpdir(), 'gatehouse-patroni-'));
     chmodSync(folder, 0o755);
-    const bed = new PatroniBed(folder, await PatroniCluster.start(folder), door);
+    const bed = new PatroniBed(folder, await PatroniCluster.start(folder), entry);
     try {
       await bed.startServices(2, () => bed.cluster.connection);
     } catch (error) {
@@ -64,7 +64,7 @@ class PatroniBed extends LoadBed {
   }
 }
 
-/** What a kill gave: seconds until the first success at the new leader, and until all three nodes were together again. */
+/** The result of a kill: seconds until the first success at the new leader, and until all three nodes were together again. */
 interface Round {
   victim: Victim;
   outage: number;
@@ -72,15 +72,15 @@ interface Round {
 }
 
 interface Run {
-  door: Door;
+  entry: Entry;
   rounds: Round[];
   checked: string;
   versions: string;
   violations: string[];
 }
 
-async function run(door: Door, kills: number): Promise<Run> {
-  const bed = await PatroniBed.open(door);
+async function run(entry: Entry, kills: number): Promise<Run> {
+  const bed = await PatroniBed.open(entry);
   const { cluster } = bed;
   const rounds: Round[] = [];
   let versions = '';
@@ -104,7 +104,7 @@ async function run(door: Door, kills: number): Promise<Run> {
       rounds.push({ victim, outage: outage / 1000, whole: whole / 1000 });
       const { refusal } = bed.takeTimes();
       console.log(
-        `${door}, kill ${turn + 1} (${victim} of ${old}): first success after ${(outage / 1000).toFixed(1)} s, whole after ${(whole / 1000).toFixed(0)} s, slowest 503 ${Math.round(refusal)} ms`,
+        `${entry}, kill ${turn + 1} (${victim} of ${old}): first success after ${(outage / 1000).toFixed(1)} s, whole after ${(whole / 1000).toFixed(0)} s, slowest 503 ${Math.round(refusal)} ms`,
       );
     }
     await bed.load.verifyAll();
@@ -115,19 +115,19 @@ async function run(door: Door, kills: number): Promise<Run> {
     const errors = lines.filter((text) => /"level":[56]0/.test(text) && !text.includes('DatabaseUnavailable'));
     for (const line of errors.slice(-5)) console.log(`log: ${line}`);
   }
-  return { door, rounds, versions, checked: bed.load.summary, violations: bed.violations };
+  return { entry, rounds, versions, checked: bed.load.summary, violations: bed.violations };
 }
 
 function asMarkdown(runs: Run[]): string {
   const through = { haproxy: 'HAProxy', pgbouncer: 'PgBouncer, HAProxy' };
-  const rows = runs.flatMap(({ door, rounds }) =>
+  const rows = runs.flatMap(({ entry, rounds }) =>
     victims.flatMap((victim) => {
       const own = rounds.filter((round) => round.victim === victim);
       if (own.length === 0) return [];
       const seconds = (figure: 'outage' | 'whole', digits: number) =>
         own.map((round) => round[figure].toFixed(digits)).join(', ');
       const what = victim === 'both' ? 'PostgreSQL and Patroni' : `${victim} alone`;
-      return [`| ${through[door]} | ${what} | ${seconds('outage', 1)} | ${seconds('whole', 0)} |`];
+      return [`| ${through[entry]} | ${what} | ${seconds('outage', 1)} | ${seconds('whole', 0)} |`];
     }),
   );
   return [
@@ -137,7 +137,7 @@ function asMarkdown(runs: Run[]): string {
     '',
     `With ${runs[0]!.versions}, Node ${process.versions.node}. What was done meanwhile, and looked for afterwards:`,
     '',
-    ...runs.map(({ door, checked }) => `- ${through[door]}: ${checked}`),
+    ...runs.map(({ entry, checked }) => `- ${through[entry]}: ${checked}`),
   ].join('\n');
 }
 
@@ -147,7 +147,7 @@ if (missing.length > 0) {
   process.exit(2);
 }
 const runs: Run[] = [];
-for (const door of values.through.split(',') as Door[]) runs.push(await run(door, Number(values.kills)));
+for (const entry of values.through.split(',') as Entry[]) runs.push(await run(entry, Number(values.kills)));
 const violations = runs.flatMap((each) => each.violations);
 for (const violation of violations.slice(0, 10)) console.log(`WRONG: ${violation}`);
 console.log(`\n${asMarkdown(runs)}\n`);

@@ -1,4 +1,4 @@
-// A database that is restored from a backup: what was spent and revoked since then is as it was, until the operator ends it.
+// Restores a database from a backup: tokens spent and revoked since then are live again until the operator ends them.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
@@ -6,7 +6,7 @@ import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
 
 const issued = ['sessions', 'client_sessions', 'session_clients', 'access_tokens', 'refresh_tokens'];
-/** What the operator's guide says to do. */
+/** The commands of the operator's guide. */
 const documented = /psql "[^"]+" -c "(TRUNCATE [^"]+)"/.exec(
   readFileSync(new URL('../../docs/operator.md', import.meta.url), 'utf8'),
 )!;
@@ -28,7 +28,7 @@ async function restore(): Promise<void> {
     await service.database.sql(`INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM backup.${table}`);
 }
 
-test('after a restored backup and what the guide says, spent tokens are dead and people sign in again (security F16)', async () => {
+test('after a restored backup and the commands of the guide, spent tokens are dead and users sign in again (security F16)', async () => {
   const client = await service.createClient();
   const user = await service.createUser();
   const agent = new UserAgent(service);
@@ -36,12 +36,12 @@ test('after a restored backup and what the guide says, spent tokens are dead and
   await backUp();
   const second = (await refresh(service.issuer, client, first.refresh_token)).body;
   await restore();
-  // what was issued after the backup is not known any more: never silently live
+  // a token issued after the backup is unknown now: never silently live
   expect(await refresh(service.issuer, client, second['refresh_token'] as string)).toMatchObject({
     status: 400,
     body: { error: 'invalid_grant' },
   });
-  // what was spent after it would be good again
+  // a token spent after the backup would be live again
   expect(await userinfo(service.issuer, first.access_token)).toMatchObject({ status: 200 });
   await service.database.sql(documented[1]!);
 
@@ -51,7 +51,7 @@ test('after a restored backup and what the guide says, spent tokens are dead and
   });
   expect(await userinfo(service.issuer, first.access_token)).toMatchObject({ status: 401 });
   expect((await agent.get('/account')).status).toBe(303);
-  // the documented way on: one sign-in, and no consent, since the grant was restored too
+  // the documented remedy: one sign-in, and no consent, since the grant was restored too
   const third = await obtainTokens(service, client, user, {}, agent);
   expect(await userinfo(service.issuer, third.access_token)).toMatchObject({ status: 200 });
 });

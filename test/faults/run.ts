@@ -1,4 +1,4 @@
-// The faults of the database at full length, each under load: `npm run faults`, or `npm run faults -- kill failover`.
+// Runs the faults of the database at full length, each under load: `npm run faults`, or `npm run faults -- kill failover`.
 import { parseArgs } from 'node:util';
 import { Bed } from './bed.ts';
 import { type Figure, type ScenarioName, scenarios } from './scenarios.ts';
@@ -58,7 +58,7 @@ try {
   );
 } finally {
   const lines = await bed.close();
-  // what a person would have to look at: no refusal for want of the database
+  // what an operator would have to read: everything except refusals because of the database
   for (const line of lines
     .filter((text) => /"level":[56]0/.test(text) && !text.includes('DatabaseUnavailable'))
     .slice(-10))

@@ -1,4 +1,4 @@
-// The faults of security.md section 3 that a database has, each under load, and what is looked at after it.
+// Defines the faults of security.md section 3 that a database has, each under load, and what is checked after it.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { freePort, startServer } from '../helpers/server-process.ts';
 import type { Bed } from './bed.ts';
 import type { LoadBed } from './load-bed.ts';
 
-/** What one fault gave, in milliseconds. */
+/** The result of one fault, in milliseconds. */
 export interface Figure {
-  /** From the fault's begin to the first success after it. */
+  /** From the start of the fault to the first success after it. */
   outage: number;
-  /** From the fault's end to the first success after it. */
+  /** From the end of the fault to the first success after it. */
   recovery: number;
 }
 
@@ -57,7 +57,7 @@ export const scenarios = {
     run: async (bed, seconds) => {
       const standby = bed.standby ?? (await bed.addStandby());
       return once(bed, async () => {
-        // what it shows from here on is old: a token of now would look unknown
+        // from here on the standby is out of date: a new token would look unknown to it
         await standby.sql('SELECT pg_wal_replay_pause()');
         const { revocations } = bed.load.states.counts;
         while (bed.load.states.counts.revocations < revocations + 2) await delay(10);
@@ -192,10 +192,10 @@ export const scenarios = {
 
 export type ScenarioName = keyof typeof scenarios;
 
-/** The names of statements that commit: transactions, and those that are one by themselves. */
+/** The names of statements that commit: transactions, and single statements. */
 const committing = ['commit', 'refresh_tokens.rotate', 'authorization_codes.redeem', 'access_tokens.insert_for_client'];
 
-/** What a full disk says at every insertion. */
+/** The error of a full disk, at every insertion. */
 const diskFull = `
   CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
@@ -216,7 +216,7 @@ async function sayDiskFull(bed: Bed): Promise<() => Promise<void>> {
   return async () => void (await bed.primary.sql('DROP FUNCTION disk_full CASCADE'));
 }
 
-/** A real one: the tokens and their index lie on a small file system without any room; root alone can make that. */
+/** A full disk in reality: the tokens and their index are on a small file system without any room; only root can make one. */
 async function fillDisk(bed: Bed): Promise<() => Promise<void>> {
   const folder = join(bed.folder, 'small');
   mkdirSync(folder);
@@ -248,10 +248,10 @@ const once = async (bed: Bed, fault: Parameters<typeof underFault>[1]): Promise<
 ];
 
 /**
- * Makes a fault under load, mends it, waits for the first success, and looks for everything that was acknowledged.
- * @param fault returns how it is mended
- * @param isBack what must hold before a request is sent whose success counts
- * @param goesOn milliseconds that the load goes on afterwards
+ * Causes a fault under load, mends it, waits for the first success, and checks everything that was acknowledged.
+ * @param fault returns the function that mends it
+ * @param isBack what must hold before a request whose success counts is sent
+ * @param goesOn milliseconds for which the load continues afterwards
  */
 export async function underFault(
   bed: LoadBed,

@@ -1,4 +1,4 @@
-// What a kill -9 under load leaves behind: everything that was acknowledged, and a service that comes up by itself.
+// Kills the service and the database under load, and expects everything that was acknowledged, and a service that recovers by itself.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Load } from '../helpers/load.ts';
 import { freePort, postmasterOf, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
 
-/** Rounds of each test: more find what is rarer, and four are what every run has time for; KILL_ROUNDS=20 asks for more. */
+/** Rounds of each test: more rounds find rarer faults, and every run has time for four; KILL_ROUNDS=20 asks for more. */
 const kills = Number(process.env['KILL_ROUNDS'] ?? 4);
 const loadTime = [200, 600] as const; // milliseconds before a kill, at least and at most
 const limit = 60_000 + kills * 15_000; // milliseconds
@@ -23,7 +23,7 @@ afterEach(async ({ task }) => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** Kills `kills` times under load, and looks each time at what is left. */
+/** Kills `kills` times under load, and checks each time what is left. */
 async function killAgainAndAgain(what: { service: boolean; database: boolean }): Promise<void> {
   const dataDir = join(folder, 'data');
   const settings = { PORT: String(await freePort()), DATA_DIR: dataDir, ADMIN_PASSWORD: 'correct horse battery' };
@@ -66,7 +66,7 @@ async function killAgainAndAgain(what: { service: boolean; database: boolean }):
   }
   await load.verifyAll();
   expect(load.violations).toEqual([]);
-  // the load was one: each round had something to lose of every kind
+  // the load was sufficient: each round could have lost something of every kind
   expect(load.counts.codes).toBeGreaterThan(kills);
   expect(load.counts.refreshes).toBeGreaterThan(kills);
   expect(load.counts.ended).toBeGreaterThan(kills);
@@ -83,19 +83,19 @@ async function killAgainAndAgain(what: { service: boolean; database: boolean }):
 }
 
 test(
-  'a killed service comes up at the next start with all that it acknowledged (decisions section 8, security F5)',
+  'a killed service comes up at the next start with everything that it acknowledged (decisions section 8, security F5)',
   () => killAgainAndAgain({ service: true, database: false }),
   limit,
 );
 
 test(
-  'the service brings a killed database back by itself and loses nothing that it acknowledged (decisions section 8, security R109)',
+  'the service restarts a killed database by itself and loses nothing that it acknowledged (decisions section 8, security R109)',
   () => killAgainAndAgain({ service: false, database: true }),
   limit,
 );
 
 test(
-  'service and database killed at once come up with all that was acknowledged, and what was spent is dead (decisions section 8, security F16)',
+  'a service and a database that are killed at once come up with everything that was acknowledged, and spent tokens are dead (decisions section 8, security F16)',
   () => killAgainAndAgain({ service: true, database: true }),
   limit,
 );

@@ -9,11 +9,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { freePort, postmasterOf, surroundings } from '../helpers/server-process.ts';
 
 const root = join(import.meta.dirname, '../..');
-// npm, the service and its database take their time on a busy machine
+// npm, the service and its database are slow on a busy machine
 vi.setConfig({ testTimeout: 90_000 });
 
 let folder: string;
-/** The path of a checkout, with spaces, that has the code and its packages, and in which files may be changed. */
+/** The path of a checkout, with spaces, that has the code and its packages, and whose files a test may change. */
 let checkout: string;
 const packages = () => join(checkout, 'node_modules');
 
@@ -30,7 +30,7 @@ beforeEach(() => {
     if (name !== '.bin' && name !== 'node') symlinkSync(join(root, 'node_modules', name), join(packages(), name));
 });
 
-/** A folder for PATH with the programs that the launcher calls, and with this Node or one that only tells a version. */
+/** Makes a folder for PATH with the programs that the launcher calls, and with this Node or one that only prints a version. */
 function path(node?: string): string {
   const programs = mkdtempSync(join(folder, 'programs '));
   symlinkSync('/usr/bin/readlink', join(programs, 'readlink'));
@@ -51,7 +51,7 @@ async function run(program: string, args: string[], environment: Record<string, 
   return { stdout, stderr, code: code as number };
 }
 
-/** Code that tells, in place of the service, how Node was started. */
+/** Code that prints, in place of the service, how Node was started. */
 const tell = `--import="data:text/javascript,${encodeURIComponent(`
   const { execPath, execArgv, argv, env } = process;
   const { GLIBC_TUNABLES: allocator, NODE_COMPILE_CACHE: cache, PORT: port } = env;
@@ -73,7 +73,7 @@ async function told(args: string[], environment: Record<string, string>, program
 }
 
 describe('the launcher', () => {
-  test('starts the service or a command by the Node of the checkout, through a symbolic link and from any folder (decisions section 8)', async () => {
+  test('starts the service or a command with the Node of the checkout, through a symbolic link and from any folder (decisions section 8)', async () => {
     installNode();
     const link = join(folder, 'gatehouse');
     symlinkSync(join(checkout, 'bin/gatehouse'), link);
@@ -93,9 +93,9 @@ describe('the launcher', () => {
     expect((await told([], { npm_lifecycle_event: 'idp' })).argv).toEqual([join(checkout, 'src/cli.ts')]);
   });
 
-  test('takes the Node of PATH where the checkout has none, and refuses one before 24 in one sentence (decisions section 8)', async () => {
+  test('uses the Node of PATH where the checkout has none, and refuses one before 24 in one sentence (decisions section 8)', async () => {
     expect(await told([], {})).toMatchObject({ execPath: process.execPath, argv: [join(checkout, 'src/server.ts')] });
-    // a package whose program was never put in place, and a Node that operators' own options would stop
+    // a package whose program was never installed, and a Node that refuses an operator's own options
     mkdirSync(join(packages(), '.bin'));
     symlinkSync('../node/bin/node', join(packages(), '.bin/node'));
     expect(await told([], { NODE_OPTIONS: '--no-deprecation' })).toMatchObject({ execPath: process.execPath });
@@ -176,7 +176,7 @@ describe('npm', () => {
     ['SIGTERM to npm', 'SIGTERM', false],
     ['SIGINT to npm', 'SIGINT', false],
     ['a SIGINT of the terminal, to npm and the service', 'SIGINT', true],
-  ])('%s ends the service in good order, and npm after it (decisions section 8)', async (_what, signal, group) => {
+  ])('%s ends the service gracefully, and npm after it (decisions section 8)', async (_what, signal, group) => {
     const { child, exited } = await npmStart();
     await until(() => printed.includes('Gatehouse is ready at'));
     process.kill(group ? -child.pid! : child.pid!, signal);
@@ -186,7 +186,7 @@ describe('npm', () => {
     expect(printed).toContain('stopping: requests under way are answered first');
   });
 
-  test('a SIGINT of the terminal during the start ends the service in good order, though npm repeats it (decisions section 8)', async () => {
+  test('a SIGINT of the terminal during the start ends the service gracefully, though npm repeats it (decisions section 8)', async () => {
     const { child, exited } = await npmStart();
     await until(() => postmasterOf(dataDir) !== undefined);
     process.kill(-child.pid!, 'SIGINT');

@@ -1,4 +1,4 @@
-// Back-channel logout outlives the process that has to deliver it: the receiver is down, the service is killed, and nothing is lost.
+// Kills the service while the receiver of a Logout Token is down, and expects the next process to deliver it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-test('what a killed service had to deliver is delivered by the next, once the receiver is up (decisions section 6)', async () => {
+test('a Logout Token that a killed service did not deliver is delivered by the next process, once the receiver is up (decisions section 6)', async () => {
   const settings = {
     PORT: String(await freePort()),
     DATA_DIR: join(folder, 'data'),

@@ -1,4 +1,4 @@
-// What the processes print: the service its greeting and lines of the log, a command its result or one clear line.
+// Checks what the processes print: the service its greeting and lines of the log, a command its result or one clear line.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
@@ -27,7 +27,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Code that runs in a process before ours, as that of a package could. */
+/** Code that runs in a process before our own, as the code of a package could. */
 const preload = (code: string) => ({ NODE_OPTIONS: `--import="data:text/javascript,${encodeURIComponent(code)}"` });
 const settings = async () => ({
   DATABASE_URL: bed.database.url,
@@ -75,7 +75,7 @@ describe('the service on a terminal', () => {
       expect.arrayContaining([
         expect.stringMatching(`info {2}Gatehouse is ready issuer=${issuer} port=\\d+ database=external$`),
         expect.stringMatching(/info {2}stopping: requests under way are answered first signal=SIGINT$/),
-        // what others wrote does not reach the terminal as a command (security R126)
+        // text from a request does not reach the terminal as a control sequence (security R126)
         expect.stringContaining('printed="a package \\u001b[2J?2J? printed this"'),
       ]),
     );
@@ -109,7 +109,7 @@ describe('the service', () => {
           console.error(new Error('a package printed its trouble'));
           console.log('a package', 'talks');
         };
-        // as soon as our own first file was loaded, and later
+        // as soon as our own first file is loaded, and later
         const { log } = console;
         const watch = setInterval(() => {
           if (console.log === log) return;
@@ -133,7 +133,7 @@ describe('the service', () => {
     },
   );
 
-  test('logs an error that nothing handled, and ends (security R126)', async () => {
+  test('logs an error that no code handled, and ends (security R126)', async () => {
     const afterTheGreeting = (code: string) => `
       const write = process.stdout.write.bind(process.stdout);
       process.stdout.write = (...what) => {
@@ -147,7 +147,7 @@ describe('the service', () => {
       const server = startServer({ ...(await settings()), ...preload(code) });
       expect((await server.exited).code).toBe(1);
       expect(strangeLines(server.stderr)).toEqual([]);
-      // a line of before may arrive after the last one, which does not wait
+      // an earlier line may arrive after the last one, which does not wait
       const lines = linesOf(server.stderr).map((line) => JSON.parse(line) as Record<string, unknown>);
       const fatal = lines.filter(({ level }) => level === 60);
       expect(fatal).toEqual([
@@ -156,7 +156,7 @@ describe('the service', () => {
     }
   });
 
-  test('says in one sentence why it does not start, where the driver has a warning of its own (security R126)', async () => {
+  test('says in one sentence why it does not start, even when the driver prints a warning of its own (security R126)', async () => {
     const url = `postgresql://gatehouse@127.0.0.1:1/gatehouse?sslmode=require`;
     const server = startServer({ ...(await settings()), DATABASE_URL: url, DATABASE_WAIT: '0' });
     expect((await server.exited).code).toBe(1);
@@ -165,7 +165,7 @@ describe('the service', () => {
   });
 });
 
-/** Runs a command whose output is closed before it comes. */
+/** Runs a command whose output is closed before the command writes. */
 async function unread(args: string[], which: 'stdout' | 'stderr' = 'stdout') {
   const child = spawn(launcher, args, {
     env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
@@ -188,18 +188,18 @@ describe('a command', () => {
     ['user export --format csv'],
     ['user export --format jsonl'],
     ['audit export --format csv'],
-  ])('ends without a word when its output is closed: %s (POSIX, SIGPIPE)', async (words) => {
+  ])('ends silently when its output is closed: %s (POSIX, SIGPIPE)', async (words) => {
     expect(await unread(words.split(' '))).toEqual({ printed: '', code: 141, signal: null });
   });
 
-  test('does its work though nobody reads what it reports (POSIX, SIGPIPE)', async () => {
+  test('does its work even when no process reads its output (POSIX, SIGPIPE)', async () => {
     const name = `unread-${randomBytes(4).toString('hex')}`;
     expect(await unread(['group', 'create', name])).toMatchObject({ printed: '', code: 141 });
     expect(await bed.database.sql('SELECT name FROM groups WHERE name = $1', [name])).toHaveLength(1);
     expect(await unread(['user', 'disable', 'nobody at all'], 'stderr')).toMatchObject({ printed: '', code: 141 });
   });
 
-  test('that writes where nothing can be written says so in one line (security R126)', async () => {
+  test('that cannot write its output says so in one line (security R126)', async () => {
     const child = spawn('/bin/sh', ['-c', `exec "$0" user list > /dev/full`, launcher], {
       env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -208,7 +208,7 @@ describe('a command', () => {
     expect([linesOf(printed), code]).toEqual([[expect.stringContaining('ENOSPC')], 1]);
   });
 
-  test('prints one clear line for what is not expected, and for a warning of a package (security R126)', async () => {
+  test('prints one clear line for an unexpected error, and for a warning of a package (security R126)', async () => {
     const thrown = preload(`setTimeout(() => { throw new Error('thrown by a package\\n at the second line'); }, 1);`);
     const failed = await runCommandProcess(bed, ['user', 'list'], { environment: thrown });
     expect(failed.code).toBe(1);

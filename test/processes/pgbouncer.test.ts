@@ -1,4 +1,4 @@
-// Two instances behind PgBouncer in transaction mode: no session is theirs for longer than a transaction, and nobody notices.
+// Runs two instances behind PgBouncer in transaction mode: they hold no session for longer than a transaction, and everything still works.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ afterAll(async () => {
   await service?.stop();
 }, 60_000);
 
-/** By the file that docs/scaling.md shows, on the loopback, with few sessions and without passwords. */
+/** Starts PgBouncer with the file that docs/scaling.md shows, on the loopback, with few sessions and without passwords. */
 async function startPgBouncer() {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-pgbouncer-'));
   const { host, port, user, database } = service.database.connection;
@@ -94,7 +94,7 @@ async function startPgBouncer() {
   };
 }
 
-/** Where it is not installed, test/run.ts says so. */
+/** Where PgBouncer is not installed, test/run.ts says so. */
 const behindPgBouncer = test.runIf(existsSync(program));
 const idOf = (flag: '-u' | '-g') => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
 const baseOf = (server: ServerProcess) => `http://localhost:${server.port}`;
@@ -108,7 +108,7 @@ async function isActive(server: ServerProcess, token: string): Promise<unknown> 
   return response.status === 200 ? ((await response.json()) as { active: boolean }).active : response.status;
 }
 
-/** In milliseconds, until it holds. */
+/** Waits until the check succeeds; the limit is in milliseconds. */
 async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
   const begin = performance.now();
   while (!(await condition())) await delay(10);
@@ -116,7 +116,7 @@ async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
 }
 
 behindPgBouncer(
-  'people sign in and clients get tokens at two instances whose statements wander over three sessions (issue 7)',
+  'users sign in and clients get tokens at two instances whose statements are spread over three sessions (issue 7)',
   async () => {
     const flows = Array.from({ length: 4 }, async () => {
       const user = await service.createUser();
@@ -151,7 +151,7 @@ behindPgBouncer(
     });
     expect(revoked.status).toBe(200);
     expect(await timeUntil(async () => (await isActive(servers[1], token)) === false)).toBeLessThan(1000);
-    // by the command line, which goes the same way
+    // by the command line, which connects the same way
     await runCommand(['client', 'disable', client.clientId], settings);
     const refused = async (server: ServerProcess) =>
       (await tokenRequest(baseOf(server), client, { grant_type: 'client_credentials' })).status !== 200;

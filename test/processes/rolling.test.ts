@@ -1,6 +1,6 @@
-// A rolling deploy: the next version comes up beside this one on one database, and takes over while people sign in. The older version is this
-// very tree, and the newer one a copy with one migration more and another text of a stored function, which both call: what every deploy goes through.
-// A true predecessor is in no shallow clone.
+// Rolls out a version: the next one starts beside the current one on one database, and takes over while users sign in. The older version is
+// this tree; the newer one is a copy with one more migration and another text of a stored function that both call, as in every deploy. A
+// shallow clone has no true predecessor.
 import { randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-test('no sign-in fails while a version with one migration more comes up, serves beside this one and takes over (security F19)', async () => {
+test('no sign-in fails while a version with one migration more starts, serves beside the current one and takes over (security F19)', async () => {
   const [port, nextPort] = [await freePort(), await freePort()];
   const issuer = `http://localhost:${port}`;
   const settings = {
@@ -54,7 +54,7 @@ test('no sign-in fails while a version with one migration more comes up, serves 
   let serving = [issuer];
   let over = false;
   const seen: number[][] = [];
-  /** Signs in at one instance after the other, and goes on at the next. */
+  /** Signs in at one instance after the other, and continues at the next. */
   async function signIns(): Promise<void> {
     for (let turn = 0; !over; turn++) {
       const [here, there] = [serving[turn % serving.length]!, serving[(turn + 1) % serving.length]!];
@@ -70,7 +70,7 @@ test('no sign-in fails while a version with one migration more comes up, serves 
     return vi.waitUntil(() => seen.length >= from + count, { timeout: 30_000, interval: 10 });
   };
   const traffic = signIns();
-  // a failure is told at the end, when nothing runs any more
+  // the test reports a failure at the end, when no process runs any more
   traffic.catch(() => undefined);
   await more(3);
   const next = startServer({ ...settings, PORT: String(nextPort), DATA_DIR: join(folder, 'next') }, folder);
@@ -80,7 +80,7 @@ test('no sign-in fails while a version with one migration more comes up, serves 
   serving = [issuer, `http://localhost:${nextPort}`];
   await more(6);
   serving = serving.slice(1);
-  // what is under way at the old one is over
+  // the requests of the old version are finished
   await more(2);
   old.kill('SIGTERM');
   expect(await old.exited).toMatchObject({ code: 0 });
@@ -92,7 +92,7 @@ test('no sign-in fails while a version with one migration more comes up, serves 
   const agents = `SELECT DISTINCT user_agent LIKE '% of tomorrow' AS tomorrow FROM sessions`;
   expect(await database.sql(agents)).toHaveLength(2);
 
-  // the way back is closed, and says why
+  // a start of the old version is refused, with the reason
   const again = startServer({ ...settings, PORT: String(port), DATA_DIR: join(folder, 'old') });
   expect((await again.exited).code).toBe(1);
   expect(again.stderr).toContain('start the newer version');

@@ -1,4 +1,4 @@
-// How the process starts and stops: wrong settings, a taken port, several instances at once, and a graceful end.
+// Checks how the process starts and stops: wrong settings, a taken port, several instances at once, and a graceful end.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,7 +15,7 @@ import { startTestService } from '../helpers/service.ts';
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 const secretKey = randomBytes(32).toString('base64url');
-const nobody = 'postgresql://gatehouse:a-secret-word@127.0.0.1:1/gatehouse';
+const noServer = 'postgresql://gatehouse:a-secret-word@127.0.0.1:1/gatehouse';
 
 let folder: string;
 let cleanUps: (() => Promise<void>)[] = [];
@@ -29,7 +29,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** A database with nothing in it, on the tests' server. */
+/** Creates an empty database on the tests' server. */
 async function emptyDatabase(): Promise<{
   url: string;
   query<R extends pg.QueryResultRow>(sql: string): Promise<R[]>;
@@ -52,7 +52,7 @@ async function emptyDatabase(): Promise<{
   };
 }
 
-/** What the process said besides its log, line by line. */
+/** The lines that the process printed besides its log. */
 function complaint(server: ServerProcess): string[] {
   return server.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
 }
@@ -68,16 +68,16 @@ test.each<[string, Record<string, string>, string[]]>([
   ['ACCESS_TOKEN_LIFETIME', { ACCESS_TOKEN_LIFETIME: '10m' }, []],
   ['ADMIN_PASSWORD', { ADMIN_PASSWORD: 'too-short' }, ['too-short']],
   ['SECRET_KEY', { SECRET_KEY: 'bm90IDMyIGJ5dGVz' }, ['bm90IDMyIGJ5dGVz']],
-  ['SECRET_KEY', { DATABASE_URL: nobody }, ['a-secret-word']],
+  ['SECRET_KEY', { DATABASE_URL: noServer }, ['a-secret-word']],
   [
     'DATABASE_URL',
     { DATABASE_URL: 'mysql://gatehouse:a-secret-word@localhost/x', SECRET_KEY: secretKey },
     ['a-secret-word', secretKey],
   ],
-  ['DATABASE_URL', { DATABASE_URL: nobody, DATABASE_WAIT: '0', SECRET_KEY: secretKey }, ['a-secret-word', secretKey]],
+  ['DATABASE_URL', { DATABASE_URL: noServer, DATABASE_WAIT: '0', SECRET_KEY: secretKey }, ['a-secret-word', secretKey]],
   [
     'DATABASE_URL',
-    { DATABASE_URL: nobody.replace(':1/', ':port/'), SECRET_KEY: secretKey },
+    { DATABASE_URL: noServer.replace(':1/', ':port/'), SECRET_KEY: secretKey },
     ['a-secret-word', secretKey],
   ],
 ])(
@@ -92,19 +92,19 @@ test.each<[string, Record<string, string>, string[]]>([
   },
 );
 
-test('a DATA_DIR that is a file, and a HOST that is not here, are named (decisions section 8)', async () => {
+test('a DATA_DIR that is a file, and a HOST that this machine does not have, are named (decisions section 8)', async () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   const misplaced = startServer({ DATA_DIR: file, PORT: '0' });
   const database = await emptyDatabase();
-  const stranger = startServer({ DATABASE_URL: database.url, SECRET_KEY: secretKey, HOST: '192.0.2.1', PORT: '0' });
+  const foreignHost = startServer({ DATABASE_URL: database.url, SECRET_KEY: secretKey, HOST: '192.0.2.1', PORT: '0' });
   expect(await misplaced.exited).toEqual({ code: 1, signal: null });
   expect(complaint(misplaced)).toEqual([expect.stringContaining('DATA_DIR')]);
-  expect(await stranger.exited).toEqual({ code: 1, signal: null });
-  expect(complaint(stranger)).toEqual([expect.stringContaining('HOST')]);
+  expect(await foreignHost.exited).toEqual({ code: 1, signal: null });
+  expect(complaint(foreignHost)).toEqual([expect.stringContaining('HOST')]);
 });
 
-test('a taken port stops the start with one line, and the first password is not lost with it (decisions section 8)', async () => {
+test('a taken port stops the start with one line, and the first password is not lost (decisions section 8)', async () => {
   const database = await emptyDatabase();
   const other = createServer().listen(0, 'localhost');
   await once(other, 'listening');
@@ -138,7 +138,7 @@ test('with DATABASE_URL it serves from that server and starts none of its own (d
   expect(existsSync(dataDir)).toBe(false);
 });
 
-test('SIGTERM answers the request under way, takes no new ones, and ends with 0 (decisions section 8)', async () => {
+test('SIGTERM answers the requests in progress, accepts no new ones, and ends with 0 (decisions section 8)', async () => {
   const service = await startTestService();
   cleanUps.push(() => service.stop());
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
@@ -166,12 +166,12 @@ test('SIGTERM answers the request under way, takes no new ones, and ends with 0 
   const answered = performance.now();
   expect(await answer).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
   expect(await server.exited).toEqual({ code: 0, signal: null });
-  // the client's connection, which it would keep alive, does not hold the process
+  // the client would keep its connection alive, and it does not hold the process
   expect(performance.now() - answered).toBeLessThan(10_000);
   expect(complaint(server)).toEqual([]);
 });
 
-test('SIGTERM during the start ends the process in good order, and the database with it (decisions section 8)', async () => {
+test('SIGTERM during the start ends the process gracefully, and the database with it (decisions section 8)', async () => {
   const dataDir = join(folder, 'data');
   const server = startServer({ DATA_DIR: dataDir, PORT: String(await freePort()) });
   const ended = server.exited.then(() => true);
@@ -193,7 +193,7 @@ test('instances that start at once on an empty database make one schema, one key
   await Promise.all(servers.map((server) => server.ready()));
   expect(servers.filter((server) => server.stderr.includes('"migrations":["0101')).length).toBe(1);
   expect(servers.filter((server) => /password {3}\S{24}\n/.test(server.stdout)).length).toBe(1);
-  // the log comes by another way than the answer that it is ready
+  // the log comes through another stream than the line that says ready
   const lines = () => servers.flatMap((server) => server.stderr.split('\n').slice(0, -1));
   await vi.waitUntil(() => lines().some((line) => line.includes('"user.created"')), { timeout: 10_000, interval: 10 });
   const made = lines().filter((line) => line.includes('"user.created"'));
@@ -212,7 +212,7 @@ test('instances that start at once on an empty database make one schema, one key
   expect(new Set(sets).size).toBe(1);
 });
 
-/** The table of users, locked so that an administrator is made only when it is let go. */
+/** Locks the table of users, so that the start creates its administrator only after the release. */
 async function lockedUsers() {
   const service = await startTestService();
   const locker = new pg.Client(service.database.connection);
@@ -226,7 +226,7 @@ async function lockedUsers() {
   return {
     service,
     settings: { DATABASE_URL: service.database.url, SECRET_KEY: service.secretKey, LOG_LEVEL: 'info' },
-    /** Waits until as many starts as these wait for the lock. */
+    /** Waits until this number of starts wait for the lock. */
     async waitedFor(starts: number) {
       const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'users'::regclass`;
       const count = async () => (await service.database.sql<{ count: number }>(waiting))[0]!.count;
@@ -256,7 +256,7 @@ test('a start with ADMIN_PASSWORD lets no request in before its administrator ca
   expect(await service.database.sql('SELECT username FROM users')).toEqual([{ username: 'admin' }]);
 });
 
-test('a start that generates the first password is alive, but not ready, until its administrator is there (decisions section 8)', async () => {
+test('a start that generates the first password is alive, but not ready, until its administrator exists (decisions section 8)', async () => {
   const { settings, waitedFor, letGo } = await lockedUsers();
   const server = startServer({ ...settings, PORT: String(await freePort()) });
   await waitedFor(1);
@@ -268,11 +268,11 @@ test('a start that generates the first password is alive, but not ready, until i
   expect(await isUp(server)).toBe(true);
 });
 
-test('two services share one DATA_DIR, whoever started first and whoever stops first (decisions section 8)', async () => {
+test('two services share one DATA_DIR, whichever starts or stops first (decisions section 8)', async () => {
   const dataDir = join(folder, 'data');
   const settings = { DATA_DIR: dataDir, ADMIN_PASSWORD: 'correct horse battery' };
   const first = startServer({ ...settings, PORT: String(await freePort()) });
-  // the second comes while the first is still making the cluster
+  // the second starts while the first still creates the cluster
   const second = startServer({ ...settings, PORT: String(await freePort()) });
   await Promise.all([first.ready(), second.ready()]);
   const postmaster = postmasterOf(dataDir);

@@ -1,4 +1,4 @@
-// Several processes behind one port: they start and stop together, one that crashes comes back, and nobody is told otherwise meanwhile.
+// Runs several processes behind one port: they start and stop together, and one that crashes is restarted while the others answer.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { freePort, postmasterOf, startServer, stopServers } from '../helpers/ser
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
 
-// each starts several processes, and the second one a database
+// each test starts several processes, and the second one a database
 vi.setConfig({ testTimeout: 120_000 });
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-workers-'));
 let service: TestService | undefined;
@@ -31,11 +31,11 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await delay(20);
 }
 
-/** By a connection of its own each time, so that all workers get some. */
+/** Sends each request on a connection of its own, so that all workers get some. */
 const ask = (url: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
   fetch(url, { ...init, headers: { connection: 'close', ...init.headers } });
 
-test('WORKERS processes share the port, their figures are summed up, and SIGTERM ends all of them (issue 7)', async () => {
+test('WORKERS processes share the port, their metrics are summed up, and SIGTERM ends all of them (issue 7)', async () => {
   service = await startTestService();
   const watcher = await service.createClient({
     grant_types: ['client_credentials'],
@@ -57,7 +57,7 @@ test('WORKERS processes share the port, their figures are summed up, and SIGTERM
   for (let count = 0; count < 10; count++) expect((await ask(`${server.issuer}/jwks`)).status).toBe(200);
   const workers = workersOf(server.pid);
   expect(workers).toHaveLength(2);
-  // whichever is asked
+  // whichever worker answers
   for (let count = 0; count < 4; count++) {
     const text = await (await ask(`${server.issuer}/metrics`, { headers: { authorization } })).text();
     expect(text).toMatch(/_duration_seconds_count\{method="GET",route="\/jwks",status="200"\} 10\n/);
@@ -92,7 +92,7 @@ test('a worker that crashes is started again while the others serve, on the same
   expect(postmasterOf(dataDir)).toBeUndefined();
 });
 
-test('what is wrong with the settings is said once, and ends all (decisions section 8)', async () => {
+test('an error in the settings is printed once, and ends all processes (decisions section 8)', async () => {
   service = await startTestService();
   const settings = {
     DATABASE_URL: service.database.url,

@@ -1,4 +1,4 @@
-// The authorization endpoint and its neighbours: what every response to a client carries, and which loads have no effect.
+// Tests the authorization endpoint and the pages around it: what every response to a client carries, and which loads have no effect.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { routesOf } from '../helpers/route-map.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** What the client gets, however it is carried. */
+/** The parameters that the client gets, in whichever response mode. */
 function carried(page: Page): Record<string, string> {
   if (page.location === undefined) return hiddenFields(page.body);
   const { hash, search } = new URL(page.location);
@@ -30,7 +30,7 @@ test.each([
   ['fragment', 'code id_token'],
   ['form_post', 'code id_token'],
 ])(
-  'a response by %s, good or bad, names the issuer and has the state as it was sent (security R7)',
+  'a response by %s, a success or an error, names the issuer and has the state as it was sent (security R7)',
   async (mode, type) => {
     for (const state of ['plain', 'a=b&c#d;e', '\r\nSet-Cookie: x=y', '✓ ü "<b>\'', `+%2B%00 ${'x'.repeat(2000)}`]) {
       const asked = { response_type: type, response_mode: mode, nonce: 'n', state };
@@ -53,9 +53,9 @@ test.each([
   },
 );
 
-test('no address that a person visits does anything for HEAD, a prefetch or a load that is no page (security R8)', async () => {
+test('no page does anything for HEAD, a prefetch or a load that is no navigation (security R8)', async () => {
   const query = new URL(authorizationUrl(service.issuer, client)).search;
-  // what scripts, programs and frames ask for is no visit
+  // a request by a script, a program or a frame is no navigation
   const others = /\/(assets|\.well-known|health|user|register|admin\/api)\/|\/(jwks|metrics|check-session)$/;
   const visited = routesOf(service.apps[0]!).filter((route) => route.startsWith('GET ') && !others.test(route));
   expect(visited.length).toBeGreaterThan(8);
@@ -74,7 +74,7 @@ test('no address that a person visits does anything for HEAD, a prefetch or a lo
     ];
     for (const load of headers) {
       const page = await agent.get(path + query, load);
-      // the root only leads on, and the two pages that say what went wrong hold nothing
+      // the root only redirects, and the two error pages have no form
       if (!['/', '/error', '/access-denied'].includes(path)) expect(page.status, path).toBe(403);
       expect(page.location ?? service.issuer, path).toContain(service.issuer);
       expect(page.headers.getSetCookie(), path).toEqual([]);

@@ -1,4 +1,4 @@
-// What every answer carries and refuses to carry: headers, cookies, cross-origin leave; and requests that say something twice.
+// Tests what every answer carries: headers, cookies and CORS; and requests that repeat a header.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { routesOf } from '../helpers/route-map.ts';
@@ -8,14 +8,14 @@ import { hiddenFields, UserAgent } from '../helpers/user-agent.ts';
 const origin = 'https://id.login.example.com';
 const names = ['JSESSIONOPENID', 'GATEHOUSE_BROWSER'];
 
-// as behind a proxy: an https issuer with a path, asked on the loopback
+// as behind a proxy: the issuer is https with a path, and requests come to the loopback
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService({ basePath: '/idp', environment: { BASE_URL: `${origin}/idp` } });
 });
 afterAll(() => service?.stop());
 
-/** Sends these lines on a socket of their own, and reads all that comes. */
+/** Sends these lines on a socket of their own, and reads the whole answer. */
 function raw(lines: string[]): Promise<{ status: number; head: string; body: string }> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(service.issuer);
@@ -31,7 +31,7 @@ function raw(lines: string[]): Promise<{ status: number; head: string; body: str
   });
 }
 
-/** Name and attributes of each cookie that an answer sets, and whether it takes it back. */
+/** Name and attributes of each cookie that an answer sets, and whether the answer expires it. */
 function cookiesOf(lines: string[]) {
   return lines.map((line) => {
     const [pair = '', ...attributes] = line.split('; ');
@@ -50,7 +50,7 @@ async function signIn(): Promise<{ agent: UserAgent; set: ReturnType<typeof cook
   return { agent, set: cookiesOf([...page.headers.getSetCookie(), ...answer.headers.getSetCookie()]) };
 }
 
-test('signing out takes both cookies back with the attributes that they were set with (security R50, R69)', async () => {
+test('signing out expires both cookies with the attributes with which they were set (security R50, R69)', async () => {
   const { agent, set } = await signIn();
   const question = await agent.get('/logout');
   const answer = await agent.post('/logout', { ...hiddenFields(question.body), decision: 'sign-out' }, { origin });
@@ -64,7 +64,7 @@ test('signing out takes both cookies back with the attributes that they were set
   expect(set.find(({ name }) => name === names[0])!.attributes).toBe('HttpOnly; Path=/idp; SameSite=Lax; Secure');
 });
 
-test('of two session cookies both are expired, wherever a neighbour can have planted one (security R51)', async () => {
+test('of two session cookies both are expired, at every path and domain where another site can have planted one (security R51)', async () => {
   const { agent } = await signIn();
   const value = agent.cookies.get(names[0]!)!;
   const answer = await raw([
@@ -84,7 +84,7 @@ test('of two session cookies both are expired, wherever a neighbour can have pla
   for (const line of expired) expect(line).toMatch(/expires=thu, 01 jan 1970|max-age=0/);
 });
 
-test('a request with two Authorization headers is refused at every address, though the first one is right (security R37)', async () => {
+test('a request with two Authorization headers is refused at every address, even when the first one is right (security R37)', async () => {
   const client = await service.createClient();
   const twice = [`Authorization: ${client.basic}`, 'authorization: Bearer x'];
   for (const path of [
@@ -101,7 +101,7 @@ test('a request with two Authorization headers is refused at every address, thou
   }
 });
 
-test('of all addresses only those that scripts need give leave to other origins, and never with credentials (security R97, R57, R96)', async () => {
+test('only the addresses that scripts need allow other origins, and never with credentials (security R97, R57, R96)', async () => {
   const metadata = '/.well-known/oauth-authorization-server';
   const open = [metadata, `${metadata}/idp`, '/.well-known/openid-configuration', '/jwks', '/par', '/revoke', '/token'];
   const registration = ['/register', '/register/x'];

@@ -1,4 +1,4 @@
-// What the keys of clients cost: nothing for a client that was never enabled, and little for any other.
+// Measures what the keys of clients cost: nothing for a client that was never enabled, and little for any other.
 import { createHook } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
@@ -16,9 +16,9 @@ const invalidClient = { status: 401, body: { error: 'invalid_client' } };
 let service: TestService;
 let keyServer: Server;
 let keysAt: string;
-/** Requests that the clients' own server got. */
+/** The number of requests to the clients' own server. */
 let asked = 0;
-/** What it answers, if not the key that signs. */
+/** Its answer, if not the key that signs. */
 let published: unknown[] | undefined;
 let privateKey: CryptoKey;
 let jwk: JWK;
@@ -40,7 +40,7 @@ afterAll(async () => {
   keyServer?.close();
 });
 
-/** Signatures that this process, the service included, made or verified meanwhile: Node.js counts each as one resource. */
+/** Counts the signatures that this process, the service included, made or verified meanwhile: Node.js counts each as one resource. */
 async function signaturesIn(act: () => Promise<unknown>): Promise<number> {
   let count = 0;
   const hook = createHook({ init: (_id, type) => void (type === 'SIGNREQUEST' && count++) }).enable();
@@ -98,14 +98,14 @@ describe('a client that was never enabled', () => {
         const work = await signaturesIn(async () => expect(await send(path, right), path).toMatchObject(invalidClient));
         expect([work, asked - before], path).toEqual([0, 0]);
       }
-      // the answer is that for an unknown client
+      // the answer is the one for an unknown client
       const [own, unknown] = [await assertion(), await signed(claims('nobody'), client.client_secret)];
       expect((await send('/introspect', own)).body).toEqual((await send('/introspect', unknown)).body);
 
       await setStatus(client.client_id, 'enabled');
       const first = await assertion();
       expect(await signaturesIn(async () => expect((await send('/token', first)).status).toBe(200))).toBe(1);
-      // one that was enabled before is told its state
+      // a client that was enabled before gets its state in the error
       await setStatus(client.client_id, 'disabled');
       expect(await send('/token', await assertion())).toMatchObject({ body: { error: 'unauthorized_client' } });
     },
@@ -133,19 +133,19 @@ describe('a client that was never enabled', () => {
       ['/end-session', { request: bySecret }],
       ['/logout', { id_token_hint: hint }],
     ];
-    const visit = async () => {
+    const useKeys = async () => {
       for (const [path, query] of addresses) {
         const answer = await fetch(`${service.issuer}${path}?${new URLSearchParams(query)}`);
         expect(answer.status, path).toBeGreaterThanOrEqual(400);
       }
     };
     const before = asked;
-    expect(await signaturesIn(visit)).toBe(0);
+    expect(await signaturesIn(useKeys)).toBe(0);
     expect(asked - before).toBe(0);
   });
 });
 
-test('where a network fails too often no assertion from it is verified, and a right secret still passes (security R41, R113)', async () => {
+test('the service verifies no assertion from a network that fails too often, and a right secret still passes (security R41, R113)', async () => {
   const limited = await startTestService({
     environment: { ...withoutLimits, TRUST_PROXY: '127.0.0.1,::1', LIMIT_CLIENT_AUTH_FAILURES: '2' },
   });
@@ -186,7 +186,7 @@ test('where a network fails too often no assertion from it is verified, and a ri
 describe('a client that was enabled', () => {
   const grants = { grant_types: ['client_credentials'], redirect_uris: [] };
   const byKeys = { ...grants, token_endpoint_auth_method: 'private_key_jwt' };
-  /** An RSA key by its numbers: to make a true one of such a size would take long. */
+  /** An RSA key built from numbers: to generate a true one of such a size would take long. */
   const rsa = (bits: number, exponent: Buffer = Buffer.from([1, 0, 1])): JWK => {
     const number = randomBytes(bits / 8);
     number[0]! |= 0x80;
@@ -197,7 +197,7 @@ describe('a client that was enabled', () => {
   const slow = () => rsa(2048, randomBytes(256));
   const other = () => rsa(2048);
   const times = (count: number, make: () => JWK) => Array.from({ length: count }, make);
-  /** A client with keys that nobody could register: they were stored before. */
+  /** A client with keys that registration refuses today: they were stored before. */
   const withStoredKeys = async (keys: unknown[]) => {
     const client = await service.createClient({ ...byKeys, jwks: { keys: [jwk] } });
     const text = `UPDATE clients SET metadata = jsonb_set(metadata, '{jwks,keys}', $2) WHERE client_id = $1`;
@@ -208,7 +208,7 @@ describe('a client that was enabled', () => {
     published = keys;
     return service.createClient({ ...byKeys, jwks_uri: `${keysAt}/${crypto.randomUUID()}` });
   };
-  /** How an assertion of the client is answered, and how many signatures are verified for it. */
+  /** How the service answers an assertion of the client, and how many signatures it verifies. */
   const tried = async ({ clientId }: TestClient, kid?: string) => {
     const assertion = await signed(claims(clientId), undefined, kid);
     let status = 0;
@@ -220,20 +220,23 @@ describe('a client that was enabled', () => {
   test.each([
     ['stored', withStoredKeys],
     ['at its jwks_uri', withDocument],
-  ])('and has keys %s that cost too much is served by its fit ones alone (security R114)', async (_where, having) => {
-    expect(await tried(await having([huge(), slow(), rsa(4104), rsa(1024), jwk]))).toEqual([200, 1]);
-    expect(await tried(await having([...times(10, huge), ...times(10, slow)]))).toEqual([401, 0]);
-    // what is no key at all does no harm to those that are
-    const odd = [null, 'x', { kty: 7 }, { kty: 'EC', crv: { toString: 1 } }, { kty: 'RSA', n: '!', e: {} }];
-    expect(await tried(await having([...odd, jwk]))).toEqual([200, 1]);
-    expect(await tried(await having([...times(20, huge), jwk]))).toEqual([401, 0]);
-  });
+  ])(
+    'and has keys %s that cost too much is served by its acceptable ones alone (security R114)',
+    async (_where, having) => {
+      expect(await tried(await having([huge(), slow(), rsa(4104), rsa(1024), jwk]))).toEqual([200, 1]);
+      expect(await tried(await having([...times(10, huge), ...times(10, slow)]))).toEqual([401, 0]);
+      // an entry that is not a key does not spoil the valid keys
+      const odd = [null, 'x', { kty: 7 }, { kty: 'EC', crv: { toString: 1 } }, { kty: 'RSA', n: '!', e: {} }];
+      expect(await tried(await having([...odd, jwk]))).toEqual([200, 1]);
+      expect(await tried(await having([...times(20, huge), jwk]))).toEqual([401, 0]);
+    },
+  );
 
   test.each([
     ['registered', withStoredKeys],
     ['at its jwks_uri', withDocument],
   ])(
-    'and has keys %s without names is tried against four, once, and has to name one of more (security R114)',
+    'and has keys %s without names is checked against four, once, and has to name one if it has more (security R114)',
     async (_where, having) => {
       expect(await tried(await having([...times(3, other), jwk]))).toEqual([200, 4]);
       expect(await tried(await having(times(4, other)))).toEqual([401, 4]);
@@ -244,7 +247,7 @@ describe('a client that was enabled', () => {
     },
   );
 
-  test('has to name its key in request objects and end-session requests, too (security R114)', async () => {
+  test('has to name its key in request objects and end-session requests too (security R114)', async () => {
     const client = await service.createClient({ jwks: { keys: [...times(4, other), { ...jwk, kid: 'own' }] } });
     const { clientId, redirectUri } = client;
     const parameters = { client_id: clientId, redirect_uri: redirectUri, response_type: 'code', scope: 'openid' };

@@ -1,4 +1,4 @@
-// What clients may register, by whichever way it is written, and how often they may ask.
+// Tests what clients may register, by each way to write a registration, and how often they may introspect.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, type Answer, call, obtainTokens } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -59,7 +59,7 @@ describe('an address of a client', () => {
   ];
 
   test.each(ways)(
-    'written by %s is held to https and to an unambiguous form, or nothing is stored (security R25)',
+    'written by %s must be https and unambiguous, or the registration is not stored (security R25)',
     async (_way, send) => {
       const client = await service.createClient();
       const stored = () =>
@@ -83,7 +83,7 @@ describe('an address of a client', () => {
   );
 });
 
-test('introspection is for POST, kept by nobody and limited for each caller, who is told no verdict past it (security R80)', async () => {
+test('introspection takes POST, is not cached and is limited for each client, which gets no verdict past the limit (security R80)', async () => {
   const [client, other] = [await service.createClient(), await service.createClient()];
   const ask = (caller: TestClient, token = 'not a token of ours') =>
     fetch(`${service.issuer}/introspect`, {

@@ -1,4 +1,4 @@
-// What secrets and tokens are good for, and for nothing else: kinds, ends, who makes them, and whose data they open.
+// Tests that each secret and token works for its own purpose only: types, expiry, who generates them, and whose data they open.
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** Sends a form as the client and gives the status and the code of the error, if any. */
+/** Sends a form as the client and returns the status and the code of the error, if any. */
 async function post(path: string, basic: string, fields: Record<string, string>): Promise<unknown> {
   const answer = await fetch(service.issuer + path, {
     method: 'POST',
@@ -25,7 +25,7 @@ async function post(path: string, basic: string, fields: Record<string, string>)
   return body['error'] ?? body;
 }
 
-test('each kind of token opens its own door and no other (security R18, R30)', async () => {
+test('each type of token works at its own endpoints and at no other (security R18, R30)', async () => {
   const client = await service.createClient(umaClient);
   const user = await service.createUser();
   const agent = new UserAgent(service);
@@ -48,19 +48,22 @@ test('each kind of token opens its own door and no other (security R18, R30)', a
     admin: await adminToken(service),
   };
   const status = async (path: string, token: string) => (await call(service.issuer + path, { token })).status;
-  const doors: Record<string, { opens: string[]; tries(token: string): Promise<boolean> }> = {
-    UserInfo: { opens: ['access_token'], tries: async (token) => (await status('/user/info', token)) === 200 },
+  const uses: Record<string, { accepts: string[]; tries(token: string): Promise<boolean> }> = {
+    UserInfo: { accepts: ['access_token'], tries: async (token) => (await status('/user/info', token)) === 200 },
     'the groups': {
-      opens: ['access_token', 'client_session_handle', 'code'],
+      accepts: ['access_token', 'client_session_handle', 'code'],
       tries: async (token) => (await status('/user/me/scope', token)) === 200,
     },
-    'the admin routes': { opens: ['admin'], tries: async (token) => (await status('/admin/api/users', token)) === 200 },
+    'the admin routes': {
+      accepts: ['admin'],
+      tries: async (token) => (await status('/admin/api/users', token)) === 200,
+    },
     registration: {
-      opens: ['registration'],
+      accepts: ['registration'],
       tries: async (token) => (await status(`/register/${client.clientId}`, token)) === 200,
     },
     'a new registration': {
-      opens: ['initial'],
+      accepts: ['initial'],
       tries: async (token) =>
         (
           await call(`${service.issuer}/register`, {
@@ -70,7 +73,7 @@ test('each kind of token opens its own door and no other (security R18, R30)', a
         ).status === 201,
     },
     session: {
-      opens: ['session'],
+      accepts: ['session'],
       tries: async (token) => {
         const thief = new UserAgent(service);
         thief.cookies.set('JSESSIONOPENID', token);
@@ -78,29 +81,29 @@ test('each kind of token opens its own door and no other (security R18, R30)', a
       },
     },
     redemption: {
-      opens: ['code'],
+      accepts: ['code'],
       tries: async (code) => (await redeem(service.issuer, client, code)).status === 200,
     },
     refresh: {
-      opens: ['refresh_token'],
+      accepts: ['refresh_token'],
       tries: async (token) => (await refresh(service.issuer, client, token)).status === 200,
     },
     'client authentication': {
-      opens: ['secret'],
+      accepts: ['secret'],
       tries: async (secret) => {
         const basic = `Basic ${Buffer.from(`${client.clientId}:${secret}`).toString('base64')}`;
         return (await post('/introspect', basic, { token: tokens.access_token })) !== 'invalid_client';
       },
     },
   };
-  for (const [door, { opens, tries }] of Object.entries(doors)) {
-    const opened: string[] = [];
+  for (const [use, { accepts, tries }] of Object.entries(uses)) {
+    const accepted: string[] = [];
     for (const [kind, token] of Object.entries(all)) {
-      // the proof of another registration is a repeat, which renews what is tried here
-      if (door === 'a new registration' && kind === 'registration') continue;
-      if (await tries(token)) opened.push(kind);
+      // the token of another registration makes this a repeat registration, which replaces the credentials under test
+      if (use === 'a new registration' && kind === 'registration') continue;
+      if (await tries(token)) accepted.push(kind);
     }
-    expect(opened.sort(), door).toEqual(opens);
+    expect(accepted.sort(), use).toEqual(accepts);
   }
 });
 
@@ -123,7 +126,7 @@ test('a token is dead a millisecond after its end, and alive before it (security
   expect(row!.life).toBeLessThanOrEqual(600);
 });
 
-test('secrets are the service’s own: whatever a registrant or an administrator sends as one is not taken (security R40, R70)', async () => {
+test('the service generates its secrets: it ignores or refuses one that a registrant or an administrator sends (security R40, R70)', async () => {
   const wish = 'x'.repeat(43);
   const own = { client_secret: wish, shared_secret: wish, registration_access_token: wish };
   const metadata = { redirect_uris: ['https://rp.example.com/cb'] };
@@ -153,7 +156,7 @@ test('secrets are the service’s own: whatever a registrant or an administrator
   }
 });
 
-test('an end-session request is signed with its own secret, and serves once, in one spelling and of many at once (security R70, R72)', async () => {
+test('an end-session request is signed with its own secret, and works once, in one spelling and of many at once (security R70, R72)', async () => {
   const afterwards = 'https://rp.example.com/signed-out';
   const client = await service.createClient({ post_logout_redirect_uris: [afterwards] });
   const agent = new UserAgent(service);
@@ -166,7 +169,7 @@ test('an end-session request is signed with its own secret, and serves once, in 
   const ask = async (jwt: string) => (await agent.get(`/end-session?request=${encodeURIComponent(jwt)}`)).status;
   expect(await ask(await sign(client.clientSecret))).toBe(401);
   const request = await sign(client.sharedSecret);
-  // of the last character two bits are no part of the signature: these decode to the same bytes
+  // two bits of the last character are no part of the signature: these decode to the same bytes
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const last = alphabet.indexOf(request.at(-1)!);
   const spellings = [1, 2, 3].map((bits) => request.slice(0, -1) + alphabet[last ^ bits]!);
@@ -178,13 +181,13 @@ test('an end-session request is signed with its own secret, and serves once, in 
   expect(await ask(await sign(client.sharedSecret))).toBe(302);
 });
 
-test('whose settings they are comes from the credentials: a user or client that the request names changes nothing (security R84, R86)', async () => {
+test('the credentials say whose settings a request reads: a user or client that the request names changes nothing (security R84, R86)', async () => {
   const [alice, bob] = [await service.createUser(), await service.createUser()];
   const [own, other] = [await service.createClient(umaClient), await service.createClient(umaClient)];
-  const visit = async (client: typeof own, user: typeof alice) =>
+  const tokenOf = async (client: typeof own, user: typeof alice) =>
     (await obtainTokens(service, client, user, { scope: 'openid' })).access_token;
-  const token = await visit(own, alice);
-  const strangers = [await visit(own, bob), await visit(other, alice)];
+  const token = await tokenOf(own, alice);
+  const others = [await tokenOf(own, bob), await tokenOf(other, alice)];
   const path = (sub: string, more = '') => `${service.issuer}/user/${sub}/settings${more}`;
   const named = { sub: bob.sub, user: bob.sub, client_id: other.clientId };
   const write = (to: string, headers = {}) =>
@@ -195,14 +198,14 @@ test('whose settings they are comes from the credentials: a user or client that 
   expect(answer.status).toBe(200);
   const settings = async (bearer: string) => (await call(path('me'), { token: bearer })).body['settings'];
   expect(await settings(token)).toEqual({ theme: 'dark' });
-  for (const stranger of strangers) expect(await settings(stranger)).toEqual({});
-  // by the client's own credentials the path names the user, who must have let this client in
+  for (const otherToken of others) expect(await settings(otherToken)).toEqual({});
+  // with the client's own credentials the path names the user, who must have allowed this client
   const basic = { headers: { authorization: other.basic } };
   expect((await call(path(bob.sub), basic)).status).toBe(403);
   expect((await call(path(alice.sub), basic)).body['settings']).toEqual({});
 });
 
-test('a line break in what somebody sends makes no line of the log (security R101)', async () => {
+test('a line break in a value of a request makes no line of the log (security R101)', async () => {
   const forged = 'x\n{"event":"user.signed_in","outcome":"success","sub":"forged"}\r\n';
   const agent = new UserAgent(service);
   const before = service.logs.length;

@@ -1,4 +1,4 @@
-// The guarded door to the outside: which addresses are refused before a connection is tried.
+// Tests which addresses the outbound guard refuses before it connects.
 import { expect, test } from 'vitest';
 import { createGuardedFetch, createGuardedPost, FetchRefused } from '../../src/outbound/guarded-fetch.ts';
 
@@ -12,13 +12,13 @@ const fourInSix = [
 ];
 
 test.each([...own, ...wide, ...unusable, ...six, ...fourInSix])(
-  'nothing is sent to %s, however it is written (security R47)',
+  'the service sends nothing to %s, however it is written (security R47)',
   async (host) => {
     for (const ask of [createGuardedFetch([]), (url: string) => createGuardedPost([])(url, {})]) {
       const sent = async (): Promise<unknown> => ask(`https://${host}/`);
       const refusal: unknown = await sent().catch((error: unknown) => error);
       expect(refusal).toBeInstanceOf(FetchRefused);
-      // refused by the door, not by whoever listens there or does not
+      // the guard refuses it, whether or not a server listens there
       expect((refusal as Error & { cause: Error }).cause.message).toContain('is not allowed');
     }
   },
