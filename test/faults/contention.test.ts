@@ -44,7 +44,7 @@ async function newClient(): Promise<TestClient> {
 }
 
 test.each(['40001', '40P01'])(
-  'a statement that loses by %s three times is tried again, and succeeds (security R110, F12)',
+  'a statement that loses by %s three times is retried, and succeeds (security R110, F12)',
   async (code) => {
     const client = await newClient();
     await loseFirst(3, code);
@@ -55,7 +55,7 @@ test.each(['40001', '40P01'])(
 );
 
 test.each(['40001', '40P01'])(
-  'a statement that loses by %s for ever is answered with 503 after three retries, never with 500 (security R110, F12)',
+  'a statement that loses by %s forever is answered with 503 after three retries, never with 500 (security R110, F12)',
   async (code) => {
     const client = await newClient();
     await loseFirst(1000, code);

@@ -1,5 +1,5 @@
-// A person's tasks in a real browser by keyboard alone, from the opening of an account to its deletion: on a desktop and on a telephone, in
-// three languages, light and dark.
+// Performs a user's tasks in a real browser by keyboard alone, from the creation of an account to its deletion: on a desktop and on a
+// telephone, in three languages, light and dark.
 import { type TOTP, URI } from 'otpauth';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
-    'a person opens an account, keeps its profile, address, password, second factors, passkeys, sessions and grants, and deletes it (WCAG 2.1.1)',
+    'a user opens an account, maintains its profile, address, password, second factors, passkeys, sessions and grants, and deletes it (WCAG 2.1.1)',
     { timeout: 90_000 },
     async () => {
       const username = `person-${locale}-${width}`;
@@ -54,7 +54,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       const open = (to: string) => page.goto(service.issuer + to);
       const mailed = async (to: string, count = 1) =>
         page.goto((await mail.to(to, count)).findLast(({ link }) => link)!.link!);
-      /** What was done is said, and is the title. */
+      /** The page names the completed operation, and so does its title. */
       const done = async () => {
         const said = await page.locator('.notice.done[role=status] strong').textContent();
         expect(await page.title()).toContain(said);
@@ -70,7 +70,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
         await follow('#sign-out');
       };
 
-      // an account, by the link out of a mail
+      // an account, by the link of a mail
       await open('/login');
       await follow('#sign-up');
       await type('#email', address);
@@ -97,7 +97,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await follow('#save');
       await done();
 
-      // another address
+      // another e-mail address
       await follow('#address');
       await type('#email', later);
       await follow('#change-email');
@@ -107,7 +107,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       await follow('main a.primary');
       expect(path()).toBe('/account');
 
-      // forgotten
+      // forgotten password
       await signOut();
       await open('/login');
       await follow('#forgotten-password');
@@ -176,7 +176,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
           automaticPresenceSimulation: true,
         },
       });
-      // this browser suggests none: the button does
+      // this browser suggests no passkey: the button does
       await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined');
       await follow('a[href="/account/security"]');
       await follow('#passkeys');
@@ -204,7 +204,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
       expect(download.suggestedFilename()).toMatch(/\.json$/);
 
-      // the end
+      // deletion
       await open('/account/data');
       await follow('#delete');
       await type('#username', 'somebody else');

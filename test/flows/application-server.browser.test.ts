@@ -1,4 +1,5 @@
-// The sample enterprise application server in a real browser: the group's door, settings, and the end-session without a page.
+// Tests the sample enterprise application server in a real browser: its check of the group, settings, and the end-session request without a
+// page.
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, vi } from 'vitest';
 import { otherUser, sampleUser } from '../../demo/administrator.ts';
@@ -18,11 +19,11 @@ vi.setConfig({ testTimeout: 120_000 });
 describe('the sample application server', () => {
   let service: TestService;
   let application: ApplicationServer;
-  /** Another client of the same make. */
+  /** Another client with the same settings. */
   let neighbour: ApplicationServer;
   let relyingParty: RelyingParty;
   let browser: Browser;
-  /** What the browser complained of: console errors, broken policies, uncaught exceptions. */
+  /** The complaints of the browser: console errors, broken policies, uncaught exceptions. */
   let complaints: string[] = [];
 
   beforeAll(async () => {
@@ -59,7 +60,7 @@ describe('the sample application server', () => {
     its.setDefaultTimeout(20_000);
     const page = await its.newPage();
     page.on('console', (message) => {
-      // the pages that say that a person may not come in answer 403, and the browser notes that
+      // pages that deny a user access answer 403, and the browser logs that
       const { url } = message.location();
       const denied =
         /status of 403/.test(message.text()) &&
@@ -75,7 +76,7 @@ describe('the sample application server', () => {
     return service.createUser({ ...sample, username, email: `${username}@example.com` });
   };
 
-  /** From the application's door through the service's pages that are asked for; returns the code that came of it. */
+  /** Signs in from the application's page through the pages that the service shows; returns the code of the response. */
   async function signIn(page: Page, at: { url: string }, person?: Person, consent?: string): Promise<string> {
     await page.goto(at.url);
     const answer = page.waitForRequest((request) => request.url().startsWith(`${at.url}/callback?`));
@@ -96,7 +97,7 @@ describe('the sample application server', () => {
   const statusOf = async (code: string): Promise<number> =>
     (await fetch(`${service.issuer}/user/me/scope`, { headers: { authorization: `Bearer ${code}` } })).status;
 
-  browserTest('a member of the group is let in after sign-in and consent (specification 1, 4.7)', async () => {
+  browserTest('a member of the group gets access after sign-in and consent (specification 1, 4.7)', async () => {
     const page = await open();
     const groups = [...sampleUser.groups, `<i>"&'`];
     const alice = await newPerson({ ...sampleUser, groups });
@@ -107,7 +108,7 @@ describe('the sample application server', () => {
     expect((await page.reload())!.headers()['content-security-policy']).toContain(`default-src 'none'`);
   });
 
-  browserTest('who is not in the group is led to the access-denied page (specification 2.2)', async () => {
+  browserTest('a user outside the group gets the access-denied page (specification 2.2)', async () => {
     const page = await open();
     const bob = await newPerson(otherUser);
     const code = await signIn(page, application, bob, 'Berths');
@@ -122,7 +123,7 @@ describe('the sample application server', () => {
     expect(await statusOf(code)).toBe(401);
   });
 
-  browserTest('who leaves the group is out with the next page (decisions section 3)', async () => {
+  browserTest('a user who leaves the group loses access with the next page (decisions section 3)', async () => {
     const page = await open();
     const alice = await newPerson(sampleUser);
     await signIn(page, application, alice, 'Berths');
@@ -133,7 +134,7 @@ describe('the sample application server', () => {
   });
 
   browserTest(
-    'settings are kept over a new sign-in in another browser, for this client only (specification 2.7)',
+    'settings survive a new sign-in in another browser, for this client only (specification 2.7)',
     async () => {
       const page = await open();
       const alice = await newPerson(sampleUser);
@@ -165,7 +166,7 @@ describe('the sample application server', () => {
   );
 
   browserTest(
-    'the end-session signs out of this application at once, without a page, and of no other (specification 4.4)',
+    'the end-session request signs out of this application at once, without a page, and of no other (specification 4.4)',
     async () => {
       const page = await open();
       const alice = await newPerson(sampleUser);
@@ -195,7 +196,7 @@ describe('the sample application server', () => {
       await page.goto(relyingParty.url);
       await press(page, 'Refresh the tokens');
       await page.getByText('The tokens are new').waitFor();
-      // the session at the service lives on: nothing is asked
+      // the session at the service lives: the service asks nothing
       const next = await signIn(page, application);
       await heading(page, `Come in, ${alice.username}`);
       expect(await statusOf(next)).toBe(200);
@@ -203,7 +204,7 @@ describe('the sample application server', () => {
     },
   );
 
-  browserTest('who signs out at the service is signed out here too (specification 4.7)', async () => {
+  browserTest('a user who signs out at the service is signed out here too (specification 4.7)', async () => {
     const page = await open();
     const alice = await newPerson(sampleUser);
     await signIn(page, application, alice, 'Berths');
@@ -212,13 +213,13 @@ describe('the sample application server', () => {
     await other.goto(`${service.issuer}/logout`);
     await press(other, 'Sign out');
     await heading(other, 'You are signed out');
-    // no signed request is sent for a session that is over: its answer would be no page
+    // the application sends no signed request for a session that is over: its answer would not be a page
     await press(page, 'Sign out');
     await page.getByText('You are signed out').waitFor();
     expect(page.url()).toBe(`${application.url}/`);
   });
 
-  browserTest('who withdraws the consent has no session here any more (specification 4.7)', async () => {
+  browserTest('a user who withdraws the consent has no session here any more (specification 4.7)', async () => {
     const page = await open();
     const alice = await newPerson(sampleUser);
     const code = await signIn(page, application, alice, 'Berths');
@@ -230,7 +231,7 @@ describe('the sample application server', () => {
     expect(await statusOf(code)).toBe(401);
   });
 
-  browserTest('who refuses comes back not signed in (RFC 6749 4.1.2.1)', async () => {
+  browserTest('a user who refuses consent comes back not signed in (RFC 6749 4.1.2.1)', async () => {
     const page = await open();
     const alice = await newPerson(sampleUser);
     await page.goto(application.url);
@@ -243,7 +244,7 @@ describe('the sample application server', () => {
     await heading(page, 'Welcome to Berths');
   });
 
-  browserTest('an answer that this browser did not ask for is refused (RFC 6749 10.12)', async () => {
+  browserTest('an answer that this browser did not request is refused (RFC 6749 10.12)', async () => {
     const alice = await newPerson(sampleUser);
     const page = await open();
     await signIn(page, application, alice, 'Berths');
@@ -262,34 +263,37 @@ describe('the sample application server', () => {
     await heading(page, `Come in, ${alice.username}`);
   });
 
-  browserTest("another client's code opens no door (OpenID Connect Core 16.11, token substitution)", async () => {
-    const alice = await newPerson(sampleUser);
-    const client = await service.createClient({ uma_profile: true, scope: 'openid profile scope' });
-    const theirs = await new UserAgent(service).authorize(client, alice, { scope: 'openid profile scope' });
-    const { code } = responseParameters(theirs);
-    // somebody else begins a sign-in, and answers it with that code
-    const begun = await fetch(`${application.url}/sign-in`, { method: 'POST', redirect: 'manual' });
-    const cookie = begun.headers.getSetCookie()[0]!.split(';')[0]!;
-    const state = new URL(begun.headers.get('location')!).searchParams.get('state')!;
-    const query = new URLSearchParams({ code: code!, state, iss: service.issuer });
-    const answer = await fetch(`${application.url}/callback?${query.toString()}`, { headers: { cookie } });
-    expect(answer.status).toBe(400);
-    expect(answer.headers.get('set-cookie')).toBeNull();
-    expect(await (await fetch(application.url, { headers: { cookie } })).text()).toContain('Welcome to Berths');
-    expect(await statusOf(code!)).toBe(200);
-  });
+  browserTest(
+    'the code of another client gives no access (OpenID Connect Core 16.11, token substitution)',
+    async () => {
+      const alice = await newPerson(sampleUser);
+      const client = await service.createClient({ uma_profile: true, scope: 'openid profile scope' });
+      const theirs = await new UserAgent(service).authorize(client, alice, { scope: 'openid profile scope' });
+      const { code } = responseParameters(theirs);
+      // another user begins a sign-in, and answers it with that code
+      const begun = await fetch(`${application.url}/sign-in`, { method: 'POST', redirect: 'manual' });
+      const cookie = begun.headers.getSetCookie()[0]!.split(';')[0]!;
+      const state = new URL(begun.headers.get('location')!).searchParams.get('state')!;
+      const query = new URLSearchParams({ code: code!, state, iss: service.issuer });
+      const answer = await fetch(`${application.url}/callback?${query.toString()}`, { headers: { cookie } });
+      expect(answer.status).toBe(400);
+      expect(answer.headers.get('set-cookie')).toBeNull();
+      expect(await (await fetch(application.url, { headers: { cookie } })).text()).toContain('Welcome to Berths');
+      expect(await statusOf(code!)).toBe(200);
+    },
+  );
 });
 
 const press = (page: Page, name: string): Promise<void> => page.getByRole('button', { name, exact: true }).click();
 
-/** Waits for the page whose heading it is. */
+/** Waits for the page with this heading. */
 async function heading(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 }
 
-/** The colour that the page lies on. */
+/** The background colour of the page. */
 const ground = async (page: Page): Promise<string> => {
-  // what is there to read may not have its style sheet yet
+  // a page that can be read may not have its style sheet yet
   await page.waitForLoadState('load');
   return page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 };

@@ -1,4 +1,4 @@
-// The service as two standard client libraries see it, with their strict defaults: registration, sign-in, refresh, UserInfo.
+// Uses the service through two standard client libraries with their strict defaults: registration, sign-in, refresh, UserInfo.
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -25,8 +25,8 @@ async function approve(clientId: string): Promise<void> {
   expect(answer).toMatchObject({ status: 200, body: { status: 'enabled' } });
 }
 
-/** The browser's part: from the client's authorization address to the answer at its redirect URI. */
-async function visit(url: URL): Promise<URL> {
+/** Plays the browser: from the client's authorization address to the answer at its redirect URI. */
+async function followTo(url: URL): Promise<URL> {
   const agent = new UserAgent(service);
   let page = await agent.follow(await agent.get(url.href));
   if (page.body.includes('id="password"')) page = await agent.signIn(user, page);
@@ -77,7 +77,7 @@ test.each([
     );
     const verifier = openid.randomPKCECodeVerifier();
     const [state, nonce] = [openid.randomState(), openid.randomNonce()];
-    const callback = await visit(
+    const callback = await followTo(
       openid.buildAuthorizationUrl(config, {
         redirect_uri: redirectUri,
         scope: 'openid profile email offline_access',
@@ -109,7 +109,7 @@ test.each([
 test('openid-client gets a token by client credentials (RFC 6749 4.4)', async () => {
   const config = await openid.dynamicClientRegistration(
     new URL(service.issuer),
-    // the library sends the secret in the form unless it is told otherwise
+    // the library sends the secret in the form by default
     { grant_types: ['client_credentials'], redirect_uris: [], token_endpoint_auth_method: 'client_secret_post' },
     undefined,
     { execute: [openid.allowInsecureRequests] },
@@ -151,7 +151,7 @@ test('oauth4webapi registers, signs in with PKCE, refreshes, reads claims and ge
     state,
     nonce,
   }).toString();
-  const parameters = oauth.validateAuthResponse(as, client, await visit(url), state);
+  const parameters = oauth.validateAuthResponse(as, client, await followTo(url), state);
   const tokenResponse = await oauth.authorizationCodeGrantRequest(
     as,
     client,
@@ -165,7 +165,7 @@ test('oauth4webapi registers, signs in with PKCE, refreshes, reads claims and ge
     expectedNonce: nonce,
     requireIdToken: true,
   });
-  // the ID Token's signature too, although it came by a direct connection
+  // checks the ID Token's signature too, although the token came over a direct connection
   await oauth.validateApplicationLevelSignature(as, tokenResponse, insecure);
   expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ sub: user.sub });
 
@@ -193,7 +193,7 @@ test('oauth4webapi registers, signs in with PKCE, refreshes, reads claims and ge
 });
 
 test.each(['ES256', 'Ed25519'])(
-  'oauth4webapi authenticates by a private key of its registered set: %s (RFC 7523)',
+  'oauth4webapi authenticates with a private key of its registered set: %s (RFC 7523)',
   async (alg) => {
     const insecure = { [oauth.allowInsecureRequests]: true };
     const issuer = new URL(service.issuer);
@@ -274,7 +274,7 @@ test.each([
           config,
           signed ? { request: signed.searchParams.get('request')! } : parameters,
         );
-    const callback = await visit(url);
+    const callback = await followTo(url);
     const tokens = await openid.authorizationCodeGrant(config, callback, {
       pkceCodeVerifier: verifier,
       expectedState: state,
@@ -315,7 +315,7 @@ test('oauth4webapi pushes a signed request as a public client (RFC 9101, RFC 912
   );
   const url = new URL(as.authorization_endpoint!);
   url.search = new URLSearchParams({ client_id: clientId, request_uri: pushed.request_uri }).toString();
-  const parameters = oauth.validateAuthResponse(as, client, await visit(url), state);
+  const parameters = oauth.validateAuthResponse(as, client, await followTo(url), state);
   const answer = await oauth.authorizationCodeGrantRequest(
     as,
     client,

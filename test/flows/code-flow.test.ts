@@ -1,4 +1,4 @@
-// The main job from end to end over a socket: a person signs in, a client ends with tokens and claims.
+// Runs the code flow from end to end over a socket: a user signs in, a client gets tokens and claims.
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('a person signs in and allows, and the client gets an ID Token, tokens and claims (OpenID Connect Core 3.1)', async () => {
+test('a user signs in and consents, and the client gets an ID Token, tokens and claims (OpenID Connect Core 3.1)', async () => {
   const user = await service.createUser({
     email: 'alice@example.com',
     emailVerified: true,
@@ -68,7 +68,7 @@ test('a person signs in and allows, and the client gets an ID Token, tokens and 
   expect(refreshed.body['refresh_token']).not.toBe(tokens.body['refresh_token']);
 });
 
-test('a second visit needs neither sign-in nor consent (decisions section 3)', async () => {
+test('a second authorization needs neither sign-in nor consent (decisions section 3)', async () => {
   const user = await service.createUser();
   const client = await service.createClient();
   const agent = new UserAgent(service);

@@ -1,4 +1,5 @@
-// An administrator's tasks in a real browser by keyboard alone: on a desktop and on a telephone, in three languages, light and dark.
+// Performs an administrator's tasks in a real browser by keyboard alone: on a desktop and on a telephone, in three languages, light and
+// dark.
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
@@ -19,7 +20,7 @@ afterAll(async () => {
 
 describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, width, colorScheme }) => {
   browserTest(
-    'an administrator signs in, approves a registration, looks a person up, disables and changes the account, makes another, imports and exports users, ends sessions, rotates keys and reads of it all (WCAG 2.1.1)',
+    'an administrator signs in, approves a registration, searches a user, disables and changes the account, creates another, imports and exports users, ends sessions, rotates keys and reads the events of all this (WCAG 2.1.1)',
     { timeout: 90_000 },
     async () => {
       const admin = await service.createUser({ admin: true });

@@ -1,4 +1,4 @@
-// The sample application of the demonstration in a real browser, as people use it: mouse, keyboard, telephone, without script.
+// Tests the demonstration's sample application in a real browser, as users use it: mouse, keyboard, telephone, without script.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -13,7 +13,7 @@ import { startTestService, type TestService } from '../helpers/service.ts';
 
 type Person = Awaited<ReturnType<TestService['createUser']>>;
 
-/** How a person operates a page. */
+/** How a user operates a page. */
 interface Hand {
   press(role: 'button' | 'link', name: string): Promise<void>;
   fill(label: string, value: string): Promise<void>;
@@ -23,14 +23,14 @@ const warning = 40; // pino's level
 const usernameLabel = 'User name or email';
 const passwordLabel = 'Password';
 
-// a journey is twenty pages, and a busy machine is slow
+// one test opens twenty pages, and a busy machine is slow
 vi.setConfig({ testTimeout: 120_000 });
 
 describe('the sample application', () => {
   let service: TestService;
   let application: RelyingParty;
   let browser: Browser;
-  /** What the browser complained of: console errors, broken policies, uncaught exceptions. */
+  /** The complaints of the browser: console errors, broken policies, uncaught exceptions. */
   let complaints: string[] = [];
 
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('the sample application', () => {
     context.setDefaultTimeout(20_000);
     const page = await context.newPage();
     page.on('console', (message) => {
-      // the one answer that is no success in these journeys: a wrong password (specification 4.1)
+      // the only answer in these tests that is not a success: a wrong password (specification 4.1)
       const wrongPassword = /status of 400/.test(message.text()) && message.location().url.includes('/login');
       if (['error', 'warning'].includes(message.type()) && !wrongPassword)
         complaints.push(`${message.text()} (${message.location().url})`);
@@ -135,7 +135,7 @@ describe('the sample application', () => {
     await heading(page, 'Welcome to Harbour');
     await look();
 
-    // both sessions are gone: the next sign-in asks for the password, and no longer for consent
+    // both sessions are gone: the next sign-in asks for the password, but not for consent
     await hand.press('button', 'Sign in');
     await heading(page, 'Sign in');
     await hand.fill(usernameLabel, person.username);
@@ -145,7 +145,7 @@ describe('the sample application', () => {
   }
 
   browserTest(
-    'a person signs in, sees the claims, refreshes and signs out (OpenID Connect Core 3.1, RP-Initiated Logout 2)',
+    'a user signs in, sees the claims, refreshes and signs out (OpenID Connect Core 3.1, RP-Initiated Logout 2)',
     async () => {
       const page = await open();
       await wholeJourney(page, mouse(page), await newPerson());
@@ -175,7 +175,7 @@ describe('the sample application', () => {
     await wholeJourney(page, mouse(page), await newPerson());
   });
 
-  browserTest('who refuses comes back not signed in (RFC 6749 4.1.2.1)', async () => {
+  browserTest('a user who refuses consent comes back not signed in (RFC 6749 4.1.2.1)', async () => {
     const page = await open();
     const person = await newPerson();
     const hand = mouse(page);
@@ -191,7 +191,7 @@ describe('the sample application', () => {
     expect(page.url()).toBe(`${application.url}/`);
   });
 
-  browserTest('who stays signed in at the service is signed in again without a question', async () => {
+  browserTest('a user who stays signed in at the service is signed in again without a page', async () => {
     const page = await open();
     const person = await newPerson();
     const hand = mouse(page);
@@ -210,7 +210,7 @@ describe('the sample application', () => {
   });
 
   browserTest.for([true, false])(
-    'response_mode=form_post brings the code by a form, with script: %s (OAuth 2.0 Form Post Response Mode)',
+    'response_mode=form_post delivers the code by a form, with script: %s (OAuth 2.0 Form Post Response Mode)',
     async (javaScriptEnabled) => {
       const receiver = await startReceiver();
       try {
@@ -262,7 +262,7 @@ function uniqueNames(): { username: string; email: string } {
   return { username, email: `${username}@example.com` };
 }
 
-/** Waits for the page whose heading it is. */
+/** Waits for the page with this heading. */
 async function heading(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 }
@@ -271,7 +271,7 @@ async function expectText(page: Page, sentence: string): Promise<void> {
   await page.getByText(sentence).first().waitFor();
 }
 
-/** The table in the section with this heading, as claims and what is shown of them. */
+/** The table in the section with this heading, as claims and the values shown for them. */
 async function claimsOf(page: Page, section: string): Promise<Record<string, string>> {
   const rows = await page.getByRole('region', { name: section }).locator('tbody tr').all();
   return Object.fromEntries(
@@ -292,7 +292,7 @@ function finger(page: Page): Hand {
   return { ...mouse(page), press: (role, name) => page.getByRole(role, { name, exact: true }).tap() };
 }
 
-/** Goes from control to control by Tab, and presses Enter. */
+/** Moves from control to control by Tab, and presses Enter. */
 function keyboard(page: Page): Hand {
   async function goTo(target: ReturnType<Page['locator']>): Promise<void> {
     await target.waitFor();
@@ -315,7 +315,7 @@ function keyboard(page: Page): Hand {
   };
 }
 
-/** A client's address that takes a POST, and keeps the form that it got. */
+/** A client's address that takes a POST, and keeps the form that it received. */
 async function startReceiver(): Promise<{ url: string; received(): string; stop(): Promise<void> }> {
   let received = '';
   const server: Server = createServer((request, response) => {

@@ -1,4 +1,5 @@
-// Signing out in a real browser: front-channel frames, the way on, and what the session-management frame says before and after.
+// Tests signing out in a real browser: front-channel frames, the redirect afterwards, and the answers of the session-management frame
+// before and after.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeJwt } from 'jose';
@@ -20,7 +21,7 @@ describe('signing out in a browser', () => {
   let one: RelyingParty;
   let two: RelyingParty;
   let browser: Browser;
-  /** What the browser complained of: console errors, broken policies, uncaught exceptions. */
+  /** The complaints of the browser: console errors, broken policies, uncaught exceptions. */
   let complaints: string[] = [];
 
   beforeAll(async () => {
@@ -56,7 +57,7 @@ describe('signing out in a browser', () => {
     return page;
   }
 
-  /** Signs in at a relying party, as far as it is asked; returns the parameters of the response. */
+  /** Signs in at a relying party, through the pages that the service shows; returns the parameters of the response. */
   async function signIn(page: Page, at: RelyingParty, person: Person): Promise<URLSearchParams> {
     await page.goto(authorizationUrl(service.issuer, at.client));
     if (page.url().startsWith(`${service.issuer}/login`)) {
@@ -69,7 +70,7 @@ describe('signing out in a browser', () => {
     return new URL(page.url()).searchParams;
   }
 
-  /** Signs a new person in at both, and begins to sign out at the first. */
+  /** Signs a new user in at both, and begins to sign out at the first. */
   async function begin(page: Page): Promise<{ sid: string; sessionStates: string[] }> {
     const person = await service.createUser();
     const responses = [await signIn(page, one, person), await signIn(page, two, person)];
@@ -100,7 +101,7 @@ describe('signing out in a browser', () => {
   }
 
   browserTest(
-    'every relying party hears of it in a frame, and the browser comes back with the state (Front-Channel Logout 1.0 section 3)',
+    'every relying party is notified in a frame, and the browser returns with the state (Front-Channel Logout 1.0 section 3)',
     async () => {
       const page = await open();
       const { sid } = await begin(page);
@@ -111,7 +112,7 @@ describe('signing out in a browser', () => {
     },
   );
 
-  browserTest('without script a button leads on, and the frames are told all the same', async () => {
+  browserTest('without script a link returns to the relying party, and the frames notify all the same', async () => {
     const page = await open(undefined, false);
     const { sid } = await begin(page);
     await confirm(page);
@@ -121,7 +122,7 @@ describe('signing out in a browser', () => {
     await page.getByRole('heading', { name: 'bye of Harbour' }).waitFor();
   });
 
-  browserTest('a frame that never answers does not keep the person', async () => {
+  browserTest('a frame that never answers does not hold up the user', async () => {
     const page = await open();
     await begin(page);
     two.hangs = true;
@@ -133,7 +134,7 @@ describe('signing out in a browser', () => {
     }
   });
 
-  browserTest('the account page hands out the data, ends the other sessions, and then this one (issue 6)', async () => {
+  browserTest('the account page exports the data, ends the other sessions, and then this one (issue 6)', async () => {
     const person = await service.createUser();
     const elsewhere = new UserAgent(service);
     await elsewhere.signIn(person);
@@ -215,7 +216,7 @@ describe('signing out in a browser', () => {
       expect(await ask(one.origin, messages[1])).toBe('changed');
       for (const odd of ['', 'x', `${messages[0]} more`, messages[0]!.slice(0, -44), { a: 1 }, null])
         expect(await ask(one.origin, odd), JSON.stringify(odd)).toBe('error');
-      // another site may not read the cookie here: it must not take that for a change
+      // another site may not read the cookie here: the frame must not report that as a change
       expect(await ask(one.origin.replace('127.0.0.1', 'localhost'), messages[0])).toBe('error');
 
       await confirm(page);
@@ -229,7 +230,7 @@ describe('signing out in a browser', () => {
 interface RelyingParty {
   client: TestClient;
   origin: string;
-  /** What its front-channel address was asked with. */
+  /** The queries of the requests to its front-channel address. */
   told: URLSearchParams[];
   /** Does not answer at its front-channel address. */
   hangs: boolean;

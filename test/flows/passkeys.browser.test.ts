@@ -1,4 +1,5 @@
-// Passkeys in a real browser with its virtual authenticator: made on the account page, used alone, by the browser's suggestion and after the password.
+// Tests passkeys in a real browser with its virtual authenticator: created on the account page, used alone, by the browser's suggestion and
+// after the password.
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
@@ -15,7 +16,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-/** A window with an authenticator that verifies whoever uses it. */
+/** A window with an authenticator that verifies its user. */
 async function open(): Promise<{ page: Page; devtools: CDPSession; authenticatorId: string; complaints: string[] }> {
   const page = await (await browser!.newContext({ locale: 'en' })).newPage();
   const complaints: string[] = [];
@@ -49,14 +50,14 @@ async function signOut(page: Page): Promise<void> {
 const atAccount = (page: Page) => page.waitForURL(`${service.issuer}/account`);
 
 browserTest(
-  'a passkey is made, signs in by the button, by the suggestion and after the password, and once removed no more (issue 6)',
+  'a passkey is created, signs in by the button, by the suggestion and after the password, and no longer once it is removed (issue 6)',
   { timeout: 90_000 },
   async () => {
     const user = await service.createUser();
     const { page, devtools, authenticatorId, complaints } = await open();
     const present = (enabled: boolean) =>
       devtools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
-    // made
+    // creation
     await present(false);
     await page.goto(`${service.issuer}/login?destination=passkeys`);
     await showPassword(page, user);
@@ -71,12 +72,12 @@ browserTest(
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByText('already holds a passkey').waitFor();
 
-    // by the suggestion: nobody presses anything
+    // by the suggestion: the user presses no button
     await signOut(page);
     await page.goto(`${service.issuer}/login`);
     await atAccount(page);
 
-    // by the button, in a browser that suggests none
+    // by the button, in a browser that makes no suggestions
     await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined');
     await signOut(page);
     await page.goto(`${service.issuer}/login`);
@@ -93,7 +94,7 @@ browserTest(
     const methods = await service.database.sql('SELECT amr FROM sessions WHERE sub = $1', [user.sub]);
     expect(methods).toEqual([{ amr: expect.arrayContaining(['pwd', 'user', 'mfa']) as string[] }]);
 
-    // removed
+    // removal
     await page.goto(`${service.issuer}/account/passkeys`);
     await page.getByText('Rename or remove').click();
     await page.getByRole('button', { name: /^Remove/ }).click();
@@ -107,13 +108,13 @@ browserTest(
 );
 
 browserTest(
-  'a person who turns the question down reads so, and can use the password (issue 6)',
+  'a user who dismisses the passkey dialog sees a message, and can use the password (issue 6)',
   { timeout: 60_000 },
   async () => {
     const user = await service.createUser();
     const { page, devtools, authenticatorId } = await open();
     await page.goto(`${service.issuer}/login`);
-    // there is no passkey at all: the browser says no, as when somebody does
+    // there is no passkey at all: the browser refuses, as when a user refuses
     await devtools.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByText('No passkey was used.').waitFor();

@@ -1,4 +1,5 @@
-// An administrator decides about a registration in a real browser, without script: what only a browser knows of the page's two forms.
+// Lets an administrator decide about a registration in a real browser, without script: only a browser shows how the page's two forms
+// behave.
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { browserTest, launchBrowser } from '../helpers/browser.ts';
@@ -42,7 +43,7 @@ const poll = (deferred: Record<string, string>) =>
   call(`${service.issuer}/register`, { body: { registration_code: deferred['registration_code'] } });
 
 browserTest(
-  'the code typed in small letters, a look, and Approve: the client collects (approval-based DCR 4)',
+  'an administrator types the code in small letters, reviews the registration and presses Approve: the client collects its credentials (approval-based DCR 4)',
   { timeout: 60_000 },
   async () => {
     const deferred = await defer();
@@ -60,7 +61,7 @@ browserTest(
 );
 
 browserTest(
-  'Enter in the reason refuses, it never approves (approval-based DCR 6.3)',
+  'Enter in the reason refuses, and never approves (approval-based DCR 6.3)',
   { timeout: 60_000 },
   async () => {
     const deferred = await defer();

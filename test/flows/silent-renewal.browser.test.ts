@@ -1,4 +1,5 @@
-// Silent renewal in a real browser: an application loads prompt=none into a hidden frame, as oidc-client-ts does, and reads the answer there.
+// Renews tokens silently in a real browser: an application loads prompt=none into a hidden frame, as oidc-client-ts does, and reads the
+// answer there.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
@@ -9,7 +10,7 @@ import { authorizationUrl } from '../helpers/user-agent.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-// the answer's page tells the page around it, which has put the address into a frame
+// the answer's page posts to its parent page, which has put the address into a frame
 const application = `<!doctype html><title>Harbour</title><link rel="icon" href="data:,"><script>
   if (window.parent !== window) window.parent.postMessage(location.href, location.origin);
   window.renew = (address) => new Promise((resolve) => {
@@ -39,7 +40,7 @@ describe('a hidden frame with prompt=none', () => {
     const make = (host: string) =>
       service.createClient({ redirect_uris: [`http://${host}:${port}/callback`] }, { firstParty: true });
     sameSite = await make('127.0.0.1');
-    // another site, which is no other machine
+    // another site on the same machine
     otherSite = await make('localhost');
     browser = await launchBrowser();
   });
@@ -83,7 +84,7 @@ describe('a hidden frame with prompt=none', () => {
     expect(await renew(page, address)).toMatchObject({ error: 'login_required', state: 's' });
   });
 
-  browserTest('shows nothing of a page, whatever else it asks for (security R8, R57)', async () => {
+  browserTest('shows nothing of a page, whatever the request asks for (security R8, R57)', async () => {
     const page = await signIn(sameSite);
     for (const address of [
       authorizationUrl(service.issuer, sameSite, { prompt: 'login' }),

@@ -139,7 +139,7 @@ behindPgBouncer(
 );
 
 behindPgBouncer(
-  'what is revoked at one instance, and a client that is disabled, is refused at the other within a second (issue 7, security R92)',
+  'a token revoked at one instance, and a client disabled there, is refused at the other within a second (issue 7, security R92)',
   async () => {
     const { body } = await tokenRequest(baseOf(servers[0]), client, { grant_type: 'client_credentials' });
     const token = String(body['access_token']);
@@ -160,7 +160,7 @@ behindPgBouncer(
   },
 );
 
-behindPgBouncer('a limit of time holds for what goes through the pooler (security R108)', async () => {
+behindPgBouncer('a time limit also applies to what goes through the pooler (security R108)', async () => {
   const through = new pg.Client({ connectionString: pooler.url });
   await through.connect();
   await expect(through.query('SELECT pg_sleep(5)')).rejects.toMatchObject({ code: '57014' });

@@ -1,4 +1,4 @@
-// One line of the log for each row of the audit trail: written once the row is there, and only then.
+// Tests that the log has one line for each row of the audit trail: written after the row is committed, and only then.
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deleteUncompleted } from '../../src/jobs/retention.ts';
@@ -23,7 +23,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-test('a registration that nobody approved in time goes with one row and one line (decisions section 7)', async () => {
+test('a registration that was not approved in time is deleted with one row and one line (decisions section 7)', async () => {
   const { body } = await call(`${service.issuer}/register`, { body: { redirect_uris: ['https://rp.example.com/cb'] } });
   lines = [];
   await deleteUncompleted(store, -1);
@@ -36,7 +36,7 @@ test('a registration that nobody approved in time goes with one row and one line
   expect(rows).toMatchObject([{ type: 'client.registered' }, { type: 'client.expired', ...expired }]);
 });
 
-test('what a transaction takes back has neither, and what it tries again has one of each (decisions section 7)', async () => {
+test('a transaction that is rolled back has neither, and one that is retried has one of each (decisions section 7)', async () => {
   lines = [];
   const event = { type: 'keys.rotated', outcome: 'success', actor: 'test' } as const;
   const taken = store.transaction(async ({ auditEvents }) => {
@@ -48,7 +48,7 @@ test('what a transaction takes back has neither, and what it tries again has one
   const user = await service.createUser();
   const other = await service.createUser();
   let tries = 0;
-  // each locks what the other one waits for: one of them is tried again
+  // each locks a row that the other one waits for: one of them is retried
   const crossed = [
     [user, other],
     [other, user],
@@ -72,7 +72,7 @@ test('what a transaction takes back has neither, and what it tries again has one
   expect(lines.map((line) => line['sub']).sort()).toEqual([user.sub, other.sub].sort());
 });
 
-test('a fact of the detail takes the place of no other member (decisions section 7)', async () => {
+test('a fact of the detail replaces no other member (decisions section 7)', async () => {
   lines = [];
   const detail = { event: 'invented', actor: 'invented', level: 'invented' };
   await store.auditEvents.insert({ type: 'keys.rotated', outcome: 'success', actor: 'test', detail });

@@ -1,4 +1,4 @@
-// Finding a client among ten thousand and judging what waits: what is found, what looks alike, and that no table is read through for it.
+// Searches for a client among ten thousand and reviews pending ones: the results, lookalike names, and plans that read no table through.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { metadataDifference } from '../../src/oauth/metadata-difference.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
@@ -16,7 +16,7 @@ const page = (limit: number, after?: { at: Date; id: string }) => ({ limit, afte
 
 beforeAll(async () => {
   service = await startTestService({ environment: withoutLimits });
-  // a flood of registrations that nobody has looked at, on top of many clients
+  // a flood of registrations that no administrator has reviewed, on top of many clients
   await sql(
     `INSERT INTO clients (client_id, status, approved_by, self_registered, client_secret_hash, shared_secret_encrypted, created_at, metadata)
      SELECT 'made-' || n, CASE WHEN n <= $1 THEN 'enabled' ELSE 'disabled' END, CASE WHEN n <= $1 THEN 'administrator' END, n > $1,
@@ -65,7 +65,7 @@ describe('a search', () => {
     },
   );
 
-  test('combines with the filters and pages through all that is found, each once (issue 6)', async () => {
+  test('combines with the filters and pages through all results, each once (issue 6)', async () => {
     const filters: [ClientFilter, number][] = [
       [{ search: 'made' }, enabled + flood],
       [{ search: 'made.example', status: 'enabled' }, enabled],
@@ -86,7 +86,7 @@ describe('a search', () => {
     }
   });
 
-  test('is open to programs as q of the admin route, with who registered itself (decisions section 8)', async () => {
+  test('is available to programs as q of the admin route, with the clients that registered themselves (decisions section 8)', async () => {
     const token = await adminToken(service);
     const { body } = await call(`${service.issuer}/register`, {
       body: { client_name: 'Itself', redirect_uris: ['https://itself.example/cb'] },
@@ -129,13 +129,13 @@ describe('a name', () => {
     expect(await alike(name)).toEqual([]);
   });
 
-  test('of one that is not enabled warns of nothing', async () => {
+  test('of a client that is not enabled causes no warning', async () => {
     await service.createClient({ client_name: 'Lantern' }, { status: 'disabled' });
     expect(await alike('Lantern')).toEqual([]);
   });
 });
 
-test('a redirect host is known since the first client that had it when an administrator approved it (issue 6)', async () => {
+test('a redirect host is known since the first approved client that had it (issue 6)', async () => {
   const host = 'tide.example';
   const client = await service.createClient({ redirect_uris: [`https://${host}/cb`] }, { status: 'disabled' });
   const known = async () => (await service.store.clientJudgement.hosts([host]))[0]!;
@@ -158,7 +158,7 @@ test('a redirect host is known since the first client that had it when an admini
   expect((await service.store.clientJudgement.hosts(['com.example.tide:']))[0]).toMatchObject({ clients: 1 });
 });
 
-test('what an update would change is told member by member (security R45)', () => {
+test("an update's changes are listed member by member (security R45)", () => {
   const uris = { redirect_uris: ['https://a.example/cb', 'https://b.example/cb'] };
   const before = parseClientMetadata({ ...uris, client_name: 'Harbour', scope: 'openid profile' });
   const after = parseClientMetadata({
@@ -179,15 +179,15 @@ test('what an update would change is told member by member (security R45)', () =
     { member: 'scope', added: ['email'], removed: [], kept: ['profile', 'openid'] },
   ]);
   expect(metadataDifference(before, before)).toEqual([]);
-  // stored before there was such a switch
+  // stored before this switch existed
   const older: Partial<ClientMetadata> = { ...before };
   delete older.id_token_claims;
   expect(metadataDifference(older as ClientMetadata, before)).toEqual([]);
 });
 
-describe('none of the questions that the console asks about clients reads a table through (issue 6)', () => {
+describe("none of the console's queries about clients reads a table through (issue 6)", () => {
   const large = ['clients', 'known_redirect_hosts'];
-  /** The plans of all statements that `ask` sends, which are answered as ever. */
+  /** The plans of all statements that `ask` sends, which are answered as usual. */
   async function plansOf(ask: (repositories: Repositories) => Promise<unknown>): Promise<string[]> {
     const plans: string[] = [];
     await ask(

@@ -1,4 +1,4 @@
-// The database's own rules: states that must not be are refused, whoever writes them.
+// Tests the database's own rules: it refuses invalid states from every writer.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { obtainTokens, refresh, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -46,7 +46,7 @@ test.each([
   ],
   ['a challenge of 42 characters', `UPDATE authorization_codes SET code_challenge = repeat('a', 42)`, broken],
   ['a code in clear', `UPDATE authorization_codes SET code_hash = 'ghac_x'`, broken],
-  ['a token of nobody', `UPDATE access_tokens SET client_session_id = NULL`, broken],
+  ['a token without a subject', `UPDATE access_tokens SET client_session_id = NULL`, broken],
   [
     'a token of two owners',
     `UPDATE access_tokens SET client_id = (SELECT client_id FROM clients), client_epoch = 0, scope = ''`,
@@ -83,7 +83,7 @@ describe('a change by SQL', () => {
       )
     )[0]!;
 
-  test('raises the version, and disabling the epoch as well; a change of nothing raises neither (decisions section 2)', async () => {
+  test('raises the version, and disabling raises the epoch as well; an update without a change raises neither (decisions section 2)', async () => {
     const before = await state();
     await service.database.sql('UPDATE clients SET first_party = first_party WHERE client_id = $1', [client.clientId]);
     expect(await state()).toMatchObject({ version: before.version, epoch: before.epoch });
@@ -98,7 +98,7 @@ describe('a change by SQL', () => {
     expect(await state()).toMatchObject({ version: before.version + 2, epoch: disabled.epoch });
   });
 
-  test('cannot reach the audit trail (decisions section 7)', async () => {
+  test('cannot change the audit trail (decisions section 7)', async () => {
     for (const statement of ['UPDATE audit_events SET sub = NULL', 'DELETE FROM audit_events', 'TRUNCATE audit_events'])
       await expect(service.database.sql(statement)).rejects.toThrow(/append-only/);
   });

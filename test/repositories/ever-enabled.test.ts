@@ -1,4 +1,4 @@
-// clients.ever_enabled is right whoever writes the row: a route, plain SQL, or an instance of the version before.
+// Tests that clients.ever_enabled is right for every writer of the row: a route, plain SQL, or an instance of the previous version.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminToken, approveClient, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -20,7 +20,7 @@ const everEnabled = async (clientId: string): Promise<unknown> => {
   const [row] = await sql('SELECT ever_enabled FROM clients WHERE client_id = $1', clientId);
   return row!['ever_enabled'];
 };
-/** A row as an instance of the version before inserts it: without the column. */
+/** A row as an instance of the previous version inserts it: without the column. */
 const insert = async (clientId: string, status: string, approvedBy: string | null, uncollected = false) => {
   const columns = 'metadata, client_secret_hash, shared_secret_encrypted';
   await sql(
@@ -33,7 +33,7 @@ const insert = async (clientId: string, status: string, approvedBy: string | nul
   );
 };
 
-test('a registration becomes one that was ever enabled by its first approval, and stays so when it is disabled (decisions section 2)', async () => {
+test('a registration counts as ever enabled from its first approval, and stays so when it is disabled (decisions section 2)', async () => {
   const bySql = await register();
   expect(await everEnabled(bySql)).toBe(false);
   await sql(`UPDATE clients SET metadata = metadata || '{"client_name": "x"}' WHERE client_id = $1`, bySql);
@@ -50,7 +50,7 @@ test('a registration becomes one that was ever enabled by its first approval, an
   expect(await everEnabled(byRoute)).toBe(true);
 });
 
-test('a row that is inserted as enabled was ever enabled, one that is approved but disabled or not collected was not (decisions section 2)', async () => {
+test('a row that is inserted as enabled was ever enabled; one that is approved but disabled, or not collected, was not (decisions section 2)', async () => {
   await register();
   await insert('enabled', 'enabled', null);
   await insert('created-disabled', 'disabled', 'administrator');

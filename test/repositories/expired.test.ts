@@ -1,4 +1,4 @@
-// The deletion of expired rows: in batches, beside running requests, and never of what is still good.
+// Tests the deletion of expired rows: in batches, beside running requests, and never of valid rows.
 import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cleanUp } from '../../src/jobs/retention.ts';
@@ -23,7 +23,7 @@ async function deleteAll(from = 0, to = service.store.expired.kinds): Promise<vo
 const count = async (table: string) =>
   (await service.database.sql<{ n: number }>(`SELECT count(*)::int AS n FROM ${table}`))[0]!.n;
 
-test('expired rows of every kind go, 1000 at a time at most, and good ones stay (security R105)', async () => {
+test('expired rows of every kind are deleted, 1000 at a time at most, and valid ones stay (security R105)', async () => {
   const client = await service.createClient();
   const user = await service.createUser();
   const tokens = await obtainTokens(service, client, user);
@@ -57,7 +57,7 @@ test('expired rows of every kind go, 1000 at a time at most, and good ones stay 
   expect(await refresh(service.issuer, client, tokens.refresh_token)).toMatchObject({ status: 200 });
 });
 
-test('of sign-ins that nobody finishes only so many stay, however many browsers begin them, and so of what is counted (security R105, A122)', async () => {
+test('unfinished sign-ins stay within a limit, however many browsers begin them, and so do their counters (security R105, A122)', async () => {
   const client = await service.createClient();
   const rows = `generate_series(1, 2500) n`;
   await service.database.sql(
@@ -89,13 +89,13 @@ test('of sign-ins that nobody finishes only so many stay, however many browsers 
        (SELECT count(*)::int FROM sign_in_failures) AS names
        FROM authorization_requests`,
   );
-  // those that clients pushed have a limit of their own
+  // pushed requests have a limit of their own
   expect(left).toEqual({ pending: 50, latest: true, pushed: 10, counted: 30, names: 20 + 1 });
   expect(mostKept).toEqual({ pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 });
   await service.database.sql('TRUNCATE authorization_requests, rate_limits, sign_in_failures');
 });
 
-test('a redeemed code and a spent token stay as long as their family: their return is still known (security R17, R34)', async () => {
+test('a redeemed code and a spent token stay as long as their family: the service still detects their reuse (security R17, R34)', async () => {
   const client = await service.createClient();
   const user = await service.createUser();
   const code = await obtainCode(service, client, user);
@@ -112,7 +112,7 @@ test('a redeemed code and a spent token stay as long as their family: their retu
   expect(await refresh(service.issuer, client, next.body['refresh_token'] as string)).toMatchObject({ status: 400 });
 });
 
-test('whenever a session expires between two batches, what was granted offline_access lives on and the rest ends (decisions section 6)', async () => {
+test('whenever a session expires between two batches, its offline_access grants live on and the rest ends (decisions section 6)', async () => {
   const all = service.store.expired.kinds;
   for (let kind = 0; kind <= all; kind++) {
     const user = await service.createUser();
@@ -134,7 +134,7 @@ test('whenever a session expires between two batches, what was granted offline_a
   }
 });
 
-test('requests go on while two instances clean up, and rows that somebody holds are left for later (security R105)', async () => {
+test('requests succeed while two instances clean up, and locked rows are left for later (security R105)', async () => {
   const client = await service.createClient();
   const user = await service.createUser();
   await service.database.sql(
@@ -157,7 +157,7 @@ test('requests go on while two instances clean up, and rows that somebody holds 
   expect(await service.database.sql('SELECT 1 FROM access_tokens WHERE expires_at < now()')).toHaveLength(0);
 });
 
-test('the background job stops when it is told to, also before its first round (decisions section 8)', async () => {
+test('the background job stops on request, also before its first round (decisions section 8)', async () => {
   await expect(
     cleanUp(service.store, { registrationWaiting: 86_400, auditRetention: 0 }, pino({ level: 'silent' })).stop(),
   ).resolves.toBeUndefined();

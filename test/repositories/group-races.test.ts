@@ -1,4 +1,4 @@
-// Groups that are changed at once: what only a race or a lost transaction can show, and the plan of their search.
+// Tests groups that are changed at once: what only a race or a lost transaction can show, and the plan of their search.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createAdministration } from '../../src/domain/administration/administration.ts';
@@ -15,7 +15,7 @@ afterAll(() => service?.stop());
 
 const groupsOf = async (sub: string) => (await service.store.users.find(sub))!.groups;
 
-test('a rename that is tried again after a lost transaction takes no group that somebody made meanwhile (security R110)', async () => {
+test('a rename that is retried after a lost transaction takes over no group that was created meanwhile (security R110)', async () => {
   const { sql } = service.database;
   const user = await service.createUser({ groups: ['before'] });
   await sql('CREATE SEQUENCE tries');
@@ -37,7 +37,7 @@ test('a rename that is tried again after a lost transaction takes no group that 
   await sql('DROP TRIGGER lose ON users');
 });
 
-test('whoever adds members and whoever deletes the group take their locks in one order (security R110)', async () => {
+test('adding members and deleting the group take their locks in one order (security R110)', async () => {
   const [member, other] = [await service.createUser({ groups: ['contested'] }), await service.createUser()];
   const holder = new pg.Client(service.database.connection);
   await holder.connect();
@@ -52,7 +52,7 @@ test('whoever adds members and whoever deletes the group take their locks in one
     await vi.waitUntil(async () => (await waiting()).length === 1);
     const deleting = administration.deleteGroup(by, 'contested');
     await vi.waitUntil(async () => (await waiting()).length === 2);
-    // not for the member, who would be waited for in a circle
+    // not for the member: that would be a deadlock
     expect((await waiting())[1]!.query).toContain('FROM groups');
     await holder.query('COMMIT');
     expect(await adding).toMatchObject({ added: [other.sub], unchanged: [member.sub] });
@@ -75,7 +75,7 @@ test('a group gets another name and description together or not at all (issue 6)
   expect(await groupsOf(user.sub)).toEqual(['three']);
 });
 
-test('a search in very many groups reads only those that it finds (issue 6)', async () => {
+test('a search in very many groups reads only its results (issue 6)', async () => {
   const { sql } = service.database;
   await sql(
     `INSERT INTO groups (name, description) SELECT 'many-' || i, 'One of many' FROM generate_series(1, 20000) AS i`,

@@ -1,4 +1,4 @@
-// The last enabled administrator stays, whoever takes the power from whom at the same moment: raced, since no order of requests shows it.
+// Tests that the last enabled administrator stays when administrators demote each other at the same moment: only a race shows it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
@@ -16,8 +16,8 @@ const administrators = async () =>
   (await service.database.sql<{ sub: string }>(`SELECT sub FROM users WHERE admin AND status = 'enabled'`)).length;
 const send = (n: number, sub: string, body?: Record<string, unknown>) =>
   call(`${service.instances[n % 2]}/admin/api/users/${sub}`, { method: body ? 'PATCH' : 'DELETE', token, body });
-const acts = [{ admin: false }, { status: 'disabled' }, undefined];
-/** Two administrators and no other; without a password, since nobody signs in. */
+const demotions = [{ admin: false }, { status: 'disabled' }, undefined];
+/** Two administrators and no other; without a password, since neither signs in. */
 async function two(): Promise<{ sub: string; username: string }[]> {
   await service.database.sql('DELETE FROM users');
   return service.database.sql<{ sub: string; username: string }>(
@@ -25,12 +25,12 @@ async function two(): Promise<{ sub: string; username: string }[]> {
   );
 }
 
-test('20 rounds of two that are demoted, disabled or deleted at once, on two instances, leave one (security R91)', async () => {
+test('in 20 rounds in which two administrators are demoted, disabled or deleted at once, on two instances, one stays (security R91)', async () => {
   for (let round = 0; round < 20; round++) {
     const [ada, bob] = await two();
     const answers = await Promise.all([
-      send(0, ada!.sub, acts[round % 3]),
-      send(1, bob!.sub, acts[Math.floor(round / 3) % 3]),
+      send(0, ada!.sub, demotions[round % 3]),
+      send(1, bob!.sub, demotions[Math.floor(round / 3) % 3]),
     ]);
     const statuses = answers.map(({ status }) => status).sort();
     expect([statuses[0]! < 300, statuses[1]], `round ${round}`).toEqual([true, 409]);
@@ -38,7 +38,7 @@ test('20 rounds of two that are demoted, disabled or deleted at once, on two ins
   }
 });
 
-test('a demotion beside one by SQL that is not committed yet waits for it (security R91)', async () => {
+test('a demotion waits for a concurrent demotion that is not committed yet (security R91)', async () => {
   const [ada, bob] = await two();
   let demotion: ReturnType<typeof send> | undefined;
   await service.store.transaction(async ({ users }) => {
@@ -52,7 +52,7 @@ test('a demotion beside one by SQL that is not committed yet waits for it (secur
   expect(await administrators()).toBe(1);
 });
 
-test('two commands at once leave one, and the other says why (security R91)', async () => {
+test('two commands at once leave one administrator, and the other command says why (security R91)', async () => {
   const users = await two();
   const finished = await Promise.all(users.map(({ username }) => runCommand(service, ['user', 'disable', username])));
   expect(finished.map(({ code }) => code).sort()).toEqual([0, 1]);
@@ -60,7 +60,7 @@ test('two commands at once leave one, and the other says why (security R91)', as
   expect(await administrators()).toBe(1);
 });
 
-test('two whose passkeys are their only way in do not both lose them, at once or one after the other (security R91)', async () => {
+test('two administrators who sign in only with passkeys do not both lose them, at once or one after the other (security R91)', async () => {
   const users = await two();
   await service.database.sql(
     `INSERT INTO passkey_users SELECT sub, sha256(convert_to(sub, 'UTF8')) || sha256('') FROM users;

@@ -1,4 +1,4 @@
-// What the console's overview and audit pages ask of the database: counts by the hour, the bounded search, and the end of old events.
+// Tests what the console's overview and audit pages query: counts by the hour, the bounded search, and the deletion of old events.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countEvents, deleteOldAuditEvents } from '../../src/jobs/retention.ts';
 import type { Sql } from '../../src/database/database.ts';
@@ -28,7 +28,7 @@ const totals = async (since = new Date(Date.now() - 40 * day * 1000)) => {
   return sums;
 };
 
-test('each event is counted once, in its own hour, whether or not the background job has come to it (issue 6)', async () => {
+test('each event is counted once, in its own hour, whether or not the background job has processed it (issue 6)', async () => {
   const at = (age: string) =>
     sql(
       `INSERT INTO audit_events (at, type, outcome) SELECT now() - interval '${age}', type, outcome
@@ -57,20 +57,20 @@ test('each event is counted once, in its own hour, whether or not the background
   expect(await service.store.hourlyCounts.state()).toMatchObject({ finishedAt: undefined });
 });
 
-test('the audit trail loses nothing but what is older than its retention, in batches that are events themselves (security R91)', async () => {
+test('the audit trail loses only events older than its retention, in batches that are events themselves (security R91)', async () => {
   await sql(`UPDATE clean_up SET counted_until = now()`);
   await insertEvents(7000, '40 days');
   await insertEvents(10, '20 days');
   const left = async () =>
     (await sql<{ n: number }>(`SELECT count(*)::int AS n FROM audit_events WHERE type = 'token.revoked'`))[0]!.n;
-  // nobody else, and not the job either for what is too young
-  for (const door of [
+  // other statements may not delete, and the job may not delete events that are too recent
+  for (const setting of [
     `SELECT 1`,
     `SET LOCAL gatehouse.audit_retention = '60'`,
     `SET LOCAL gatehouse.audit_retention = '${50 * day}'`,
   ])
     await expect(
-      sql(`DO $$ BEGIN EXECUTE $x$${door}$x$; DELETE FROM audit_events WHERE type = 'token.revoked'; END $$`),
+      sql(`DO $$ BEGIN EXECUTE $x$${setting}$x$; DELETE FROM audit_events WHERE type = 'token.revoked'; END $$`),
     ).rejects.toThrow('append-only');
   for (const change of [
     'DELETE FROM audit_events WHERE false',
@@ -92,11 +92,11 @@ test('the audit trail loses nothing but what is older than its retention, in bat
     { actor: 'service', detail: { rows: 2000 } },
   ]);
   expect(events[0]!.detail.before).toMatch(/T00:00:00.000Z$/);
-  // the door is shut behind it
+  // afterwards the deletion is forbidden again
   await expect(sql(`DELETE FROM audit_events WHERE at < now() - interval '10 days'`)).rejects.toThrow('append-only');
 });
 
-test('a search finds by all facts together, page by page, and says where it stopped looking (issue 6)', async () => {
+test('a search combines all filters, page by page, and says where it stopped searching (issue 6)', async () => {
   const { search } = service.store.auditSearch;
   await insertEvents(
     45,
@@ -132,7 +132,7 @@ test('a search finds by all facts together, page by page, and says where it stop
     before = page.next.id;
   }
   expect(new Set(seen).size).toBe(45);
-  // many that do not fit lie above the one that does
+  // many events that do not match are newer than the one that does
   await insertEvents(mostLookedAt + 5, '2 hours', ', sub, client_id', `, 'busy', 'loud'`);
   await insertEvents(1, '3 hours', ', sub, client_id', `, 'busy', 'quiet'`);
   const first = await search({ sub: 'busy', clientId: 'quiet' }, { limit: 10, before: undefined });
@@ -149,16 +149,19 @@ test.each<[string, AuditSearch]>([
   ['a client', { clientId: 'c1', type: 'code.replayed' }],
   ['a type', { type: 'token.revoked', outcome: 'success' }],
   ['failures', { outcome: 'failure', since: new Date(0) }],
-])('the search of %s reads the trail by an index, on the first page and below it (issue 6)', async (_, filter) => {
-  await sql('ANALYZE audit_events');
-  const plans: string[] = [];
-  const explain: Sql = {
-    async query<Row>(statement: { text: string }, values: unknown[] = []) {
-      const rows = await sql<Record<string, string>>(`EXPLAIN ${statement.text}`, values);
-      plans.push(...rows.map((row) => Object.values(row)[0]!));
-      return [] as Row[];
-    },
-  };
-  for (const before of [undefined, '17']) await auditSearchRepository(explain).search(filter, { limit: 50, before });
-  expect(plans.join('\n')).not.toMatch(/Seq Scan/);
-});
+])(
+  'the search of %s reads the trail by an index, on the first page and on later pages (issue 6)',
+  async (_, filter) => {
+    await sql('ANALYZE audit_events');
+    const plans: string[] = [];
+    const explain: Sql = {
+      async query<Row>(statement: { text: string }, values: unknown[] = []) {
+        const rows = await sql<Record<string, string>>(`EXPLAIN ${statement.text}`, values);
+        plans.push(...rows.map((row) => Object.values(row)[0]!));
+        return [] as Row[];
+      },
+    };
+    for (const before of [undefined, '17']) await auditSearchRepository(explain).search(filter, { limit: 50, before });
+    expect(plans.join('\n')).not.toMatch(/Seq Scan/);
+  },
+);

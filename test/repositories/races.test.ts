@@ -1,4 +1,4 @@
-// Codes and refresh tokens used many times at once, on two instances over one database: what only a race can show.
+// Uses codes and refresh tokens many times at once, on two instances over one database: only a race shows these faults.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
@@ -33,9 +33,9 @@ describe('an authorization code', () => {
     expect(refused).toHaveLength(199);
   });
 
-  test('of 40 people who redeem and refresh at once each gets tokens of the own session, whoever is refused among them (security R14)', async () => {
+  test('of 40 users who redeem and refresh at once each gets tokens of their own session, whichever of them are refused (security R14)', async () => {
     const client = await service.createClient();
-    const people = await Promise.all(
+    const signIns = await Promise.all(
       Array.from({ length: 40 }, async () => {
         const user = await service.createUser();
         return { user, code: await obtainCode(service, client, user) };
@@ -44,13 +44,13 @@ describe('an authorization code', () => {
     const wrong = { redirect_uri: 'https://rp.example.com/other' };
     const isRefused = (index: number) => index % 7 === 3;
     const redeemed = await atOnce(40, (base, index) =>
-      redeem(base, client, people[index]!.code, isRefused(index) ? wrong : {}),
+      redeem(base, client, signIns[index]!.code, isRefused(index) ? wrong : {}),
     );
-    expect(redeemed.map(({ status }) => status)).toEqual(people.map((_, index) => (isRefused(index) ? 400 : 200)));
+    expect(redeemed.map(({ status }) => status)).toEqual(signIns.map((_, index) => (isRefused(index) ? 400 : 200)));
     const refreshed = await atOnce(40, (base, index) =>
       refresh(base, client, (redeemed[index]!.body['refresh_token'] as string | undefined) ?? 'none'),
     );
-    for (const [index, { user }] of people.entries()) {
+    for (const [index, { user }] of signIns.entries()) {
       if (isRefused(index)) {
         expect(refreshed[index]).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
         continue;
@@ -73,7 +73,7 @@ describe('an authorization code', () => {
     }
   });
 
-  test('of right and wrong attempts at once at most one wins, and five wrong ones burn the code (security R16)', async () => {
+  test('of right and wrong attempts at once at most one wins, and five wrong ones invalidate the code (security R16)', async () => {
     const client = await service.createClient();
     const user = await service.createUser();
     for (let round = 0; round < 10; round++) {
@@ -86,7 +86,7 @@ describe('an authorization code', () => {
     }
   });
 
-  test('100 wrong attempts at once count as five: the code is burnt and nothing breaks (decisions section 4)', async () => {
+  test('100 wrong attempts at once count as five: the code is invalid and no request fails otherwise (decisions section 4)', async () => {
     const client = await service.createClient();
     const code = await obtainCode(service, client, await service.createUser());
     const { good } = sort(
@@ -130,7 +130,7 @@ describe('a refresh token', () => {
     }
   });
 
-  test('50 uses at once after the grace all fail, and nothing of the family lives (security R33)', async () => {
+  test('50 uses at once after the grace period all fail, and nothing of the family lives (security R33)', async () => {
     const client = await service.createClient();
     const tokens = await obtainTokens(service, client, await service.createUser());
     const first = await refresh(service.issuer, client, tokens.refresh_token);
@@ -147,7 +147,7 @@ describe('a refresh token', () => {
     );
   });
 
-  test('two lines used at once after the grace end the family, in 20 rounds (security R121)', async () => {
+  test('two lines used at once after the grace period end the family, in 20 rounds (security R121)', async () => {
     const client = await service.createClient();
     const user = await service.createUser();
     const agent = new UserAgent(service);
@@ -159,7 +159,7 @@ describe('a refresh token', () => {
       ].map(refreshToken);
       await afterTheGrace(service, client);
       const count = [4, 50][round % 2]!;
-      // of each line half of the uses, on both instances
+      // half of the uses of each line, on both instances
       const { good } = sort(await atOnce(count, (base, index) => refresh(base, client, lines[(index >> 1) % 2]!)));
       expect(good.length).toBeGreaterThanOrEqual(1);
       expect(good.length).toBeLessThanOrEqual(6);
@@ -167,7 +167,7 @@ describe('a refresh token', () => {
     }
   });
 
-  test('50 uses of one line at once after the grace end the other line, and nothing else (security R121, R32)', async () => {
+  test('50 uses of one line at once after the grace period end the other line, and nothing else (security R121, R32)', async () => {
     const client = await service.createClient();
     const tokens = await obtainTokens(service, client, await service.createUser());
     const other = await refresh(instance(0), client, tokens.refresh_token);
@@ -183,10 +183,10 @@ describe('a refresh token', () => {
   });
 });
 
-/** Some 200 races in all, as security F3 wants them. */
+/** Some 200 races in all, as security F3 requires. */
 const racesEach = 34;
 
-/** What ends an authorization, each as its own way in; a round gets a user, a client and a signed-in browser of its own. */
+/** The operations that end an authorization; a round gets a user, a client and a signed-in browser of its own. */
 const ends: Record<string, (round: Round) => Promise<unknown>> = {
   'a logout': async ({ agent }) => {
     const question = await agent.get('/logout');
@@ -225,10 +225,10 @@ interface Round {
 
 describe.each(Object.entries(ends))('refreshing against %s', (_name, prepare) => {
   test(
-    'races leave nothing active and end without a server error (security R35, F3)',
+    'races leave no active token and end without a server error (security R35, F3)',
     { timeout: 300_000 },
     async () => {
-      // a person costs a password hash, so each takes part in several rounds where the round does not end the person
+      // a user costs a password hash, so each takes part in several rounds where the round does not end the user
       let user = await service.createUser();
       let agent = new UserAgent(service);
       for (let round = 0; round < racesEach; round++) {
@@ -267,7 +267,7 @@ describe.each(Object.entries(ends))('refreshing against %s', (_name, prepare) =>
 const accessToken = (answer: Answer) => answer.body['access_token'] as string;
 const refreshToken = (answer: Answer) => answer.body['refresh_token'] as string;
 
-/** Moves the first use of every spent token of the client out of the grace. */
+/** Moves the first use of every spent token of the client out of the grace period. */
 async function afterTheGrace(of: TestService, client: TestClient): Promise<void> {
   await of.database.sql(
     `UPDATE refresh_tokens rt SET spent_at = spent_at - interval '11 seconds' FROM client_sessions cs

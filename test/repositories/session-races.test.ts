@@ -1,4 +1,4 @@
-// What happens at the very moment when a session ends or a password changes: raced, since no order of requests shows it.
+// Tests the very moment at which a session ends or a password changes: only a race shows it.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAdministration } from '../../src/domain/administration/administration.ts';
@@ -17,14 +17,14 @@ afterAll(() => service?.stop());
 const rounds = 25;
 const by = { actor: 'test' };
 
-/** Until a statement like that waits for a lock. */
+/** Waits until such a statement waits for a lock. */
 async function expectWaiting(like: string): Promise<void> {
   const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1`;
   await expect.poll(async () => (await service.database.sql<{ count: number }>(waiting, [like]))[0]!.count).toBe(1);
 }
 
-test('a password change that waits for a sign-in under way ends the session that this makes (security R54)', async () => {
+test('a password change that waits for a concurrent sign-in ends the session that this creates (security R54)', async () => {
   const administration = createAdministration(service.store);
   const user = await service.createUser();
   let change: Promise<unknown> = Promise.resolve();
@@ -40,7 +40,7 @@ test('a password change that waits for a sign-in under way ends the session that
   expect(await service.database.sql('SELECT 1 FROM sessions WHERE sub = $1', [user.sub])).toHaveLength(0);
 });
 
-test('a silent request beside the end of its session gets a protocol answer, and nothing stays alive (security R54, R110)', async () => {
+test('a silent request concurrent with the end of its session gets a protocol answer, and nothing stays alive (security R54, R110)', async () => {
   const client = await service.createClient();
   for (let round = 0; round < rounds; round++) {
     const user = await service.createUser();
@@ -88,7 +88,7 @@ test.each([
 );
 
 test.each(['the response', 'the withdrawal'])(
-  'a grant that is withdrawn while the browser gets an access token: whichever comes first, here %s, nothing stays alive (security R30)',
+  'when a grant is withdrawn while the browser gets an access token, nothing stays alive: here %s comes first (security R30)',
   async (first) => {
     const client = await service.createClient();
     const user = await service.createUser();
@@ -97,7 +97,7 @@ test.each(['the response', 'the withdrawal'])(
     const [session] = await service.store.sessions.list({ sub: user.sub }, { limit: 1, after: undefined });
     const { version } = (await service.store.clients.find(client.clientId))!;
     const token = newOpaqueToken('access_token');
-    const acts: Record<string, (repositories: Repositories) => Promise<unknown>> = {
+    const operations: Record<string, (repositories: Repositories) => Promise<unknown>> = {
       'the withdrawal': ({ grants }) => grants.withdraw(user.sub, client.clientId),
       'the response': ({ authorizationCodes }) =>
         authorizationCodes.issue({
@@ -123,11 +123,11 @@ test.each(['the response', 'the withdrawal'])(
           perMinute: 0,
         }),
     };
-    const second = Object.keys(acts).find((name) => name !== first)!;
+    const second = Object.keys(operations).find((name) => name !== first)!;
     let later: Promise<unknown> = Promise.resolve();
     await service.store.transaction(async (repositories) => {
-      expect(await acts[first]!(repositories)).toBeTruthy();
-      later = acts[second]!(service.store);
+      expect(await operations[first]!(repositories)).toBeTruthy();
+      later = operations[second]!(service.store);
       await expectWaiting(first === 'the response' ? '%FROM grants%' : '%issue_code%');
     });
     await later;
@@ -135,7 +135,7 @@ test.each(['the response', 'the withdrawal'])(
   },
 );
 
-test('a refresh of an offline grant beside the logout leaves no access token alive (decisions section 6)', async () => {
+test('a refresh of an offline grant concurrent with the logout leaves no access token alive (decisions section 6)', async () => {
   const client = await service.createClient({ scope: 'openid offline_access' });
   for (let round = 0; round < rounds; round++) {
     const user = await service.createUser();
@@ -157,7 +157,7 @@ test('a refresh of an offline grant beside the logout leaves no access token ali
     ]);
     expect(loggedOut).toBeGreaterThan(0);
     expect(refreshed.status).toBe(200);
-    // whichever came first, the grant lives on, and what it makes next is good
+    // in either order the grant lives on, and its next token is valid
     const next = await tokenRequest(service.issuer, client, {
       grant_type: 'refresh_token',
       refresh_token: refreshed.body['refresh_token'] as string,
@@ -170,7 +170,7 @@ test('a refresh of an offline grant beside the logout leaves no access token ali
   }
 });
 
-test('a token that is stored while its client is deleted is dead, also when the name comes back (security R42)', async () => {
+test('a token that is stored while its client is deleted is dead, also when the client_id exists again (security R42)', async () => {
   const { clientId } = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const tokenHash = randomBytes(32);
   await service.store.transaction(async ({ accessTokens }) => {
@@ -188,7 +188,7 @@ test('a token that is stored while its client is deleted is dead, also when the 
   expect(await service.store.accessTokens.find(tokenHash)).toBeUndefined();
 });
 
-test('a code that is issued while its client is deleted buys nothing, also when the name comes back (security R42)', async () => {
+test('a code that is issued while its client is deleted cannot be redeemed, also when the client_id exists again (security R42)', async () => {
   const client = await service.createClient();
   const { clientId } = client;
   const user = await service.createUser();
@@ -215,7 +215,7 @@ test('a code that is issued while its client is deleted buys nothing, also when 
     });
     expect(issued).toBeDefined();
     await service.database.sql('CREATE TABLE gone_too AS SELECT * FROM clients WHERE client_id = $1', [clientId]);
-    // waits for the grant, by which the code is issued, and ends both then
+    // waits for the grant, whose lock the issuing of the code holds, and then ends both
     deletion = service.database.sql('DELETE FROM clients WHERE client_id = $1', [clientId]);
     await expectWaiting('DELETE FROM clients%');
   });
@@ -229,7 +229,7 @@ test('a code that is issued while its client is deleted buys nothing, also when 
   expect(redeemed.body).toMatchObject({ error: 'invalid_grant' });
 });
 
-test('what people began at a client goes with it, and its part in their sessions (security R42)', async () => {
+test('the pending requests of a client are deleted with it, and its part in sessions (security R42)', async () => {
   const client = await service.createClient();
   const user = await service.createUser();
   const agent = new UserAgent(service);
@@ -247,7 +247,7 @@ test('what people began at a client goes with it, and its part in their sessions
   expect(await rows()).toEqual([0, 0, 0]);
 });
 
-test('the tokens of a client go with it (security R42)', async () => {
+test('the tokens of a client are deleted with it (security R42)', async () => {
   const { clientId } = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const token = { tokenHash: randomBytes(32), clientId, scope: '', lifetime: 600, audience: undefined };
   await service.store.accessTokens.insertForClient(token);

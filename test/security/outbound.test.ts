@@ -25,7 +25,7 @@ test.each([...own, ...wide, ...unusable, ...six, ...fourInSix])(
 );
 
 test.each(['http://rp.example.com/', 'ftp://rp.example.com/', 'file:///etc/passwd', 'data:,x', 'nonsense'])(
-  '%s is not asked (security R47)',
+  'the service sends no request to %s (security R47)',
   async (url) => {
     await expect(Promise.resolve().then(() => createGuardedFetch(['other.example:80'])(url))).rejects.toThrow(
       FetchRefused,

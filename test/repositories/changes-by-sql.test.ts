@@ -1,4 +1,4 @@
-// What an administrator does by SQL has its row in the audit trail like what is done in any other way: one, and never a second.
+// Tests that an administrator's change by SQL has exactly one row in the audit trail, like a change made in any other way.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, approveClient, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
@@ -70,7 +70,7 @@ test.each([
   expect(JSON.stringify(rows)).not.toMatch(/secretly|[0-9a-f]{32}/);
 });
 
-test('of a client: disabling, enabling again, what waited, and an approval that is collected later are named as such (decisions section 7)', async () => {
+test('of a client: disabling, re-enabling, pending values, and an approval that is collected later are named as such (decisions section 7)', async () => {
   const client = await service.createClient();
   const { clientId, redirectUri } = client;
   const set = (status: string) => sql('UPDATE clients SET status = $2 WHERE client_id = $1', clientId, status);
@@ -93,7 +93,7 @@ test('of a client: disabling, enabling again, what waited, and an approval that 
   expect(await types(letIn)).toEqual([]);
 });
 
-test('giving the scope admin by SQL shows what it was before (decisions section 7)', async () => {
+test('granting the scope admin by SQL shows the previous scopes (decisions section 7)', async () => {
   const { clientId, metadata } = await service.createClient();
   const given = `UPDATE clients SET metadata = jsonb_set(metadata, '{scope}', '"openid admin"') WHERE client_id = $1`;
   const [row] = await rowsOf(() => sql(given, clientId));
@@ -126,7 +126,7 @@ test.each([
   expect(JSON.stringify(rows)).not.toContain('secretly');
 });
 
-test('two users that are made, two sessions that are ended, and two acts of one transaction are two rows each (decisions section 7)', async () => {
+test('two users that are created, two sessions that are ended, and two operations of one transaction are two rows each (decisions section 7)', async () => {
   const made = await rowsOf(() => sql(`INSERT INTO users (username) VALUES ('by-sql-1'), ('by-sql-2')`));
   expect(made).toMatchObject([{ type: 'user.created', detail: { username: 'by-sql-1', admin: false } }, {}]);
   expect(made).toHaveLength(2);
@@ -145,7 +145,7 @@ test('two users that are made, two sessions that are ended, and two acts of one 
   expect(await rowsOf(() => sql(`UPDATE sessions SET idle_expires_at = now() - interval '1 s'`))).toEqual([]);
 });
 
-test('nothing that is done in another way has a second row, and no sign-in one for its stronger hash (decisions section 7)', async () => {
+test('no operation made in another way has a second row, and no sign-in has one for its stronger hash (decisions section 7)', async () => {
   const all = await rowsOf(async () => {
     const { client_id } = await register();
     await approveClient(service.issuer, token, client_id!);

@@ -1,4 +1,4 @@
-// Acts of one person that go as one statement: what is locked and what is counted is as if each had gone by itself.
+// Tests operations of one user that are batched into one statement: locks and counts are as if each had run by itself.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
@@ -21,7 +21,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-test('tokens of two families that are refreshed on two instances, in orders that cross, do not wait for each other in a circle (security R110)', async () => {
+test('tokens of two families that are refreshed on two instances in crossing orders do not deadlock (security R110)', async () => {
   const client = await service.createClient();
   for (let index = 0; index < 2; index++) await obtainTokens(service, client, await service.createUser());
   const families = await service.database.sql<{ id: string }>('SELECT id FROM client_sessions ORDER BY id');
@@ -54,12 +54,12 @@ test('tokens of two families that are refreshed on two instances, in orders that
     ];
     const used = pairs.map((pair, index) => Promise.all(pair.map((hash) => use(stores[index]!, hash))));
     for (const result of (await Promise.all(used)).flat()) expect(result).toMatchObject({ rotated: true });
-    // those who had waited in a circle would have gone on one by one
+    // after a deadlock they would have continued one by one
     for (const pair of pairs) expect(await transactionsOf(pair)).toBe(1);
   }
 });
 
-test('of a person who signs in in forty browsers at once those used last are known, and no more (security R63)', async () => {
+test("of a user's sign-ins in forty browsers at once, only the browsers used last stay known (security R63)", async () => {
   const { sub } = await service.createUser();
   const signedIn = await Promise.all(
     Array.from({ length: 40 }, () =>

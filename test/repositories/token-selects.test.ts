@@ -1,4 +1,4 @@
-// Access tokens of many that are looked up and issued at the same time, on two instances: nobody gets what is another's.
+// Selects and issues the access tokens of many users at the same time, on two instances: each request gets only its own data.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createStore } from '../../src/repositories/store.ts';
 import { openDatabase } from '../../src/database/database.ts';
@@ -66,7 +66,7 @@ async function makeFamilies(): Promise<Family[]> {
   );
 }
 
-/** Each of its own time. */
+/** Tokens with different times. */
 async function makeTokens(count: number): Promise<Sample[]> {
   const made = await (families ??= makeFamilies());
   const begin = Math.floor(Date.now() / 1000) + 1000;
@@ -83,7 +83,7 @@ async function makeTokens(count: number): Promise<Sample[]> {
   return tokens;
 }
 
-test('of hundreds of tokens at once, live, expired, revoked and unknown, each is told as what it is, with its own user and client (RFC 7662 2.2, security R30)', async () => {
+test('of hundreds of tokens introspected at once, live, expired, revoked and unknown, each answer is right, with its own user and client (RFC 7662 2.2, security R30)', async () => {
   const tokens = await makeTokens(240);
   const expired = tokens.filter((_, index) => index % 8 === 1);
   const revoked = tokens.filter((_, index) => index % 8 === 2);
@@ -121,7 +121,7 @@ test('of hundreds of tokens at once, live, expired, revoked and unknown, each is
   );
 });
 
-test('a token that was revoked among a hundred look-ups is dead for each that begins afterwards, on both instances (RFC 7009 2.1, security R30)', async () => {
+test('a token that is revoked during a hundred introspections is dead for each that begins afterwards, on both instances (RFC 7009 2.1, security R30)', async () => {
   const tokens = await makeTokens(40);
   let running = true;
   const noise = range(12).map(async (index) => {
@@ -145,7 +145,7 @@ test('a token that was revoked among a hundred look-ups is dead for each that be
   }
 });
 
-test('of ID Tokens and settings that are asked for at once each is that of its own user and client (RFC 7662 2.2, specification 4.7)', async () => {
+test('ID Tokens and settings requested at once each belong to their own user and client (RFC 7662 2.2, specification 4.7)', async () => {
   const made = await (families ??= makeFamilies());
   const address = (base: string, { sub }: Family) => `${base}/user/${sub}/settings`;
   for (const [index, family] of made.entries()) {
@@ -168,7 +168,7 @@ test('of ID Tokens and settings that are asked for at once each is that of its o
   );
 });
 
-test('of client credentials grants at once each gets a token of its own client (RFC 6749 4.4)', async () => {
+test('client credentials grants requested at once each get a token of their own client (RFC 6749 4.4)', async () => {
   const issued = await Promise.all(
     range(120).map(async (index) => {
       const client = clients[index % clients.length]!;
@@ -187,7 +187,7 @@ test('of client credentials grants at once each gets a token of its own client (
   );
 });
 
-test('of tokens that are stored at once those of unknown and disabled clients are not, and one that is refused harms no other (security R42)', async () => {
+test('of tokens stored at once those of unknown and disabled clients are refused, and a refused one harms no other (security R42)', async () => {
   const disabled = await service.createClient({}, { status: 'disabled' });
   const opened = openDatabase({ connection: service.database.connection, poolSize: 20, onError: () => undefined });
   try {
@@ -215,7 +215,7 @@ test('of tokens that are stored at once those of unknown and disabled clients ar
   }
 });
 
-test('look-ups of many go by the index also where the table was small when they were planned, however much it grows (security R108)', async () => {
+test('batched selects use the index also where the table was small when they were planned, however much it grows (security R108)', async () => {
   const database = await createTestDatabase();
   const opened = openDatabase({ connection: database.connection, poolSize: 20, onError: () => undefined });
   try {
@@ -238,7 +238,7 @@ test('look-ups of many go by the index also where the table was small when they 
     await database.sql('ANALYZE access_tokens');
     await askMany();
     await insert(5_000);
-    // a server tells of its scans a second late
+    // a server reports its scans a second late
     const { byIndex, whole } = await scans();
     const after = await eventually(
       async () => (await askMany(), scans()),
