@@ -1,4 +1,4 @@
-// Basic OP, Config OP and Implicit OP.
+// Runs the plans Basic OP, Config OP and Implicit OP.
 import { useBed } from './bed/bed.ts';
 import { runPlans } from './run.ts';
 

@@ -1,4 +1,4 @@
-// A client of a module, and how it proves at the token endpoint who it is (OpenID Connect Core 9, RFC 6749 2.3.1, RFC 7523).
+// Holds a client of a module, and authenticates it at the token endpoint (OpenID Connect Core 9, RFC 6749 2.3.1, RFC 7523).
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import type { KeyPair } from './bed/bed.ts';
@@ -9,7 +9,7 @@ export interface Client {
   clientSecret: string;
   redirectUri: string;
   authentication: Variant['authentication'];
-  /** As registered: what decides about its tokens. */
+  /** The registered metadata that decides about its tokens. */
   metadata: Record<string, unknown>;
   /** Its registration's own address and token, for a dynamic client. */
   configuration: { uri: string; token: string } | undefined;
@@ -18,14 +18,14 @@ export interface Client {
   kid: string | undefined;
 }
 
-/** What a request to the token endpoint carries for it. */
+/** The credentials of a request to the token endpoint. */
 export async function proofOf(
   { clientId, clientSecret, authentication, key, kid }: Client,
   audience: string,
 ): Promise<{ fields: Record<string, string>; headers: Record<string, string> }> {
   switch (authentication) {
     case 'client_secret_basic': {
-      // form-urlencoded before base64: every octet is written as %XX, so that nobody gets by without decoding
+      // form-urlencoded before base64: every octet is written as %XX, so that a server that does not decode fails
       const credentials = `${percentEncode(clientId)}:${percentEncode(clientSecret)}`;
       return { fields: {}, headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } };
     }

@@ -1,4 +1,4 @@
-// Dynamic OP and Third-Party-Initiated Login OP.
+// Runs the plans Dynamic OP and Third-Party-Initiated Login OP.
 import { useBed } from './bed/bed.ts';
 import { runPlans } from './run.ts';
 

@@ -1,4 +1,4 @@
-// Form Post OP, in its three plans.
+// Runs the three plans of Form Post OP.
 import { useBed } from './bed/bed.ts';
 import { runPlans } from './run.ts';
 

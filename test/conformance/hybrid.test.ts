@@ -1,4 +1,4 @@
-// Hybrid OP.
+// Runs the plan Hybrid OP.
 import { useBed } from './bed/bed.ts';
 import { runPlans } from './run.ts';
 

@@ -1,4 +1,4 @@
-// RP-Initiated OP, Session OP, Front-Channel OP and Back-Channel OP.
+// Runs the plans RP-Initiated OP, Session OP, Front-Channel OP and Back-Channel OP.
 import { useBed } from './bed/bed.ts';
 import { runPlans } from './run.ts';
 

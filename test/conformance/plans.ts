@@ -1,4 +1,4 @@
-// The certification plans: which modules each profile runs, and in which variants. Every pair of the two is one test.
+// Lists the certification plans: which modules each profile runs, and in which variants. Every pair of the two is one test.
 
 export const responseTypes = [
   'code',
@@ -216,7 +216,7 @@ export const plans: readonly Plan[] = [
 
 const noUnsigned = 'request_object_signing_alg_values_supported has no none';
 
-/** What the suite skips with the settings of certification, and why: the test asserts just that, and does what remains. */
+/** The modules that the suite skips with the settings of certification, and why: the test asserts that, and runs the rest. */
 export const skipped: Readonly<Record<string, string>> = {
   'oidcc-idtoken-unsigned': 'id_token_signing_alg_values_supported has no none',
   'oidcc-request-uri-unsigned': noUnsigned,

@@ -1,9 +1,9 @@
-// One module's relying party, as the suite plays it: a fresh browser, clients of its own, and the checks that run in every module.
+// Plays one module's relying party, as the suite does: a fresh browser, clients of its own, and the checks that run in every module.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { JWK } from 'jose';
 import { expect } from 'vitest';
 import { type Bed, issuer } from './bed/bed.ts';
-import { Browser, type Page, type Visit } from './bed/browser.ts';
+import { Browser, type Page, type Navigation } from './bed/browser.ts';
 import { forms } from './bed/html.ts';
 import { form, type HttpAnswer, mediaType } from './bed/network.ts';
 import { checkDiscoveryAtStart, type Discovery } from './checks/discovery.ts';
@@ -13,13 +13,13 @@ import { checkRegistration } from './checks/registration.ts';
 import { type Client, proofOf } from './client.ts';
 import type { Variant } from './plans.ts';
 
-/** What came of an authorization request: what was asked on the way, and where the browser is now. */
+/** The result of an authorization request: the pages on the way, and where the browser is now. */
 export interface Outcome {
   sent: Record<string, string>;
   /** The pages that were shown, in order. */
   pages: Page[];
   signIns: number;
-  visit: Visit;
+  navigation: Navigation;
 }
 
 export class RelyingParty {
@@ -39,7 +39,7 @@ export class RelyingParty {
     this.browser = new Browser(bed.network, { service: issuer, suite: bed.suite.origin });
   }
 
-  /** Reads what every module reads first. */
+  /** Reads the documents that every module reads first. */
   async start(): Promise<this> {
     const answer = await this.bed.network.send(`${issuer}/.well-known/openid-configuration`);
     expect(answer.status, 'status of the discovery document').toBe(200);
@@ -55,7 +55,7 @@ export class RelyingParty {
     return checkKeySet(answer.body);
   }
 
-  /** A client of this module, registered as its variant says. `extra` replaces what the suite would send. */
+  /** A client of this module, registered as its variant requires. `extra` overrides what the suite would send. */
   async register(extra: Record<string, unknown> = {}): Promise<Client> {
     const metadata = this.#metadata(extra);
     const key = this.bed.keys[0];
@@ -90,7 +90,7 @@ export class RelyingParty {
     return made;
   }
 
-  /** A registration that is to be refused with 400 and one of the codes. */
+  /** A registration that must be refused with 400 and one of the codes. */
   async expectRegistrationRefused(extra: Record<string, unknown>, codes: string[]): Promise<void> {
     checkJsonError(await this.sendRegistration(this.#metadata(extra)), [400], codes);
   }
@@ -138,7 +138,7 @@ export class RelyingParty {
     return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined));
   }
 
-  /** Sends the browser to the authorization endpoint, and answers sign-in and consent as far as they are asked. */
+  /** Sends the browser to the authorization endpoint, and answers the sign-in and consent pages that the service shows. */
   async authorize(client: Client, changes: Record<string, string | undefined> = {}): Promise<Outcome> {
     const sent = this.request(client, changes);
     return this.interact(sent, await this.browser.open(this.authorizationUrl(sent)));
@@ -148,22 +148,22 @@ export class RelyingParty {
     return `${this.discovery.authorization_endpoint}?${new URLSearchParams(sent).toString()}`;
   }
 
-  async interact(sent: Record<string, string>, first: Visit): Promise<Outcome> {
-    let visit = first;
+  async interact(sent: Record<string, string>, first: Navigation): Promise<Outcome> {
+    let navigation = first;
     const pages: Page[] = [];
     let signIns = 0;
-    while (visit.page && pages.length < 6) {
-      const { page } = visit;
+    while (navigation.page && pages.length < 6) {
+      const { page } = navigation;
       pages.push(page);
       const buttons = forms(page.body).flatMap((shown) => Object.keys(shown.buttons));
       if (buttons.includes('sign-in')) {
         signIns++;
         const { username, password } = this.bed.user;
-        visit = await this.browser.press(page, 'sign-in', { username, password });
-      } else if (buttons.includes('allow')) visit = await this.browser.press(page, 'allow');
+        navigation = await this.browser.press(page, 'sign-in', { username, password });
+      } else if (buttons.includes('allow')) navigation = await this.browser.press(page, 'allow');
       else break;
     }
-    return { sent, pages, signIns, visit };
+    return { sent, pages, signIns, navigation };
   }
 
   /** A request to the token endpoint in the client's authentication method. */
@@ -190,8 +190,8 @@ export class RelyingParty {
   }
 
   /**
-   * Lets time pass for what this module's clients hold, in place of the suite's waiting: every stored time of their
-   * sessions moves into the past. What was noted before has to be moved by the same number of seconds.
+   * Makes the data of this module's clients older, instead of waiting as the suite does: every stored time of their sessions moves into the
+   * past. Times noted before have to be moved by the same number of seconds.
    */
   async timePasses(seconds: number): Promise<void> {
     const clients = this.#clients.map(({ clientId }) => clientId);
@@ -213,7 +213,7 @@ export class RelyingParty {
     }
   }
 
-  /** What the suite does at the end of every module: it deletes its registrations, and wants 204. */
+  /** What the suite does at the end of every module: it deletes its registrations, and expects 204. */
   async finish(): Promise<void> {
     for (const { configuration } of this.#clients) {
       if (!configuration) continue;

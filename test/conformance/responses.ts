@@ -1,4 +1,5 @@
-// What an authorization yields, checked as in every module: the response's place and shape, tokens, ID Tokens, and UserInfo for each access token.
+// Checks what an authorization returns, as in every module: the response's place and shape, tokens, ID Tokens, and UserInfo for each access
+// token.
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { issuer } from './bed/bed.ts';
@@ -11,7 +12,7 @@ import { checkUserinfoJwt } from './checks/userinfo-jwt.ts';
 import type { Client } from './client.ts';
 import { json, type Outcome, type RelyingParty } from './relying-party.ts';
 
-/** Everything that one authorization gave. */
+/** Everything that one authorization returned. */
 export interface Grant {
   parameters: Record<string, string>;
   /** From the authorization endpoint and from the token endpoint. */
@@ -25,16 +26,16 @@ export interface Grant {
   outcome: Outcome;
 }
 
-/** The parameters of the response, which stand where they belong and nowhere else. */
+/** The parameters of the response, which are in their place and in no other. */
 export function responseParameters(rp: RelyingParty, client: Client, outcome: Outcome): Record<string, string> {
-  const { arrival, page } = outcome.visit;
+  const { arrival, page } = outcome.navigation;
   if (!arrival)
     throw new Error(`no response but a page (${page?.status}) at ${page?.url}: ${page?.body.slice(0, 3000)}`);
   const { url } = arrival;
   const registered = new URL(client.redirectUri);
   expect(url.origin + url.pathname).toBe(registered.origin + registered.pathname);
   const inQuery = [...url.searchParams];
-  // what the client's own address has in its query survives (RFC 6749 3.1.2)
+  // the query of the client's own address survives (RFC 6749 3.1.2)
   const own = inQuery.splice(0, [...registered.searchParams].length);
   expect(own).toEqual([...registered.searchParams]);
   const inFragment = [...new URLSearchParams(url.hash.slice(1))];
@@ -51,7 +52,7 @@ export function responseParameters(rp: RelyingParty, client: Client, outcome: Ou
   return parameters;
 }
 
-/** An error response with one of the codes, and nothing but an error in it. */
+/** An error response with one of the codes, and no other parameters. */
 export function expectError(
   rp: RelyingParty,
   client: Client,
@@ -68,9 +69,9 @@ export function expectError(
   return parameters;
 }
 
-/** Whom nobody may be sent back to: a page of the service's own says what is wrong, and no form leads on from it. */
+/** A request whose redirect URI cannot be trusted: a page of the service says what is wrong, and no form continues from it. */
 export function expectErrorPage(outcome: Outcome): void {
-  const { page, arrival } = outcome.visit;
+  const { page, arrival } = outcome.navigation;
   expect(arrival?.url.href, 'where the browser was sent').toBeUndefined();
   expect(page!.status).toBeGreaterThanOrEqual(400);
   expect(page!.status).toBeLessThan(500);
@@ -79,16 +80,16 @@ export function expectErrorPage(outcome: Outcome): void {
 }
 
 export interface Completion {
-  /** What is sent to the token endpoint beside the code. */
+  /** The parameters sent to the token endpoint besides the code. */
   token?: Record<string, string>;
-  /** What a request object held instead of the address, where one was sent. */
+  /** The parameters that a request object held instead of the address, where one was sent. */
   inside?: { state?: string; nonce?: string };
   /** Whether UserInfo is called: not where the module does so itself. */
   userinfo?: boolean;
   assertion?: { audience?: string };
 }
 
-/** A successful response, its code redeemed, and all that came of it checked. */
+/** A successful response, its code redeemed, and every token checked. */
 export async function complete(
   rp: RelyingParty,
   client: Client,
@@ -166,7 +167,7 @@ function checkAccessToken(response: Record<string, unknown>): void {
   expect(response['expires_in'] as number).toBeLessThanOrEqual(31_536_000);
 }
 
-/** A UserInfo answer in the form that the client registered; the same person as in every ID Token. */
+/** A UserInfo answer in the format that the client registered; the same user as in every ID Token. */
 export async function checkUserinfo(
   rp: RelyingParty,
   client: Client,
@@ -187,7 +188,7 @@ export function pkce(verifier: string): Record<string, string> {
   return { code_challenge: challenge, code_challenge_method: 'S256' };
 }
 
-/** query where nothing but a code is asked, or nothing that is known. */
+/** query where only a code, or no known type, is requested. */
 function placeOf(responseType: string | undefined): 'query' | 'fragment' {
   return responseType === undefined || responseType === 'code' ? 'query' : 'fragment';
 }

@@ -1,4 +1,4 @@
-// The modules that the suite skips because unsigned request objects are not taken, on a service that is set to take them.
+// Runs the modules that the suite skips because the service accepts no unsigned request objects, on a service that is set to accept them.
 import { expect, test } from 'vitest';
 import { useBed } from './bed/bed.ts';
 import { requestObjectModules } from './modules/request-objects.ts';

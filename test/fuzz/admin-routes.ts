@@ -1,4 +1,4 @@
-// The admin routes with good values of what they take, and what each may answer.
+// Lists the admin routes with valid values of their parameters, and the statuses that each may answer.
 import { metadata, type Route } from './route.ts';
 
 const page = { limit: ['1', '200'], 'cursor?': ['@cursor'] };
@@ -120,7 +120,7 @@ export const adminRoutes: Record<string, Route> = {
   }),
   'POST /admin/api/users/:sub/recovery-link': admin(201, { ...person, json: { lifetime: [60] } }),
   'POST /admin/api/registration-tokens': admin(201, { json: { lifetime: [60] } }),
-  // a body that is no file: the files themselves have a test of their own
+  // a body that is not a file: the files themselves have a test of their own
   'POST /admin/api/users/import': {
     ...admin(200, { query: { 'update?': ['true'], 'with_admins?': ['false'], 'dry_run?': ['true', 'false'] } }),
     statuses: [200, 401, 415],

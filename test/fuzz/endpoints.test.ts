@@ -1,5 +1,6 @@
-// Every route, asked with whatever an attacker may write: never an error of ours, never a leak, and the service works as ever afterwards.
-// FUZZ_RUNS is the number of requests to each route, FUZZ_SEED another course; a failure prints the seed and the smallest request that fails.
+// Sends every route whatever an attacker may write: no error of the server, no leak, and the service works as before afterwards. FUZZ_RUNS
+// is the number of requests to each route, FUZZ_SEED another random sequence; a failure prints the seed and the smallest request that
+// fails.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withoutLimits } from '../helpers/grants.ts';
@@ -18,7 +19,7 @@ const renewalInterval = 100; // requests after which codes, sessions and forms a
 let service: TestService;
 let world: World;
 let asked = 0;
-/** How often each route gave which status, printed after a run that somebody asked for. */
+/** How often each route gave which status, printed after a run with FUZZ_RUNS. */
 const given: Record<string, Record<number, number>> = {};
 beforeAll(async () => {
   service = await startTestService({
@@ -41,21 +42,21 @@ afterAll(async () => {
   await service?.stop();
 });
 
-/** What a malformed request may be answered with, wherever it goes. */
+/** The statuses that may answer a malformed request at any route. */
 const malformed = [400, 404, 405, 413, 414, 415, 417, 431];
 const openToScripts = ['/.well-known/', '/jwks', '/token', '/revoke', '/par', '/user/info', '/register'];
 const leaks =
   /SQLSTATE|node_modules|\.ts:\d|\bat .+ \(|postgres|pg_|duplicate key|violates|constraint|ECONN|ENOENT|FST_ERR|TypeError|RangeError|SyntaxError|undefined|\[object/i;
 
-/** What is wrong with an answer, as one sentence; undefined for nothing. */
+/** The fault of an answer, as one sentence; undefined for none. */
 function fault(route: string, statuses: readonly number[], bytes: string, answer: RawAnswer): string | undefined {
   const [method, path] = route.split(' ') as [string, string];
   const { status, body } = answer;
-  // a body beyond the limit may still be on its way when the answer comes and the connection ends
+  // a body beyond the limit may still be arriving when the answer is sent and the connection ends
   if (status === 0 && bytes.length > 64 * 1024) return undefined;
   if (![...statuses, ...malformed].includes(status)) return `the status ${status} is not documented`;
   const of = (name: string) => header(answer, name);
-  // what follows a download stands at its end
+  // anything after a download is at its end
   const length = of('content-length') ?? (of('transfer-encoding') === 'chunked' ? Infinity : 0);
   if (method !== 'HEAD' && Buffer.byteLength(body) > Number(length)) return 'something follows the answer';
   if (of('x-content-type-options') !== 'nosniff') return 'nosniff is missing';
@@ -104,21 +105,21 @@ function fault(route: string, statuses: readonly number[], bytes: string, answer
   return undefined;
 }
 
-/** The lines that only a fault of ours writes. */
+/** The log lines that only a fault of the service writes. */
 function complaints(): unknown[] {
   const found = service.logs.filter((line) => Number(line['level']) >= 50);
-  // in a long run they would be all that the memory holds
+  // in a long run they would fill the memory
   service.logs.length = 0;
   service.statements.length = 0;
   return found;
 }
 
-test('every route has generators, and no others are left over (security R107)', () => {
+test('every route has generators, and every generator has a route (security R107)', () => {
   expect(Object.keys(routes).sort()).toEqual(routesOf(service.apps[0]!));
 });
 
 test.each(Object.entries(routes))(
-  '%s answers every request with a documented status and all headers, tells nothing of its insides, and logs no error (security R5, R53, R57, R97, R100, R107)',
+  '%s answers every request with a documented status and all headers, reveals no internals, and logs no error (security R5, R53, R57, R97, R100, R107)',
   async (name, route) => {
     const [method, template] = name.split(' ') as [string, string];
     const { host } = new URL(service.issuer);
@@ -137,14 +138,14 @@ test.each(Object.entries(routes))(
           `${problem ?? 'an error was logged'}\n${bytes.slice(0, 3000)}\n-> ${answer.status} ${answer.body.slice(0, 500)}\n${JSON.stringify(lines)}`,
         );
       }),
-      // what takes nothing and asks nobody has little to go wrong
+      // a route without parameters and without queries has little to go wrong
       { numRuns: route.statuses.length === 1 && !route.authorization ? Math.ceil(numRuns / 4) : numRuns, seed },
     );
   },
   30_000 + numRuns * 300,
 );
 
-test('after all of that the service works as ever, and keeps no more of it than its limits allow (security R105)', async () => {
+test('after all of that the service works as before, and stores no more than its limits allow (security R105)', async () => {
   await worksAsEver(service);
   const [rows] = await service.database.sql<Record<string, number>>(
     `SELECT (SELECT coalesce(max(n), 0)::int FROM (SELECT count(*) AS n FROM authorization_requests WHERE browser_hash IS NOT NULL GROUP BY browser_hash) each) AS pending,

@@ -1,7 +1,7 @@
-// What an attacker writes where a value is expected: text of every kind, bytes of every encoding, JSON of every shape.
+// Generates what an attacker writes where a value is expected: text of every kind, bytes of every encoding, JSON of every shape.
 import fc from 'fast-check';
 
-/** Stands in every markup that is sent: it must never come back unescaped in a page. */
+/** Part of all markup that is sent: it must never come back unescaped in a page. */
 export const markup = '<f1zz';
 
 const dictionary = [
@@ -80,9 +80,9 @@ const dictionary = [
   ],
 ];
 
-/** Text of all planes, lone surrogates included, and what is known to hurt. */
+/** Text of all planes, lone surrogates included, and known troublesome strings. */
 export const text: fc.Arbitrary<string> = fc.oneof(
-  // what a database refuses, or silently changes
+  // characters that a database refuses, or silently changes
   { weight: 2, arbitrary: fc.constantFrom('\0', 'a\0b', '\ud800', 'x\udfff') },
   { weight: 6, arbitrary: fc.constantFrom(...dictionary) },
   { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
@@ -102,14 +102,14 @@ export const text: fc.Arbitrary<string> = fc.oneof(
   },
 );
 
-/** How text becomes bytes of a query or a form. */
+/** The encodings of text as bytes of a query or a form. */
 export type Encoding = 'percent' | 'plain' | 'latin1';
 export const encoding: fc.Arbitrary<Encoding> = fc.oneof(
   { weight: 12, arbitrary: fc.constant<Encoding>('percent') },
   { weight: 1, arbitrary: fc.constantFrom<Encoding>('plain', 'latin1') },
 );
 
-/** UTF-8 as a string of bytes; a lone surrogate as the three bytes that a careless program makes of it. */
+/** UTF-8 as a string of bytes; a lone surrogate as the three bytes that a careless program writes for it. */
 export function bytesOf(value: string): string {
   return [...value]
     .map((character) => {
@@ -138,7 +138,7 @@ export const json: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.dictionary(text, text, { maxKeys: 4 }) },
 );
 
-/** Bodies that are JSON by half: too deep, too wide, doubled, cut off, in another encoding. */
+/** Bodies that are almost JSON: too deep, too wide, doubled, cut off, in another encoding. */
 export const jsonText: fc.Arbitrary<string> = fc.oneof(
   json.map((value) => JSON.stringify(value)),
   fc.constantFrom(

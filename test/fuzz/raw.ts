@@ -1,4 +1,4 @@
-// One request as bytes on a bare socket, and its answer: what no HTTP client would send, or let pass.
+// Sends one request as bytes on a bare socket, and reads its answer, which no HTTP client would send or accept.
 import { connect } from 'node:net';
 
 export interface RawAnswer {
@@ -11,7 +11,7 @@ export interface RawAnswer {
 export const header = (answer: RawAnswer, name: string): string | undefined =>
   answer.headers.find(([each]) => each === name)?.[1];
 
-const patience = 15_000; // milliseconds
+const answerTimeout = 15_000; // milliseconds
 
 /** @param bytes a whole request, each character one byte */
 export function exchange(base: string, bytes: string): Promise<RawAnswer> {
@@ -26,15 +26,15 @@ export function exchange(base: string, bytes: string): Promise<RawAnswer> {
       socket.destroy();
       resolve(answer);
     };
-    socket.setTimeout(patience, () => {
+    socket.setTimeout(answerTimeout, () => {
       socket.destroy();
-      reject(new Error(`no answer within ${patience} ms`));
+      reject(new Error(`no answer within ${answerTimeout} ms`));
     });
     socket.on('data', (part) => {
       parts.push(part);
       finish(false);
     });
-    // the service may close before all of a large body has gone
+    // the service may close before the whole of a large body is sent
     socket.on('error', () => finish(true));
     socket.on('close', () => finish(true));
     socket.write(Buffer.from(bytes, 'latin1'));
@@ -55,13 +55,13 @@ function read(bytes: Buffer, silent: boolean, ended: boolean): RawAnswer | undef
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(line!)?.[1] ?? 0);
   const length = Number(headers.find(([name]) => name === 'content-length')?.[1] ?? 0);
   const body = rest.slice(end + 4);
-  // a download ends with its connection, which is asked to close
+  // the request asks the service to close the connection, with which a download ends
   const download = headers.some(([name]) => name === 'transfer-encoding');
   if (!silent && (download || body.length < length) && !ended) return undefined;
   return { status, headers, body: Buffer.from(download ? unchunked(body) : body, 'latin1').toString() };
 }
 
-/** What the chunks hold, and whatever follows the last one (RFC 9112 section 7.1). */
+/** The content of the chunks, and everything after the last one (RFC 9112 section 7.1). */
 function unchunked(body: string): string {
   let held = '';
   for (let rest = body; ;) {

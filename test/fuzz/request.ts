@@ -1,10 +1,10 @@
-// Requests to one route: mostly good ones with a few hostile parts, so that they get past the first check.
+// Generates requests to one route: mostly valid ones with a few hostile parts, so that they pass the first check.
 import fc from 'fast-check';
 import { bytesOf, encode, type Encoding, encoding, json, jsonText, text } from './hostile.ts';
 import type { Route } from './route.ts';
 import type { World } from './world.ts';
 
-/** A request before its names of the world are replaced by values: small, and the same for the same seed. */
+/** A request before values replace the names of the world: small, and the same for the same seed. */
 export interface Sketch {
   path: Record<string, string>;
   query: [name: string, value: string][];
@@ -26,7 +26,7 @@ const present = (name: string): fc.Arbitrary<boolean> => {
 };
 const bare = (name: string): string => name.replace('?', '');
 
-/** Known parameters with good values, some missing, some hostile, and now and then others, again, or very many. */
+/** Known parameters with valid values, some missing, some hostile, and now and then unknown, repeated, or very many. */
 function parameters(known: Record<string, readonly string[]>): fc.Arbitrary<[string, string][]> {
   const each = Object.entries(known).map(([name, good]) =>
     fc
@@ -195,7 +195,7 @@ export function written(method: string, template: string, sketch: Sketch, world:
   const deep = (value: unknown): unknown => (typeof value === 'string' ? real(value) : value);
   const pairs = (list: [string, string][]) =>
     list.map(([name, value]) => `${encode(name, how)}=${encode(real(value), how)}`).join('&');
-  // a path is always written well enough to be this route's, or nobody's
+  // a path is always close enough to be this route's, or no route's
   const path = template.replace(/:(\w+)|(\*)/g, (_match, name: string | undefined) =>
     encode(real(sketch.path[name ?? '*']!), 'percent'),
   );

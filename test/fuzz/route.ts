@@ -1,19 +1,19 @@
-// What is known of a route, so that generated requests come close to good ones; and the client metadata that several routes take.
+// Describes a route, so that generated requests come close to valid ones; and the client metadata that several routes take.
 
-/** Good values of one parameter, `@name` for one of the world's. A parameter whose name ends in `?` is seldom sent. */
+/** Valid values of one parameter, `@name` for one of the world's. A parameter whose name ends in `?` is seldom sent. */
 type Values = readonly string[];
 
 export interface Route {
   path?: Record<string, Values>;
   query?: Record<string, Values>;
   form?: Record<string, Values>;
-  /** Members of a JSON body with good values. */
+  /** Members of a JSON body with valid values. */
   json?: Record<string, readonly unknown[]>;
-  /** Good Authorization headers. */
+  /** Valid Authorization headers. */
   authorization?: Values;
-  /** Good Cookie headers; also the sign of an address for browsers. */
+  /** Valid Cookie headers; also marks an address for browsers. */
   cookies?: Values;
-  /** The documented statuses, beside those of a request that is malformed. */
+  /** The documented statuses, besides those of a malformed request. */
   statuses: readonly number[];
 }
 

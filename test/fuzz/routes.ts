@@ -1,4 +1,4 @@
-// Every route with good values of what it takes, and what it may answer beside refusals of what is malformed.
+// Lists every route with valid values of its parameters, and the statuses that it may answer besides those for malformed requests.
 import { createPages } from '../../src/pages/renderer.ts';
 import { adminRoutes } from './admin-routes.ts';
 import { metadata, type Route } from './route.ts';
@@ -34,7 +34,7 @@ const clientCredentials = {
   'client_assertion?': ['@assertion'],
   'client_assertion_type?': ['urn:ietf:params:oauth:client-assertion-type:jwt-bearer'],
 };
-/** At the console; somebody who is no administrator at times. */
+/** At the console; sometimes a user who is not an administrator. */
 const byAdministrator = ['@console', '@console', '@console', '@cookies'];
 const byCookie = ['@cookies', '@cookies', '@newcomer'];
 const asClient = { form: clientCredentials, authorization: ['@basic', '@basic', '@basic', '@machine', '@disabled'] };
@@ -393,7 +393,7 @@ export const routes: Record<string, Route> = {
     cookies: byCookie,
     statuses: [303, 403],
   },
-  // the tokens are of another form: no round may change how the account that all share signs in
+  // the token is one of another form: no round may change how the shared account signs in
   'POST /account/authenticator': {
     form: { csrf: ['@csrf /account'], set_up: ['A'.repeat(200)], code: ['123456'], name: ['telephone'] },
     cookies: byCookie,
@@ -432,7 +432,7 @@ export const routes: Record<string, Route> = {
     statuses: [200, 403, 429],
   },
   'POST /password/reset': {
-    // the token is of another form: no round may change the password of the account that all share
+    // the token is one of another form: no round may change the password of the shared account
     form: { csrf: ['@csrf /account'], token: ['@mailed_link'], new_password: ['x9 y8 z7 w6 v5'] },
     cookies: byCookie,
     statuses: [403, 410],
@@ -448,7 +448,7 @@ export const routes: Record<string, Route> = {
     statuses: [403, 410],
   },
   'POST /account/other-sessions': {
-    // the token is of another form: no round may end what the others use
+    // the token is one of another form: no round may end what the others use
     form: { csrf: ['@csrf /account'] },
     cookies: byCookie,
     statuses: [303, 403],
@@ -494,7 +494,7 @@ export const routes: Record<string, Route> = {
     statuses: [303, 403],
   },
   'POST /account/delete': {
-    // the token is of another form: no round may delete the account that all share
+    // the token is one of another form: no round may delete the shared account
     form: { csrf: ['@csrf /account'], username: ['nobody'] },
     cookies: byCookie,
     statuses: [303, 403],
@@ -516,7 +516,7 @@ export const routes: Record<string, Route> = {
     statuses: [303, 400, 403],
   },
   'POST /account/password': {
-    // the token is of another form: no round may change the password of the account that all share
+    // the token is one of another form: no round may change the password of the shared account
     form: { csrf: ['@csrf /account'], current_password: ['not the password'], new_password: ['x9 y8 z7 w6 v5'] },
     cookies: byCookie,
     statuses: [303, 403],
@@ -582,7 +582,7 @@ export const routes: Record<string, Route> = {
     statuses: [303, 403],
   },
   'POST /login/passkey': {
-    // the token is of the other form: the page has one for each
+    // the token is that of the other form: the page has one for each
     form: { csrf: ['@csrf /login'], transaction: ['@transaction /login'], credential: [usedPasskey] },
     cookies: ['@newcomer', '@newcomer', '@cookies'],
     statuses: [400, 403],

@@ -1,4 +1,4 @@
-// What is really there for the requests to name: clients, people, sessions, codes, tokens, forms; made anew when they are used up.
+// Creates what the requests name: clients, users, sessions, codes, tokens, forms; and creates them anew when they are used up.
 import { createHmac, randomUUID } from 'node:crypto';
 import { openConsole } from '../helpers/console.ts';
 import { adminToken, call, obtainCode, redeem } from '../helpers/grants.ts';
@@ -21,7 +21,7 @@ const responseTypes = [
   'none',
 ];
 
-/** What stays the same for a whole run. */
+/** The part that stays the same for a whole run. */
 export async function foundWorld(service: TestService): Promise<World> {
   const world: World = new Map();
   const client = await service.createClient({
@@ -106,7 +106,7 @@ export async function foundWorld(service: TestService): Promise<World> {
     const recovery = await inApi(`/users/${user.sub}/recovery-link`, { method: 'POST', body: {} });
     world.set('mailed_link', [new URL(recovery.body['recovery_uri'] as string).searchParams.get('token')!]);
 
-    // forms as the browser has them before it
+    // the forms that the browser is showing
     const cookies = (of: UserAgent) => [...of.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const forms = async (form: string, path: string, browser: UserAgent) => {
       const fields = hiddenFields((await browser.follow(await browser.get(path))).body);
@@ -157,10 +157,10 @@ export async function foundWorld(service: TestService): Promise<World> {
 
 const renewals = new WeakMap<World, () => Promise<void>>();
 
-/** Puts fresh values in the place of those that requests use up. */
+/** Replaces the values that requests use up by fresh ones. */
 export const renew = (world: World): Promise<void> => renewals.get(world)!();
 
-/** Whether the service still does its daily work: a person signs in, and the client gets tokens that work. */
+/** Whether the service still works: a user signs in, and the client gets tokens that work. */
 export async function worksAsEver(service: TestService): Promise<void> {
   const client = await service.createClient();
   const user = await service.createUser();

@@ -1,4 +1,4 @@
-// What a party that runs on Node finds in its environment: its client, and where it listens.
+// Reads the environment of a party that runs on Node: its client, and where it listens.
 function setting(name: string): string {
   const value = process.env[name];
   if (value === undefined) throw new Error(`${name} is not set`);

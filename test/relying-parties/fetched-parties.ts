@@ -1,4 +1,4 @@
-// The relying parties that come from other registries: fetched and built in a folder of the user's cache, and again when their files change.
+// Fetches and builds the relying parties of other registries in a folder of the user's cache, and again when their files change.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -8,12 +8,12 @@ import type { Party } from './party.ts';
 
 const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'gatehouse-relying-parties');
 
-/** What `pattern` finds in a file of a party's folder: the version to fetch. */
+/** The match of `pattern` in a file of a party's folder: the version to fetch. */
 function wanted(file: string, pattern: RegExp): string {
   return pattern.exec(readFileSync(join(import.meta.dirname, file), 'utf8'))![1]!;
 }
 
-/** Where a party is built: another folder whenever a file of its own changes. */
+/** The folder in which a party is built: another one whenever a file of its own changes. */
 function buildFolder(party: string): string {
   const sources = join(import.meta.dirname, party);
   const hash = createHash('sha256');
@@ -24,7 +24,7 @@ function buildFolder(party: string): string {
   return join(cache, `${party}-${hash.digest('hex').slice(0, 12)}`);
 }
 
-/** Builds into a folder that is there only when it is whole, in place of what was built of earlier files. */
+/** Builds into a folder that exists only when it is complete, and deletes what was built from earlier files. */
 function build(folder: string, work: () => void): void {
   const done = join(folder, 'built');
   if (existsSync(done)) return;
@@ -37,7 +37,7 @@ function build(folder: string, work: () => void): void {
   mkdirSync(done);
 }
 
-/** @throws with what the program printed */
+/** @throws with the output of the program */
 function run(program: string, args: string[], options: { cwd?: string; env?: Record<string, string> } = {}): void {
   const { status, error, stdout, stderr } = spawnSync(program, args, {
     encoding: 'utf8',

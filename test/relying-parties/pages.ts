@@ -1,4 +1,4 @@
-// The pages of those parties that are libraries: who is signed in, and ways to new tokens and out.
+// Renders the pages of the parties that are libraries: the signed-in user, and links to new tokens and sign-out.
 export interface Visitor {
   name: string;
   sub: string;

@@ -1,4 +1,4 @@
-// The relying parties: what each registers, what it needs on the machine, and how it starts.
+// Lists the relying parties: what each registers, what it needs on the machine, and how it starts.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,7 +18,7 @@ function onNode(folder: string, packages: string[]): Pick<Party, 'folder' | 'ver
   };
 }
 
-/** All that mod_auth_openidc asks for, in a JWT by value. */
+/** Every parameter of mod_auth_openidc, in a JWT by value. */
 const requestObject = {
   crypto: { sign_alg: 'HS256' },
   copy_and_remove_from_request: ['response_mode', 'scope', 'state', 'nonce', 'code_challenge', 'code_challenge_method'],
@@ -26,7 +26,7 @@ const requestObject = {
   request_object_type: 'request',
 };
 
-/** Apache with mod_auth_openidc, which speaks every response type. */
+/** Apache with mod_auth_openidc, which supports every response type. */
 function apache(
   responseType: string,
   { responseMode, signsRequests = false }: { responseMode?: 'form_post' | 'fragment'; signsRequests?: boolean } = {},
@@ -35,7 +35,7 @@ function apache(
     `OIDCResponseType "${responseType}"`,
     ...(responseMode ? [`OIDCResponseMode ${responseMode}`] : []),
     ...(signsRequests ? [`OIDCRequestObject "${JSON.stringify(requestObject).replaceAll('"', '\\"')}"`] : []),
-    // as root it gives up its rights
+    // started as root, it drops its rights
     ...(root ? ['User nobody', 'Group nogroup'] : []),
   ];
   return {
@@ -61,7 +61,7 @@ function apache(
   };
 }
 
-/** Those that need only npm's and Debian's packages. */
+/** The parties that need only npm's and Debian's packages. */
 export const parties: Party[] = [
   apache('code'),
   apache('code id_token', { responseMode: 'form_post', signsRequests: true }),

@@ -1,4 +1,4 @@
-// What a relying party of the walk is: how it registers, how it is started, and how its process ends.
+// Defines a relying party of the walk: how it registers, how it is started, and how its process ends.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -8,33 +8,33 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Party {
-  /** Its folder here, and its name for people. */
+  /** Its folder here, and its display name. */
   folder: string;
   name: string;
-  /** Fetches and builds what is not on the machine. */
+  /** Fetches and builds what the machine lacks. */
   fetch?(): void;
-  /** The version that runs, or what must be installed before any does. */
+  /** The version that runs, or what must be installed first. */
   version(): string | { missing: string };
   /** The path of its redirect address. */
   callback: string;
-  /** What it asks the authorization endpoint for, unless it is a code. */
+  /** The response type that it requests, unless it is a code. */
   responseType?: string;
   /** Whether it sends its secret in the form, instead of by HTTP Basic. */
   secretInForm?: boolean;
-  /** Whether it cannot prove by PKCE that it began the sign-in. */
+  /** Whether it lacks PKCE, and so cannot prove that it began the sign-in. */
   withoutPkce?: boolean;
-  /** Where it is told of a sign-out elsewhere, by the service itself or by a frame in the browser: paths with their queries. */
+  /** Where it is notified of a sign-out elsewhere, by the service itself or by a frame in the browser: paths with their queries. */
   backchannelLogout?: string;
   frontchannelLogout?: string;
   /** Whether it signs its requests, with its secret (OpenID Connect Core 6.1). */
   signsRequests?: boolean;
-  /** Whether its page can ask for new tokens. */
+  /** Whether its page has a button for new tokens. */
   refreshes: boolean;
-  /** The program: everything about its client comes by the environment, and `work` is a folder for its files. */
+  /** The program: the environment has everything about its client, and `work` is a folder for its files. */
   command(work: string): { program: string; args: string[] };
 }
 
-/** What a program finds in its environment. */
+/** The environment of a program. */
 export interface PartySettings {
   ISSUER: string;
   CLIENT_ID: string;
@@ -43,7 +43,7 @@ export interface PartySettings {
 
 export interface PartyProcess {
   stop(): Promise<void>;
-  /** What it printed so far. */
+  /** Its output so far. */
   output(): string;
 }
 
@@ -84,7 +84,7 @@ export async function startParty(party: Party, port: number, settings: PartySett
   return { stop, output };
 }
 
-/** Encrypts the sessions of those parties that keep them in a cookie: 32 bytes. */
+/** The key that encrypts the sessions of parties that keep them in a cookie: 32 bytes. */
 const sessionKey = 'a test has no secrets to keep ..';
 
 async function listening(child: ChildProcess, port: number, printed: () => string): Promise<void> {

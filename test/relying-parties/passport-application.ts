@@ -1,4 +1,4 @@
-// An application of passport: what is the same whatever strategy signs people in.
+// Runs an application of passport: the part that is the same for every strategy.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import session from 'express-session';
 import passport from 'passport';
@@ -6,7 +6,7 @@ import { listen, redirect, send } from '../../demo/web.ts';
 import { issuer, port, url } from './environment.ts';
 import { homePage, signedOutPage, type Visitor } from './pages.ts';
 
-/** Whom the session knows. */
+/** The user of the session. */
 export interface User extends Visitor {
   idToken: string;
 }

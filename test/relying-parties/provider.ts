@@ -1,4 +1,4 @@
-// The service for the walks: a process of its own, a person to sign in, and clients that register and are approved.
+// Runs the service for the walks: a process of its own, a user to sign in, and clients that register and are approved.
 import { randomBytes } from 'node:crypto';
 import { approveClient } from '../helpers/grants.ts';
 import { freePort, runCommand, startServer, stopServers } from '../helpers/server-process.ts';
@@ -6,7 +6,7 @@ import { tokenRequest } from '../helpers/user-agent.ts';
 
 export interface Provider {
   issuer: string;
-  /** Where each party listens in its turn: the one address that the service may call. */
+  /** Where the parties listen, one at a time: the only address that the service may call. */
   party: { port: number; url: string };
   person: { username: string; password: string; name: string; email: string };
   /** Registers a client, and approves it as an administrator does; returns its credentials. */
@@ -76,7 +76,7 @@ export async function startProvider(database: Record<string, string>): Promise<P
   }
 }
 
-/** A line that is no log line is a complaint of Node's own. */
+/** A line that is not a log line is an error of Node itself. */
 function levelOf(line: string): number {
   try {
     return (JSON.parse(line) as { level: number }).level;

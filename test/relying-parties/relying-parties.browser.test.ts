@@ -1,4 +1,4 @@
-// Relying parties that we did not write sign a person in and out in Chromium: those that need only npm's and Debian's packages.
+// Signs a user in and out in Chromium with relying parties of other projects: those that need only npm's and Debian's packages.
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { randomSecret } from '../../src/crypto/secrets.ts';
@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 import { parties } from './parties.ts';
 import type { Party } from './party.ts';
 import { type Provider, startProvider } from './provider.ts';
-import { launchBrowser, visit } from './walk.ts';
+import { launchBrowser, walkThrough } from './walk.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -30,16 +30,16 @@ describe.skipIf(!process.env['CHROMIUM'])('relying parties', () => {
 
   describe.each(parties)('$name', (party) => {
     test.skipIf(!available(party))(
-      'signs a person in, gets new tokens and hears of sign-outs elsewhere where it can, and signs out of both (Core 3, RP-Initiated Logout 2, Back-Channel Logout 2.5)',
+      'signs a user in, gets new tokens and is notified of sign-outs elsewhere where it can be, and signs out of both (Core 3, RP-Initiated Logout 2, Back-Channel Logout 2.5)',
       async () => {
-        await visit({ party, provider, browser });
+        await walkThrough({ party, provider, browser });
       },
     );
   });
 
   describe.each(parties.filter(({ responseType = 'code' }) => responseType === 'code'))('$name', (party) => {
-    test.skipIf(!available(party))('signs nobody in with a wrong secret (RFC 6749 5.2)', async () => {
-      await expect(visit({ party, provider, browser, fault: 'secret' })).rejects.toThrow('nobody is signed in');
+    test.skipIf(!available(party))('signs no user in with a wrong secret (RFC 6749 5.2)', async () => {
+      await expect(walkThrough({ party, provider, browser, fault: 'secret' })).rejects.toThrow('no user is signed in');
     });
   });
 });

@@ -1,4 +1,4 @@
-// Walks a browser through every relying party, and through those that need more than npm's and Debian's packages, which it fetches.
+// Walks a browser through every relying party, also through those that it fetches because npm and Debian have no package of them.
 //
 //   node test/relying-parties/run.ts                          all of them
 //   node test/relying-parties/run.ts apache authlib           these
@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { parties } from './parties.ts';
 import { fetchedParties } from './fetched-parties.ts';
 import { startProvider } from './provider.ts';
-import { type Fault, hearsOfSignOuts, launchBrowser, type Progress, visit } from './walk.ts';
+import { type Fault, isNotifiedOfSignOuts, launchBrowser, type Progress, walkThrough } from './walk.ts';
 
 const { values, positionals } = parseArgs({ options: { fault: { type: 'string' } }, allowPositionals: true });
 const all = [...parties, ...fetchedParties];
@@ -45,7 +45,7 @@ try {
       version = party.version();
       if (typeof version !== 'string') throw new Error(`${party.name}: it needs ${version.missing}`);
       const begin = performance.now();
-      await visit({ party, provider, browser, fault: values.fault as Fault | undefined }, progress);
+      await walkThrough({ party, provider, browser, fault: values.fault as Fault | undefined }, progress);
       seconds = ((performance.now() - begin) / 1000).toFixed(1);
     } catch (error) {
       problems.push(error instanceof Error ? error.message : String(error));
@@ -57,7 +57,7 @@ try {
       signedIn ? 'yes' : 'NO',
       party.refreshes ? (refreshed ? 'yes' : 'NO') : '-',
       signedOut ? 'yes' : 'NO',
-      hearsOfSignOuts(party) ? (signedOutElsewhere ? 'yes' : 'NO') : '-',
+      isNotifiedOfSignOuts(party) ? (signedOutElsewhere ? 'yes' : 'NO') : '-',
       seconds,
     ]);
   }

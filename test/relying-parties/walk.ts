@@ -1,4 +1,4 @@
-// The walk through one relying party in a browser: in, new tokens where the party asks for them, and out of both.
+// Walks through one relying party in a browser: sign-in, new tokens where the party has them, and sign-out of both.
 import assert from 'node:assert/strict';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { browserArguments } from '../helpers/browser-arguments.ts';
@@ -17,14 +17,14 @@ export interface Progress {
 /** What is set up wrongly, so that the walk must fail. */
 export type Fault = 'secret' | 'redirect_uri' | 'logout_uri';
 
-export interface Visit {
+export interface WalkOptions {
   party: Party;
   provider: Provider;
   browser: Browser;
   fault?: Fault | undefined;
 }
 
-const patience = 20_000; // milliseconds for a page
+const pageTimeout = 20_000; // milliseconds for a page
 
 export function launchBrowser(executablePath: string): Promise<Browser> {
   return chromium.launch({ executablePath, args: browserArguments });
@@ -32,11 +32,11 @@ export function launchBrowser(executablePath: string): Promise<Browser> {
 
 /**
  * Registers the party, starts it, and walks through it.
- * @param progress is kept up to date, for who wants to know how far a walk came that failed
- * @throws what was not as it must be, with what the party's program printed
+ * @param progress is updated at each step, and shows how far a failed walk came
+ * @throws the expectation that failed, with the output of the party's program
  */
-export async function visit(
-  { party, provider, browser, fault }: Visit,
+export async function walkThrough(
+  { party, provider, browser, fault }: WalkOptions,
   progress: Progress = { signedIn: false, refreshed: false, signedOut: false, signedOutElsewhere: false },
 ): Promise<void> {
   const { port, url } = provider.party;
@@ -70,12 +70,12 @@ export async function visit(
     const settings = { ISSUER: provider.issuer, CLIENT_ID: registered.clientId, CLIENT_SECRET: clientSecret };
     application = await startParty(party, port, settings);
     context = await browser.newContext({ locale: 'en-GB' });
-    context.setDefaultTimeout(patience);
+    context.setDefaultTimeout(pageTimeout);
     const page = await context.newPage();
     page.on('console', (message) => {
       // mod_auth_openidc has done its work when it forbids that a frame shows its answer
       if (party.frontchannelLogout && /^Refused to display '.*' in a frame/.test(message.text())) return;
-      // the icon that every browser asks every site for
+      // the icon that every browser requests from every site
       if (message.location().url === `${url}/favicon.ico`) return;
       if (['error', 'warning'].includes(message.type()))
         complaints.push(`${message.text()} (${message.location().url})`);
@@ -106,9 +106,9 @@ async function walk(page: Page, url: string, party: Party, provider: Provider, p
     const token = page.locator('#access-token');
     const before = await token.innerText();
     assert.match(before, /^ghat_/);
-    // some parties ask for new tokens only when the old ones have some age
+    // some parties refresh only when the old tokens have some age
     for (const begin = Date.now(); (await token.innerText()) === before;) {
-      assert(Date.now() - begin < patience, 'there are no new tokens');
+      assert(Date.now() - begin < pageTimeout, 'there are no new tokens');
       await Promise.all([page.waitForEvent('load'), press(page, 'Refresh')]);
     }
     await arrive(page, url, provider);
@@ -121,34 +121,34 @@ async function walk(page: Page, url: string, party: Party, provider: Provider, p
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await page.waitForURL((address) => address.origin + address.pathname === `${url}/signed-out`);
   await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
-  // the party no longer knows the person, the service neither: it asks for the password, and no longer for consent
+  // neither the party nor the service has a session: the service asks for the password, but not for consent
   await signIn(page, url, party, provider);
   await arrive(page, url, provider);
   progress.signedOut = true;
 
-  if (!hearsOfSignOuts(party)) return;
+  if (!isNotifiedOfSignOuts(party)) return;
   await page.reload();
   await arrive(page, url, provider);
   const elsewhere = await page.context().newPage();
   await elsewhere.goto(`${provider.issuer}/logout`);
   await elsewhere.getByRole('button', { name: 'Sign out', exact: true }).click();
   await elsewhere.getByRole('heading', { name: 'You are signed out' }).waitFor();
-  // the news travels after the answer
+  // the notification arrives after the answer
   for (const begin = Date.now(); new URL(page.url()).origin === url; await page.goto(url)) {
-    assert(Date.now() - begin < patience, 'the party did not hear of the sign-out');
+    assert(Date.now() - begin < pageTimeout, 'the party did not hear of the sign-out');
   }
   await page.getByText(`to continue to ${party.name}`).waitFor();
   progress.signedOutElsewhere = true;
 }
 
-export const hearsOfSignOuts = (party: Party): boolean =>
+export const isNotifiedOfSignOuts = (party: Party): boolean =>
   party.backchannelLogout !== undefined || party.frontchannelLogout !== undefined;
 
 /** From the party's page to the service's sign-in page, and through it. */
 async function signIn(page: Page, url: string, party: Party, provider: Provider): Promise<void> {
   const answer = await page.goto(url);
-  // a party that pushes its request needs its secret before anybody sees the sign-in page
-  if (answer && answer.status() >= 400) throw new Error(`nobody is signed in at ${page.url()}: ${answer.status()}`);
+  // a party that pushes its request needs its secret before the sign-in page
+  if (answer && answer.status() >= 400) throw new Error(`no user is signed in at ${page.url()}: ${answer.status()}`);
   await page.getByText(`to continue to ${party.name}`).waitFor();
   assert.equal(new URL(page.url()).origin, provider.issuer);
   await page.getByLabel('User name or email').fill(provider.person.username);
@@ -156,12 +156,12 @@ async function signIn(page: Page, url: string, party: Party, provider: Provider)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
-/** Waits for the party's page, which shows what it learned of the person. */
+/** Waits for the party's page, which shows the claims of the user. */
 async function arrive(page: Page, url: string, { person }: Provider): Promise<void> {
   // a party's own script takes the answer out of the fragment
   await page.waitForURL((address) => address.origin === url && address.hash === '');
   if ((await page.getByRole('heading', { name: `Signed in as ${person.name}`, exact: true }).count()) === 0)
-    throw new Error(`nobody is signed in at ${page.url()}: ${await page.locator('body').innerText()}`);
+    throw new Error(`no user is signed in at ${page.url()}: ${await page.locator('body').innerText()}`);
   assert.equal(await page.locator('#email').innerText(), person.email);
   assert.match(await page.locator('#sub').innerText(), /^\S+$/);
 }

@@ -1,4 +1,4 @@
-// The test bed of one file: the service behind an https name, the suite's own server, and a person of whom everything is known.
+// Builds the test bed of one file: the service behind an https name, the suite's own server, and a user with every claim.
 import { afterAll, beforeAll } from 'vitest';
 import { exportJWK, generateKeyPair, type CryptoKey, type JWK } from 'jose';
 import { withoutLimits } from '../../helpers/grants.ts';
@@ -10,7 +10,7 @@ export const issuer = 'https://op.example.test';
 
 export interface KeyPair {
   privateKey: CryptoKey;
-  /** RS256, without a kid: what the suite registers. */
+  /** RS256, without a kid: the key that the suite registers. */
   publicJwk: JWK;
 }
 
@@ -21,12 +21,15 @@ export interface Bed {
   user: { sub: string; username: string; password: string };
   /** The key of every client, and the one that it rotates to. */
   keys: [KeyPair, KeyPair];
-  /** As an administrator does it, by the admin route: RSA and EC only, since the suite's check stumbles over a new key of another kind. */
+  /**
+   * Rotates the keys as an administrator does, by the admin route: RSA and EC only, since the suite's check fails on a new key of another
+   * type.
+   */
   rotateKeys(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Every standard claim, so that every scope has something to release. */
+/** Every standard claim, so that every scope has a value to release. */
 const claims = {
   name: 'Demo T. User',
   given_name: 'Demo',
@@ -58,7 +61,7 @@ const settings = { USERINFO_POST: 'true', REGISTRATION_APPROVAL: 'automatic' };
 export async function startBed(environment: Record<string, string> = {}): Promise<Bed> {
   const suite = await startSuiteServer();
   const service = await startTestService({
-    // behind a proxy that ends TLS, which is the network below
+    // behind a proxy that terminates TLS, which is the network below
     environment: { ...withoutLimits, ...settings, BASE_URL: issuer, OUTBOUND_ALLOW: suite.host, ...environment },
   });
   const network = createNetwork({ [issuer]: Number(new URL(service.instances[0]!).port) });
@@ -94,7 +97,7 @@ export async function startBed(environment: Record<string, string> = {}): Promis
   };
 }
 
-/** The bed of a test file, up before its first test. */
+/** Starts the bed of a test file before its first test. */
 export function useBed(environment: Record<string, string> = {}): () => Bed {
   let bed: Bed | undefined;
   beforeAll(async () => {

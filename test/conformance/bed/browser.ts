@@ -1,9 +1,10 @@
-// The suite's browser: one cookie jar per module, follows redirects within the service, keeps to each page's policy, stops where the relying party's pages begin.
+// Plays the suite's browser: one cookie jar per module, follows redirects within the service, enforces each page's policy, stops at the
+// relying party's pages.
 import { expect } from 'vitest';
 import { elements, type Form, forms, inlineScripts, Policy, scripted } from './html.ts';
 import { form as encoded, type HttpAnswer, type HttpRequest, type Network } from './network.ts';
 
-/** A page of the service that somebody saw. */
+/** A page of the service that the browser has shown. */
 export type Page = HttpAnswer;
 
 /** A request of the browser to the relying party's pages. */
@@ -14,9 +15,9 @@ export interface Arrival {
   body: string;
 }
 
-/** What came of one address that was opened or one form that was sent. */
-export interface Visit {
-  /** The page that is shown now; undefined when the browser has arrived at the relying party. */
+/** The result of opening one address or submitting one form. */
+export interface Navigation {
+  /** The current page; undefined when the browser has arrived at the relying party. */
   page: Page | undefined;
   arrival: Arrival | undefined;
   /** Addresses of the relying party that the page loaded in frames. */
@@ -37,24 +38,24 @@ export class Browser {
   readonly #service: string;
   readonly #suite: string;
 
-  /** @param service the service's origin; `suite` is where the browser stops. Anywhere else it may not go. */
+  /** @param service the service's origin; `suite` is where the browser stops. It may open no other origin. */
   constructor(network: Network, { service, suite }: { service: string; suite: string }) {
     this.#network = network;
     this.#service = service;
     this.#suite = suite;
   }
 
-  open(address: string): Promise<Visit> {
+  open(address: string): Promise<Navigation> {
     return this.#navigate(address, {});
   }
 
   /** Sends a form from the relying party's page, such as an authorization request by POST. */
-  post(address: string, fields: Record<string, string>): Promise<Visit> {
+  post(address: string, fields: Record<string, string>): Promise<Navigation> {
     return this.#navigate(address, { method: 'POST', ...encoded(fields) });
   }
 
   /** Fills in the fields of the page's form, by name, and presses the button with the id. */
-  press(page: Page, button: string, fields: Record<string, string> = {}): Promise<Visit> {
+  press(page: Page, button: string, fields: Record<string, string> = {}): Promise<Navigation> {
     const form = forms(page.body).find(({ buttons }) => button in buttons);
     if (!form) throw new Error(`no button ${button} on ${page.url} (${page.status}): ${page.body.slice(0, 2000)}`);
     const unknown = Object.keys(fields).filter((name) => !form.fields.includes(name));
@@ -72,7 +73,7 @@ export class Browser {
     return seen.map(([name, { value }]) => `${name}=${value}`).join('; ');
   }
 
-  #submit(page: Page, form: Form, fields: Record<string, string>): Promise<Visit> {
+  #submit(page: Page, form: Form, fields: Record<string, string>): Promise<Navigation> {
     expect(form.method, 'method of the form').toBe('post');
     expect(form.enctype ?? 'application/x-www-form-urlencoded').toBe('application/x-www-form-urlencoded');
     const policy = this.#policy(page);
@@ -82,8 +83,8 @@ export class Browser {
     return this.#navigate(target, request, policy);
   }
 
-  /** @param policy that of the page whose form began it: Chromium holds the form's whole chain of redirects against it */
-  async #navigate(address: string, request: HttpRequest, policy?: Policy): Promise<Visit> {
+  /** @param policy that of the page with the submitted form: Chromium enforces it on the form's whole chain of redirects */
+  async #navigate(address: string, request: HttpRequest, policy?: Policy): Promise<Navigation> {
     let current = request;
     let url = new URL(address);
     for (let hops = 0; hops < 20; hops++) {
@@ -116,8 +117,8 @@ export class Browser {
     return { ...page, url: url.href };
   }
 
-  /** Runs what the page's own script does: sends the form of form_post, loads frames, goes on afterwards. */
-  async #show(page: Page): Promise<Visit> {
+  /** Does what the page's own script does: submits the form of form_post, loads frames, continues afterwards. */
+  async #show(page: Page): Promise<Navigation> {
     const policy = this.#policy(page);
     const [script] = inlineScripts(page.body).filter((text) => /\.submit\(\)/.test(text));
     if (script !== undefined) {
@@ -143,7 +144,7 @@ export class Browser {
     return new Policy(page.headers.get('content-security-policy'), new URL(page.url).origin);
   }
 
-  /** RFC 6265 as far as it matters here: what is not Secure would be lost to a browser that came by http before. */
+  /** RFC 6265 as far as needed here: a browser that came by http before would lose a cookie that is not Secure. */
   #keep(line: string, url: URL): void {
     const [pair = '', ...rest] = line.split(';').map((part) => part.trim());
     const [name = '', ...value] = pair.split('=');

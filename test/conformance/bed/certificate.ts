@@ -1,4 +1,5 @@
-// A certificate for localhost and its key, for tests only: nothing but the suite's own server in these tests ever shows or trusts it.
+// Holds a certificate for localhost and its key, for tests only: only the suite's own server in these tests uses it, and only they trust
+// it.
 
 export const certificate = `
 -----BEGIN CERTIFICATE-----

@@ -1,4 +1,4 @@
-// The process's monotonic clock, by which the service keeps what it fetched: it can be moved on in place of the suite's waiting.
+// Moves the process's monotonic clock, by which the service expires what it fetched, instead of waiting as the suite does.
 
 const now = performance.now.bind(performance);
 let ahead = 0;

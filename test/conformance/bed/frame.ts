@@ -1,4 +1,4 @@
-// A page of the service in a frame of another site: its scripts run, and see only the cookies that a browser lets a third party see.
+// Runs a page of the service in a frame of another site: its scripts see only the cookies that a browser lets a third party see.
 import { createContext, runInContext } from 'node:vm';
 import { expect } from 'vitest';
 import type { Browser } from './browser.ts';
@@ -12,7 +12,7 @@ interface Message {
 }
 
 export interface Frame {
-  /** Posts a message from a page of the origin. @returns the first answer and the origin that it was meant for */
+  /** Posts a message from a page of the origin. @returns the first answer and the origin to which it is addressed */
   ask(data: string, origin: string): Promise<{ answer: unknown; target: string }>;
 }
 

@@ -1,15 +1,15 @@
-// As much of HTML and of its policies as the service's pages have: forms, links, pictures, frames, and what the CSP lets them do.
+// Reads the HTML and the policies of the service's pages: forms, links, pictures, frames, and what the CSP allows them.
 import { createHash } from 'node:crypto';
 
 export interface Form {
   action: string;
   method: string;
   enctype: string | undefined;
-  /** What it would send untouched. */
+  /** The fields that it sends when the user changes none. */
   hidden: Record<string, string>;
   /** The names of the fields to fill in. */
   fields: string[];
-  /** By id: what the button adds. */
+  /** By id: the field that the button adds. */
   buttons: Record<string, { name: string; value: string } | undefined>;
 }
 
@@ -41,17 +41,17 @@ export function forms(html: string): Form[] {
   });
 }
 
-/** What the inline scripts of a page say. */
+/** The text of a page's inline scripts. */
 export function inlineScripts(html: string): string[] {
   return [...html.matchAll(/<script(?![^>]*\bsrc=)[^>]*>(.*?)<\/script>/gs)].map(([, text]) => text!);
 }
 
-/** The page without its elements that only browsers without scripts see. */
+/** The page without the elements that only browsers without scripts show. */
 export function scripted(html: string): string {
   return html.replace(/<noscript>.*?<\/noscript>/gs, '');
 }
 
-/** What a page's Content-Security-Policy allows. */
+/** The sources that a page's Content-Security-Policy allows. */
 export class Policy {
   readonly directives: ReadonlyMap<string, readonly string[]>;
   readonly own: string;
@@ -67,7 +67,7 @@ export class Policy {
     );
   }
 
-  /** Whether a load (or a form's target) of the directive may go to the address. */
+  /** Whether the directive allows a load (or a form's target) at the address. */
   allows(directive: 'img-src' | 'script-src' | 'style-src' | 'frame-src' | 'form-action', address: string): boolean {
     const fallback = directive === 'form-action' ? undefined : this.directives.get('default-src');
     const sources = this.directives.get(directive) ?? fallback;

@@ -1,4 +1,4 @@
-// The network of the test bed: https origins with names, each mapped to a socket of the loopback, and an HTTP client that follows nothing.
+// Connects the test bed: https origins with names, each mapped to a socket of the loopback, and an HTTP client that follows no redirect.
 import { Agent, request } from 'node:http';
 
 export interface HttpRequest {
@@ -15,12 +15,14 @@ export interface HttpAnswer {
 }
 
 export interface Network {
-  /** Sends one request; redirects are answers like any other, as for the suite. Throws for what is not https or not of the bed. */
+  /**
+   * Sends one request; redirects are answers like any other, as for the suite. Throws for an address that is not https or not of the bed.
+   */
   send(url: string, request?: HttpRequest): Promise<HttpAnswer>;
   close(): void;
 }
 
-/** @param ports the loopback port behind each https origin, as a reverse proxy that ends TLS would have it */
+/** @param ports the loopback port behind each https origin, as behind a reverse proxy that terminates TLS */
 export function createNetwork(ports: Readonly<Record<string, number>>): Network {
   const agent = new Agent({ keepAlive: true });
   return {

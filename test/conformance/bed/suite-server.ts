@@ -1,10 +1,10 @@
-// The relying party's own web server, as the suite has one: https on the loopback, with what modules publish and what they receive.
+// Plays the relying party's web server, as the suite has one: https on the loopback; modules publish documents on it and read its requests.
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { certificate, privateKey } from './certificate.ts';
 
-/** What the service itself sent to an address of the suite. */
+/** A request that the service itself sent to an address of the suite. */
 export interface Received {
   method: string;
   contentType: string;
@@ -17,13 +17,13 @@ export interface SuiteServer {
   /** host:port, as OUTBOUND_ALLOW takes it. */
   host: string;
   publish(path: string, contentType: string, body: string): void;
-  /** What arrived at the path so far. */
+  /** The requests to the path so far. */
   received(path: string): Received[];
   close(): Promise<void>;
 }
 
 export async function startSuiteServer(): Promise<SuiteServer> {
-  // what NODE_EXTRA_CA_CERTS does for a service in a process of its own
+  // does what NODE_EXTRA_CA_CERTS does for a service in a process of its own
   setDefaultCACertificates([...getCACertificates('bundled'), certificate]);
   const published = new Map<string, { contentType: string; body: string }>();
   const arrived = new Map<string, Received[]>();

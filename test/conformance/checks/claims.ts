@@ -1,4 +1,4 @@
-// Claims about a person, wherever they stand: well typed, never empty, never null (OpenID Connect Core 5.1).
+// Checks the claims about a user in every place: well typed, never empty, never null (OpenID Connect Core 5.1).
 import { expect } from 'vitest';
 
 export const claimsOfScope: Readonly<Record<string, readonly string[]>> = {
@@ -43,7 +43,7 @@ export function checkClaims(claims: Record<string, unknown>): void {
     expect(year === 0 || year >= 1850, 'year of birth').toBe(true);
   }
   if ('email' in claims) expect(claims['email']).toMatch(/^[^@\s]+@[^@\s]+$/);
-  // aggregated and distributed claims name sources that are there (Core 5.6.2)
+  // aggregated and distributed claims name sources that exist (Core 5.6.2)
   const names = (claims['_claim_names'] ?? {}) as Record<string, string>;
   const sources = (claims['_claim_sources'] ?? {}) as Record<string, unknown>;
   expect(Object.values(names).filter((source) => !(source in sources))).toEqual([]);

@@ -1,4 +1,4 @@
-// The discovery document: every member known, of its type, and enough of them (OpenID Connect Discovery 3, RFC 8414).
+// Checks the discovery document: every member is known and of its type, and none is missing (OpenID Connect Discovery 3, RFC 8414).
 import { expect } from 'vitest';
 
 export type Discovery = Record<string, unknown> & {
@@ -11,7 +11,7 @@ export type Discovery = Record<string, unknown> & {
   end_session_endpoint: string;
 };
 
-/** The registered members that a provider like this may have, by type; anything else makes the suite warn. */
+/** The registered members that a provider like this may have, by type; the suite warns of any other. */
 const known: Readonly<Record<'address' | 'text' | 'texts' | 'flag', readonly string[]>> = {
   address: [
     ...['issuer', 'authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri', 'registration_endpoint'],
@@ -60,7 +60,7 @@ const fits: Readonly<Record<keyof typeof known, (value: unknown) => boolean>> = 
   flag: (value) => typeof value === 'boolean',
 };
 
-/** What every module needs before it can begin. */
+/** The members that every module needs before it can begin. */
 export function checkDiscoveryAtStart(document: Discovery): void {
   for (const member of ['issuer', 'authorization_endpoint', 'token_endpoint', 'jwks_uri'])
     expect(URL.canParse(document[member] as string), member).toBe(true);

@@ -1,4 +1,4 @@
-// How much chance a code or a token holds, as the suite counts it.
+// Measures the entropy of a code or a token, as the suite does.
 import { expect } from 'vitest';
 
 /** Shannon's entropy per character times the length, in bits. */

@@ -1,8 +1,8 @@
-// The shape of every error: of an authorization response, of the token endpoint, of a registration.
+// Checks the shape of every error: of an authorization response, of the token endpoint, of a registration.
 import { expect } from 'vitest';
 import { type HttpAnswer, mediaType } from '../bed/network.ts';
 
-/** error_description and error_uri hold nothing that would break a header or a URL (RFC 6749 5.2). */
+/** error_description and error_uri contain no character that would break a header or a URL (RFC 6749 5.2). */
 export function checkErrorMembers(error: Record<string, unknown>): void {
   expect(error['error']).toEqual(expect.stringMatching(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/));
   const { error_description: description, error_uri: uri } = error;
@@ -21,7 +21,7 @@ export function checkJsonError(answer: HttpAnswer, statuses: number[], codes: st
   expect(codes).toContain(body['error']);
 }
 
-/** What prompt=none may be answered with when somebody would have to be asked. */
+/** The errors with which prompt=none may be answered when the service would have to show a page. */
 export const interactionErrors = [
   'login_required',
   'interaction_required',

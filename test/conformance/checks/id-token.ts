@@ -1,4 +1,4 @@
-// An ID Token, from whichever endpoint: its signature, its claims, its hashes (OpenID Connect Core 2, 3.1.3.7, 3.2.2.9, 3.3.2.11).
+// Checks an ID Token of either endpoint: its signature, its claims, its hashes (OpenID Connect Core 2, 3.1.3.7, 3.2.2.9, 3.3.2.11).
 import { createHash } from 'node:crypto';
 import { decodeProtectedHeader, importJWK, type JWK, jwtVerify, type JWTPayload } from 'jose';
 import { expect } from 'vitest';
@@ -13,14 +13,14 @@ export interface IdToken {
 export interface IdTokenExpectation {
   issuer: string;
   clientId: string;
-  /** What was sent; undefined when nothing was. */
+  /** The nonce of the request; undefined when it had none. */
   nonce: string | undefined;
   /** id_token_signed_response_alg. */
   alg: string;
-  /** What came beside the token: the hashes must fit where they are. */
+  /** The code and access token beside the ID Token: hashes that are present must match. */
   accessToken?: string | undefined;
   code?: string | undefined;
-  /** Whether the hashes of what came beside it must be there: from the authorization endpoint they must. */
+  /** Whether the hashes must be present: from the authorization endpoint they must. */
   hashes: boolean;
 }
 
@@ -57,7 +57,7 @@ export async function checkIdToken(raw: string, keys: JWK[], expected: IdTokenEx
   return { raw, alg: expected.alg, claims };
 }
 
-/** The one key of the set that a kid and an algorithm select. */
+/** The only key of the set that a kid and an algorithm select. */
 export function signingKey(keys: JWK[], kid: string | undefined, alg: string): JWK {
   expect(kid, 'kid in the header').toBeTypeOf('string');
   const found = keys.filter(

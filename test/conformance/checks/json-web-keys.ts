@@ -1,4 +1,4 @@
-// The key set at jwks_uri: public, usable, and each key named once (RFC 7517).
+// Checks the key set at jwks_uri: public, usable, and each key named once (RFC 7517).
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import type { JWK } from 'jose';
 import { expect } from 'vitest';

@@ -1,4 +1,4 @@
-// The answer to a registration (RFC 7591 3.2.1, OpenID Connect Registration 3.2).
+// Checks the answer to a registration (RFC 7591 3.2.1, OpenID Connect Registration 3.2).
 import { expect } from 'vitest';
 import { type HttpAnswer, mediaType } from '../bed/network.ts';
 

@@ -1,4 +1,4 @@
-// A signed UserInfo answer (OpenID Connect Core 5.3.2).
+// Checks a signed UserInfo answer (OpenID Connect Core 5.3.2).
 import { decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose';
 import { expect } from 'vitest';
 import { issuer } from '../bed/bed.ts';
@@ -16,7 +16,7 @@ export async function checkUserinfoJwt(
   const header = decodeProtectedHeader(answer.body);
   expect(header.alg).toBe(alg);
   const key = await importJWK(signingKey(keys, header.kid, alg), alg);
-  // iss and aud must be there, and the times, where they are, must fit
+  // iss and aud must be present, and the times, where present, must fit
   const { payload } = await jwtVerify(answer.body, key, { algorithms: [alg], issuer, audience: clientId });
   expect(payload).not.toHaveProperty('nonce');
   return payload;

@@ -1,4 +1,4 @@
-// Codes that are used twice, and refresh tokens (RFC 6749 4.1.2, 6; OpenID Connect Core 12).
+// Redeems codes twice, and uses refresh tokens (RFC 6749 4.1.2, 6; OpenID Connect Core 12).
 import { expect } from 'vitest';
 import { checkEntropy } from '../checks/entropy.ts';
 import { checkJsonError } from '../checks/errors.ts';
@@ -25,7 +25,7 @@ function checkRefreshToken(tokens: Record<string, unknown>): string {
   return token;
 }
 
-/** Refreshes, a second later, and checks what comes. @returns the refresh token that is good now */
+/** Refreshes, a second later, and checks the answer. @returns the refresh token that is valid now */
 export async function refresh(rp: RelyingParty, client: Client, grant: Grant, scope?: string): Promise<string> {
   await rp.timePasses(1);
   const answer = await rp.tokenRequest(client, {
@@ -55,7 +55,7 @@ export async function refresh(rp: RelyingParty, client: Client, grant: Grant, sc
   return checkRefreshToken(tokens);
 }
 
-/** The whole of oidcc-refresh-token, for two clients; `rotate` happens between the grant and the refresh of each. */
+/** Runs oidcc-refresh-token, for two clients; `rotate` is called between the grant and the refresh of each. */
 export async function refreshTokens(
   rp: RelyingParty,
   register: () => Promise<Client>,

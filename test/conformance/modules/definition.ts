@@ -1,4 +1,4 @@
-// What a module is here: the clause that it comes from, and what it does with a relying party that has started.
+// Defines a module: the clause of its requirement, and what it does with a relying party that has started.
 import type { RelyingParty } from '../relying-party.ts';
 
 export interface Module {

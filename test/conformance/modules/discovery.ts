@@ -1,4 +1,4 @@
-// The discovery documents that the plans verify (OpenID Connect Discovery 4, and the logout specifications' own members).
+// Verifies the discovery documents of the plans (OpenID Connect Discovery 4, and the logout specifications' own members).
 import { expect } from 'vitest';
 import { type HttpAnswer, mediaType } from '../bed/network.ts';
 import { checkDiscovery } from '../checks/discovery.ts';
@@ -11,7 +11,7 @@ function fetchDocument(rp: RelyingParty): Promise<HttpAnswer> {
   return rp.bed.network.send(rp.discovery.issuer + path);
 }
 
-/** What a logout plan wants to read there: addresses are https, flags are true. */
+/** The members that a logout plan requires: addresses are https, flags are true. */
 function announces(clause: string, addresses: string[], flags: string[] = []): Module {
   return {
     clause,

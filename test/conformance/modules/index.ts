@@ -1,4 +1,4 @@
-// Every module by its name.
+// Lists every module by its name.
 import { codeModules } from './codes.ts';
 import type { Modules } from './definition.ts';
 import { discoveryModules } from './discovery.ts';
@@ -8,7 +8,7 @@ import { rpInitiatedLogoutModules } from './rp-initiated-logout.ts';
 import { sessionModules } from './sessions.ts';
 import { scopeModules, signInModules } from './sign-in.ts';
 import { thirdPartyModules } from './third-party.ts';
-import { toldLogoutModules } from './told-logouts.ts';
+import { logoutNotificationModules } from './logout-notifications.ts';
 import { userinfoModules } from './userinfo.ts';
 
 export const modules: Modules = {
@@ -24,6 +24,6 @@ export const modules: Modules = {
   ...claimsModules,
   ...discoveryModules,
   ...rpInitiatedLogoutModules,
-  ...toldLogoutModules,
+  ...logoutNotificationModules,
   ...thirdPartyModules,
 };

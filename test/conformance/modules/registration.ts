@@ -1,4 +1,4 @@
-// What the Dynamic plan registers: redirect URIs, the pages' pictures and links, keys by address, sectors, keys that rotate.
+// Registers what the Dynamic plan requires: redirect URIs, the pages' pictures and links, keys by address, sectors, keys that rotate.
 import { calculateJwkThumbprint } from 'jose';
 import { expect } from 'vitest';
 import { performanceMoves } from '../bed/clock.ts';
@@ -11,7 +11,7 @@ import { complete, expectErrorPage, signIn } from '../responses.ts';
 import { refreshTokens } from './codes.ts';
 import type { Module, Modules } from './definition.ts';
 
-/** A redirect URI that was not registered just so: an error page, and no redirect. */
+/** A redirect URI that differs from the registered one: an error page, and no redirect. */
 function refusedAddress(registered: string, requested: string): Module {
   return {
     clause: 'OpenID Connect Core 3.1.2.1, RFC 3986 6.2.1',
@@ -22,7 +22,7 @@ function refusedAddress(registered: string, requested: string): Module {
   };
 }
 
-/** An address that the sign-in page links to. */
+/** An address to which the sign-in page links. */
 function linked(member: string, address: (rp: RelyingParty) => string): Module {
   return {
     clause: 'OpenID Connect Registration 2',
@@ -129,7 +129,7 @@ export const keyModules: Modules = {
       const kids = before.map(({ kid }) => kid);
       const added = after.filter(({ kid, use }) => !kids.includes(kid) && (use ?? 'sig') === 'sig');
       expect(added.length, 'new keys').toBeGreaterThan(0);
-      // the suite's check stumbles over a new key of another kind
+      // the suite's check fails on a new key of another type
       expect(added.map(({ kty }) => kty).filter((kty) => kty !== 'RSA' && kty !== 'EC')).toEqual([]);
       for (const key of added) expect(before.map(({ n, x }) => n ?? x)).not.toContain(key.n ?? key.x);
       expect(

@@ -1,4 +1,4 @@
-// Request objects, unsigned and signed, by value and by reference; and the claims parameter (OpenID Connect Core 5.5, 6; RFC 9101).
+// Sends request objects, unsigned and signed, by value and by reference; and the claims parameter (OpenID Connect Core 5.5, 6; RFC 9101).
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { SignJWT, UnsecuredJWT } from 'jose';
 import { expect } from 'vitest';
@@ -9,20 +9,20 @@ import type { Outcome, RelyingParty } from '../relying-party.ts';
 import { complete, expectErrorPage, responseParameters, signIn } from '../responses.ts';
 import type { Module, Modules } from './definition.ts';
 
-/** Whether the service says that it takes request objects without a signature. */
+/** Whether the service announces that it accepts request objects without a signature. */
 function takesUnsigned(rp: RelyingParty): boolean {
   const member = 'request_object_signing_alg_values_supported';
   return member in rp.discovery && texts(rp.discovery, member).includes('none');
 }
 
-/** What the modules put inside the object; outside stays what OAuth demands there. */
+/** The parameters that the modules put inside the object; those that OAuth requires outside stay outside. */
 function contents(rp: RelyingParty, client: Client, changes: Record<string, string> = {}) {
   const request = rp.request(client, changes);
   const { state, nonce, ...outside } = request;
   return { request, outside, inside: { state: state!, nonce: nonce! } };
 }
 
-/** Publishes a request object; the fragment is random, and is a part of what is registered. */
+/** Publishes a request object; the fragment is random, and is a part of the registered address. */
 function publish(rp: RelyingParty, object: string, path: string): void {
   rp.bed.suite.publish(path, 'application/jwt', object);
 }
@@ -33,7 +33,7 @@ function addressOfObject(rp: RelyingParty): { uri: string; path: string } {
   return { uri: `${address}#${fragment}`, path: new URL(address).pathname };
 }
 
-/** Sends the browser with exactly these parameters; the checks know what the object says, too. */
+/** Sends the browser with exactly these parameters; the checks also use those of the object. */
 async function send(
   rp: RelyingParty,
   outside: Record<string, string>,
@@ -43,9 +43,9 @@ async function send(
   return { ...outcome, sent: request };
 }
 
-/** An object that is not wanted is refused with a code that says so, or by a page; it is never just left out. */
+/** An unwanted object is refused with a code that says so, or by a page; the service never ignores it. */
 function expectRefused(rp: RelyingParty, client: Client, outcome: Outcome, codes: string[]): void {
-  if (!outcome.visit.arrival) return expectErrorPage(outcome);
+  if (!outcome.navigation.arrival) return expectErrorPage(outcome);
   const parameters = responseParameters(rp, client, outcome);
   expect(codes).toContain(parameters['error']);
   checkErrorMembers(parameters);
@@ -90,10 +90,10 @@ export const requestObjectModules: Modules = {
       const { request, outside, inside } = contents(rp, client);
       const wrong = { ...outside, redirect_uri: `${client.redirectUri}_invalid` };
       const outcome = await send(rp, { ...wrong, request: new UnsecuredJWT({ ...request }).encode() }, request);
-      // the inner address counts, or none does: an answer to the outer one would be a redirect to nobody knows whom
-      if (outcome.visit.arrival) await complete(rp, client, outcome, { inside });
+      // the inner address counts, or none does: an answer to the outer one would be an open redirect
+      if (outcome.navigation.arrival) await complete(rp, client, outcome, { inside });
       else expectErrorPage(outcome);
-      expect(outcome.visit.arrival !== undefined, 'uses the address inside').toBe(takesUnsigned(rp));
+      expect(outcome.navigation.arrival !== undefined, 'uses the address inside').toBe(takesUnsigned(rp));
     },
   },
   'oidcc-request-uri-signed-rs256': {

@@ -1,8 +1,8 @@
-// The relying party sends the browser to sign out (OpenID Connect RP-Initiated Logout 1.0).
+// Sends the browser from the relying party to sign out (OpenID Connect RP-Initiated Logout 1.0).
 import { randomInt } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { expect } from 'vitest';
-import type { Page, Visit } from '../bed/browser.ts';
+import type { Page, Navigation } from '../bed/browser.ts';
 import { forms } from '../bed/html.ts';
 import { mediaType } from '../bed/network.ts';
 import type { Client } from '../client.ts';
@@ -27,7 +27,7 @@ export async function signedIn(rp: RelyingParty, extra: Record<string, unknown> 
   return { client, grant, hint: grant.idTokens[0]!.raw, back };
 }
 
-/** 50 letters, 10 digits, and 30 punctuation marks of ASCII, in any order: it must come back as it went. */
+/** 50 letters, 10 digits, and 30 punctuation marks of ASCII, in any order: the state must come back unchanged. */
 export function logoutState(): string {
   const letters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
   const marks = '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~';
@@ -43,38 +43,38 @@ export function logoutState(): string {
 
 export interface Logout {
   pages: Page[];
-  visit: Visit;
+  navigation: Navigation;
 }
 
-/** Sends the browser to the end-session endpoint, and says yes where it is asked. */
+/** Sends the browser to the end-session endpoint, and confirms where the service asks. */
 export async function logOut(rp: RelyingParty, parameters: Record<string, string>): Promise<Logout> {
   const query = new URLSearchParams(parameters).toString();
-  let visit = await rp.browser.open(`${rp.discovery.end_session_endpoint}${query && '?'}${query}`);
+  let navigation = await rp.browser.open(`${rp.discovery.end_session_endpoint}${query && '?'}${query}`);
   const pages: Page[] = [];
-  if (visit.page) {
-    pages.push(visit.page);
-    const buttons = forms(visit.page.body).flatMap((shown) => Object.keys(shown.buttons));
-    if (buttons.includes('sign-out')) visit = await rp.browser.press(visit.page, 'sign-out');
+  if (navigation.page) {
+    pages.push(navigation.page);
+    const buttons = forms(navigation.page.body).flatMap((shown) => Object.keys(shown.buttons));
+    if (buttons.includes('sign-out')) navigation = await rp.browser.press(navigation.page, 'sign-out');
   }
-  return { pages, visit };
+  return { pages, navigation };
 }
 
 /** The browser is back at the registered address, with this state and nothing else. */
-export function expectBack({ visit }: Logout, back: string, state: string | undefined): void {
-  const { arrival } = visit;
-  expect(arrival, visit.page?.body.slice(0, 2000)).toBeDefined();
+export function expectBack({ navigation }: Logout, back: string, state: string | undefined): void {
+  const { arrival } = navigation;
+  expect(arrival, navigation.page?.body.slice(0, 2000)).toBeDefined();
   expect(arrival!.url.origin + arrival!.url.pathname).toBe(back);
   expect([...arrival!.url.searchParams]).toEqual(state === undefined ? [] : [['state', state]]);
 }
 
-/** A page of the service's own, and no redirect to anywhere. */
-function expectPage({ visit }: Logout): Page {
-  expect(visit.arrival?.url.href, 'where the browser was sent').toBeUndefined();
-  expect(mediaType(visit.page!)).toBe('text/html');
-  return visit.page!;
+/** A page of the service, and no redirect. */
+function expectPage({ navigation }: Logout): Page {
+  expect(navigation.arrival?.url.href, 'where the browser was sent').toBeUndefined();
+  expect(mediaType(navigation.page!)).toBe('text/html');
+  return navigation.page!;
 }
 
-/** A request that must lead to no address of the client's: an error or a question, and a page after the answer. */
+/** A request that must not lead to an address of the client: an error or a question, and a page after the answer. */
 function neverRedirects(parameters: (rp: RelyingParty, of: SignedIn) => Promise<Record<string, string>>): Module {
   return {
     clause: 'RP-Initiated Logout 2, 3',
@@ -84,7 +84,7 @@ function neverRedirects(parameters: (rp: RelyingParty, of: SignedIn) => Promise<
   };
 }
 
-/** A request that names no address to return to: it ends the session and says so. */
+/** A request without an address to return to: it ends the session and says so. */
 function endsOnAPage(parameters: (of: SignedIn) => Record<string, string>): Module {
   return {
     clause: 'RP-Initiated Logout 2',
@@ -99,7 +99,7 @@ function endsOnAPage(parameters: (of: SignedIn) => Record<string, string>): Modu
   };
 }
 
-/** The hint as anybody could write it: no algorithm, no signature. */
+/** The hint as an attacker could write it: no algorithm, no signature. */
 function unsigned(hint: string): string {
   const header = Buffer.from(JSON.stringify({ alg: 'none' })).toString('base64url');
   return `${header}.${hint.split('.')[1]}.`;

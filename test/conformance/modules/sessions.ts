@@ -1,4 +1,4 @@
-// Signing in again in the same browser: prompt, max_age, id_token_hint (OpenID Connect Core 3.1.2.1).
+// Signs in again in the same browser: prompt, max_age, id_token_hint (OpenID Connect Core 3.1.2.1).
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { interactionErrors } from '../checks/errors.ts';
@@ -7,7 +7,7 @@ import type { RelyingParty } from '../relying-party.ts';
 import { expectError, type Grant, signIn } from '../responses.ts';
 import type { Module, Modules } from './definition.ts';
 
-/** 128 characters that end in what URLs leave alone. */
+/** 128 characters that end in characters that URLs do not escape. */
 export const longState = (): string => `${randomBytes(62).toString('hex')}-._~`;
 
 /** The one auth_time and the one subject of a grant's ID Tokens. */
@@ -19,7 +19,7 @@ function signedIn({ idTokens }: Grant): { authTime: number; sub: string } {
   return { authTime: authTime as number, sub: sub! };
 }
 
-/** After `seconds`, a second request that must bring the sign-in page, and a later auth_time. */
+/** After `seconds`, a second request that must show the sign-in page, and give a later auth_time. */
 function signsInAgain(clause: string, seconds: number, parameters: Record<string, string>): Module {
   return {
     clause,
@@ -53,7 +53,7 @@ async function staysSignedIn(
   expect(signedIn(second)).toEqual({ ...before, authTime: before.authTime - 1 });
 }
 
-/** prompt=none is refused with an error, silently: nobody is signed in, or nobody any more. */
+/** prompt=none is refused with an error and without a page: no user is signed in, or no user any more. */
 export async function expectSignedOut(rp: RelyingParty, client: Client): Promise<void> {
   const outcome = await rp.authorize(client, { prompt: 'none', state: longState() });
   expect(outcome.pages, 'pages of prompt=none').toEqual([]);

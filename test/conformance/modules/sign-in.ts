@@ -1,4 +1,4 @@
-// Sign-ins that must simply work, with all that a request may hold, and the requests that must be refused.
+// Signs in with all that a request may hold, and sends the requests that must be refused.
 import { expect } from 'vitest';
 import { claimsOfScope } from '../checks/claims.ts';
 import { checkJsonError } from '../checks/errors.ts';
@@ -7,7 +7,7 @@ import type { RelyingParty } from '../relying-party.ts';
 import { complete, expectError, expectErrorPage, pkce, signIn } from '../responses.ts';
 import type { Module, Modules } from './definition.ts';
 
-/** The claims that an ID Token of scope openid may hold without anybody wondering. */
+/** The claims that an ID Token of scope openid may hold without a warning. */
 const expectedClaims = [
   ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'acr', 'amr', 'azp', 'at_hash', 'c_hash', 's_hash'],
   ...['nbf', 'jti', 'sid', 'txn'],
@@ -20,7 +20,7 @@ async function server(rp: RelyingParty): Promise<void> {
   if (tokens) expect(tokens['expires_in']).toBeTypeOf('number');
 }
 
-/** A sign-in whose request says more than it has to. */
+/** A sign-in whose request has more parameters than it needs. */
 function tolerates(
   clause: string,
   parameters: Record<string, string> | ((rp: RelyingParty) => Record<string, string>),
@@ -113,8 +113,8 @@ export const signInModules: Modules = {
     async run(rp) {
       const client = await rp.register();
       const sent = rp.request(client);
-      const visit = await rp.browser.post(rp.discovery.authorization_endpoint, sent);
-      await complete(rp, client, await rp.interact(sent, visit));
+      const navigation = await rp.browser.post(rp.discovery.authorization_endpoint, sent);
+      await complete(rp, client, await rp.interact(sent, navigation));
     },
   },
   'oidcc-ensure-request-with-valid-pkce-succeeds': {
@@ -140,7 +140,7 @@ export const signInModules: Modules = {
       const outcome = await rp.authorize(client);
       const assertion = { audience: rp.discovery.issuer };
       if (rp.variant.responseType.includes('code')) await complete(rp, client, outcome, { assertion });
-      // without a code there is nothing to redeem, and the assertion is judged before the grant is
+      // without a code there is nothing to redeem, and the assertion is checked before the grant
       else checkJsonError(await rp.redeem(client, 'none', {}, assertion), [400], ['unauthorized_client']);
     },
   },
@@ -160,7 +160,7 @@ function scopeModule(...asked: string[]): Module {
           wanted.filter((name) => !(name in claims)),
           'missing claims',
         ).toEqual([]);
-      // what an access token can fetch does not stand in the ID Token
+      // an ID Token does not hold the claims that the access token can fetch
       if (userinfos.length > 0)
         for (const claims of inIdTokens)
           expect(

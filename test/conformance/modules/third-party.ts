@@ -1,4 +1,4 @@
-// Sign-in that a third party begins: what the client registers for it (OpenID Connect Core 4).
+// Lets a third party begin the sign-in: what the client registers for it (OpenID Connect Core 4).
 import { expect } from 'vitest';
 import { json } from '../relying-party.ts';
 import type { Modules } from './definition.ts';
@@ -22,7 +22,7 @@ export const thirdPartyModules: Modules = {
   },
   'oidcc-3rd_party-init-login-nohttps': {
     clause: 'OpenID Connect Core 4, Registration 2',
-    // on the loopback, where http is good enough for other addresses
+    // on the loopback, where http is allowed for other addresses
     run: (rp) =>
       rp.expectRegistrationRefused({ initiate_login_uri: 'http://127.0.0.1/login_initiation' }, [
         'invalid_client_metadata',

@@ -1,4 +1,4 @@
-// UserInfo, in every way that it may be asked (OpenID Connect Core 5.3, RFC 6750 2).
+// Requests UserInfo in every allowed way (OpenID Connect Core 5.3, RFC 6750 2).
 import { expect } from 'vitest';
 import { form, type HttpAnswer } from '../bed/network.ts';
 import { texts } from '../checks/discovery.ts';

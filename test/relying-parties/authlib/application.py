@@ -1,4 +1,4 @@
-"""An application of Flask that signs people in and out by Authlib."""
+"""An application of Flask that signs users in and out with Authlib."""
 
 import os
 import secrets
@@ -19,7 +19,7 @@ gatehouse = oauth.register(
     client_kwargs={"scope": "openid profile email", "code_challenge_method": "S256"},
 )
 
-# Tokens stay here: Flask's session is a cookie, signed and not encrypted.
+# Tokens stay on the server, since Flask's session is a cookie that is signed but not encrypted.
 visitors = {}
 
 home = """<!doctype html><html lang="en"><title>Authlib</title><link rel="icon" href="data:,">

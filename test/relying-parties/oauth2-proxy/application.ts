@@ -1,4 +1,4 @@
-// An application that leaves signing in to oauth2-proxy, and the proxy in front of it.
+// Runs an application that leaves sign-in to oauth2-proxy, and the proxy in front of it.
 import { spawn } from 'node:child_process';
 import { listen, send } from '../../../demo/web.ts';
 import { clientId, clientSecret, issuer, port, url } from '../environment.ts';
@@ -16,7 +16,7 @@ const application = await listen({
   routes: {
     async 'GET /'(request, response) {
       const accessToken = request.headers['x-forwarded-access-token'] as string;
-      // the proxy does not pass the person's name, but a token that gets it
+      // the proxy passes no user name, but a token that fetches it
       const answer = await fetch(`${issuer}/user/info`, { headers: { authorization: `Bearer ${accessToken}` } });
       const { name } = (await answer.json()) as { name: string };
       send(

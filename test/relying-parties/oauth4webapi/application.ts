@@ -1,4 +1,4 @@
-// An application of oauth4webapi: each step of the protocol is a call of its own, and the ID Token's signature is checked too.
+// Runs an application of oauth4webapi: each step of the protocol is a call of its own, and the ID Token's signature is checked too.
 import * as oauth from 'oauth4webapi';
 import { createSessions, listen, redirect, send } from '../../../demo/web.ts';
 import { clientId, clientSecret, issuer, port, url } from '../environment.ts';

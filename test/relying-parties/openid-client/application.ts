@@ -1,4 +1,4 @@
-// An application of openid-client with its defaults: it finds the provider by discovery, and sends its secret in the form.
+// Runs an application of openid-client with its defaults: it finds the provider by discovery, and sends its secret in the form.
 import * as client from 'openid-client';
 import { createSessions, listen, redirect, send } from '../../../demo/web.ts';
 import { clientId, clientSecret, issuer, port, url } from '../environment.ts';
@@ -14,7 +14,7 @@ interface Session {
 const provider = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, {
   execute: [client.allowInsecureRequests],
 });
-// pushed to the provider where it takes that (RFC 9126)
+// pushes the request where the provider takes that (RFC 9126)
 const begin = provider.serverMetadata().pushed_authorization_request_endpoint
   ? client.buildAuthorizationUrlWithPAR
   : client.buildAuthorizationUrl;

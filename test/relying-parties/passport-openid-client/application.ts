@@ -1,4 +1,4 @@
-// An application of passport with openid-client's strategy, which finds the provider by discovery.
+// Runs an application of passport with openid-client's strategy, which finds the provider by discovery.
 import * as client from 'openid-client';
 import { Strategy } from 'openid-client/passport';
 import passport from 'passport';

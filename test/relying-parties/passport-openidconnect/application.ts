@@ -1,4 +1,4 @@
-// An application of passport with its strategy passport-openidconnect, which is told each address of the provider.
+// Runs an application of passport with its strategy passport-openidconnect, whose settings name each address of the provider.
 import passport from 'passport';
 import OpenIDConnectStrategy from 'passport-openidconnect';
 import { clientId, clientSecret, issuer, url } from '../environment.ts';

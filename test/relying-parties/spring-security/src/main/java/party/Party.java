@@ -1,4 +1,4 @@
-// An application of Spring Boot that signs people in and out by Spring Security.
+// An application of Spring Boot that signs users in and out with Spring Security.
 package party;
 
 import jakarta.servlet.http.HttpServletRequest;
@@ -50,7 +50,7 @@ public class Party {
         .build();
   }
 
-  /** Refreshes tokens long before they expire, so that nobody has to wait for it. */
+  /** Refreshes tokens long before they expire, so that no request waits for it. */
   @Bean
   OAuth2AuthorizedClientManager clients(
       ClientRegistrationRepository registrations, OAuth2AuthorizedClientRepository clients) {

@@ -1,4 +1,4 @@
-// Relying parties that hear of a sign-out: by a frame that they ask, in frames of the browser, or from the service itself.
+// Notifies relying parties of a sign-out: by a frame that they query, in frames of the browser, or by a request of the service itself.
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose';
 import { expect } from 'vitest';
 import { eventually } from '../../helpers/grants.ts';
@@ -10,7 +10,7 @@ import { expectSignedOut } from './sessions.ts';
 
 const backChannelEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
-export const toldLogoutModules: Modules = {
+export const logoutNotificationModules: Modules = {
   'oidcc-session-management-rp-initiated-logout': {
     clause: 'Session Management 2, 3.2, 3.3',
     async run(rp) {
@@ -34,16 +34,16 @@ export const toldLogoutModules: Modules = {
   'oidcc-frontchannel-rp-initiated-logout': {
     clause: 'Front-Channel Logout 2, 3',
     async run(rp) {
-      const told = `${rp.address}/frontchannel_logout`;
+      const notified = `${rp.address}/frontchannel_logout`;
       const { client, grant, hint, back } = await signedIn(rp, {
-        frontchannel_logout_uri: told,
+        frontchannel_logout_uri: notified,
         frontchannel_logout_session_required: true,
       });
       const sids = new Set(grant.idTokens.map(({ claims }) => claims['sid']));
       expect(sids.size).toBe(1);
       const state = logoutState();
       const logout = await logOut(rp, { id_token_hint: hint, post_logout_redirect_uri: back, state });
-      const frames = logout.visit.frames.filter((frame) => frame.origin + frame.pathname === told);
+      const frames = logout.navigation.frames.filter((frame) => frame.origin + frame.pathname === notified);
       expect(frames.map((frame) => Object.fromEntries(frame.searchParams))).toEqual([
         { iss: rp.discovery.issuer, sid: [...sids][0] },
       ]);
@@ -54,14 +54,14 @@ export const toldLogoutModules: Modules = {
   'oidcc-backchannel-rp-initiated-logout': {
     clause: 'Back-Channel Logout 2',
     async run(rp) {
-      const told = new URL(`${rp.address}/backchannel_logout`);
+      const notified = new URL(`${rp.address}/backchannel_logout`);
       const { client, grant, hint, back } = await signedIn(rp, {
-        backchannel_logout_uri: told.href,
+        backchannel_logout_uri: notified.href,
         backchannel_logout_session_required: true,
       });
       const state = logoutState();
       expectBack(await logOut(rp, { id_token_hint: hint, post_logout_redirect_uri: back, state }), back, state);
-      const ask = async () => rp.bed.suite.received(told.pathname);
+      const ask = async () => rp.bed.suite.received(notified.pathname);
       const [call] = await eventually(ask, (calls) => calls.length > 0, 10_000);
       expect(call).toMatchObject({ method: 'POST', tls: 'TLSv1.3' });
       expect(call!.contentType).toMatch(/^application\/x-www-form-urlencoded\b/);
