@@ -1,11 +1,11 @@
-// An authenticator app: reads the key off the page, and shows the codes of it.
+// Plays an authenticator app: reads the key from the page, and computes its codes.
 import { type TOTP, URI } from 'otpauth';
 import type { Page, UserAgent } from './user-agent.ts';
 
 export class Authenticator {
   private readonly codes: TOTP;
 
-  /** As people type it. */
+  /** The key as a user types it. */
   get key(): string {
     return this.codes.secret.base32;
   }
@@ -22,14 +22,14 @@ export class Authenticator {
     return this.codes.generate({ timestamp: Date.now() + steps * 30_000 });
   }
 
-  /** One that is not good now. */
+  /** A code that is not valid now. */
   wrong(): string {
     const near = [-2, -1, 0, 1, 2].map((steps) => this.code(steps));
     return ['000000', '111111', '222222', '333333', '444444', '555555'].find((code) => !near.includes(code))!;
   }
 }
 
-/** Sets up an authenticator on the account page of somebody who has just signed in; the present code is used up then. */
+/** Sets up an authenticator on the account page of a user who has just signed in; this uses up the current code. */
 export async function setUpAuthenticator(
   agent: UserAgent,
   name = '',

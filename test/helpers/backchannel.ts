@@ -1,4 +1,4 @@
-// Back-channel logout under test: two instances, a receiver on the loopback, and what the tests of both files ask of them.
+// Sets up back-channel logout for tests: two instances, a receiver on the loopback, and the checks that several test files share.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { adminToken, type Answer, call, eventually, obtainTokens, withoutLimits } from './grants.ts';
@@ -9,9 +9,9 @@ import { UserAgent } from './user-agent.ts';
 export type Person = Awaited<ReturnType<TestService['createUser']>>;
 export type Delivery = Record<string, string>;
 
-const patience = 5000; // milliseconds
+const deadline = 5000; // milliseconds
 
-/** The service of a test file, up before its first test. */
+/** Starts the service of a test file before its first test. */
 export function useBackchannel() {
   let receiver: LogoutReceiver;
   let service: TestService;
@@ -46,7 +46,7 @@ export function useBackchannel() {
       };
       return { ...(await service.createClient({ ...members, ...metadata }, options)), path };
     },
-    /** A browser in which a person is signed in to these clients, with the ID Token of each. */
+    /** A browser in which a user is signed in to these clients, with the ID Token of each. */
     async visit(clients: TestClient[], user?: Person) {
       const agent = new UserAgent(service);
       const person = user ?? (await service.createUser());
@@ -62,31 +62,31 @@ export function useBackchannel() {
       eventually(
         async () => receiver.at(path),
         (received) => received.length >= count,
-        patience,
+        deadline,
       ),
     admin: (path: string, method = 'GET', body?: unknown): Promise<Answer> =>
       call(`${service.issuer}/admin/api${path}`, { method, token, ...(body !== undefined && { body }) }),
     deliveries: async (client: TestClient): Promise<Delivery[]> =>
       (await channel.admin(`/logout-deliveries?client_id=${client.clientId}`)).body['logout_deliveries'] as Delivery[],
-    /** The newest delivery of a client, once it is as it should be. */
+    /** The newest delivery of a client, once it has the expected values. */
     delivery: (client: TestClient, satisfies: (delivery: Delivery) => boolean): Promise<Delivery | undefined> =>
       eventually(
         async () => (await channel.deliveries(client))[0],
         (found) => found !== undefined && satisfies(found),
-        patience,
+        deadline,
       ),
     async events(client: TestClient): Promise<Record<string, unknown>[]> {
       const { body } = await channel.admin(`/audit?client_id=${client.clientId}`);
       const all = body['events'] as Record<string, unknown>[];
       return all.filter((event) => String(event['type']).startsWith('logout_token.'));
     },
-    /** Time passes: all pauses are over. */
+    /** Makes all retry delays expire. */
     async pausesEnd(): Promise<void> {
       await service.database.sql('UPDATE logout_receivers SET retry_at = now()');
       await service.database.sql(`UPDATE logout_deliveries SET next_attempt_at = now() WHERE status = 'waiting'`);
       await service.database.sql(`NOTIFY gatehouse, 'logout'`);
     },
-    /** What sessions would leave that end all at once. */
+    /** Inserts the deliveries of sessions that end all at once. */
     async leaveWord({ clientId }: TestClient, count: number): Promise<void> {
       await service.database.sql(
         `INSERT INTO logout_deliveries (client_id, sub, sid)
@@ -95,7 +95,7 @@ export function useBackchannel() {
       );
       await service.database.sql(`NOTIFY gatehouse, 'logout'`);
     },
-    /** Both instances have looked at what waits, as far as that shows: what came later was delivered, again and again. */
+    /** Waits until both instances have looked for waiting deliveries: each of several newer deliveries has arrived. */
     async bothLook(): Promise<void> {
       for (let round = 0; round < 5; round++) {
         const client = await channel.newClient();
@@ -108,7 +108,7 @@ export function useBackchannel() {
         () =>
           service.database.sql(`SELECT FROM logout_deliveries WHERE client_id = $1 AND status = 'waiting'`, [clientId]),
         (waiting) => waiting.length === 0,
-        patience,
+        deadline,
       ),
   };
   return channel;

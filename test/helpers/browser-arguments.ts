@@ -1,4 +1,5 @@
-// How Chromium is started for every test and picture: without a window, without a word to anybody else, and with as few processes as it can do with.
+// Lists Chromium's arguments for every test and picture: without a window, without requests to other servers, and with as few processes as
+// possible.
 
 export const browserArguments = [
   '--headless=new',
@@ -8,9 +9,9 @@ export const browserArguments = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // a process for each site and one to spare take a fifth more work; what is one origin and what another stays as it is
+  // a process for each site and a spare one cost a fifth more work; the same-origin policy stays as it is
   '--renderer-process-limit=1',
   '--disable-site-isolation-trials',
-  // the browser's own sandbox cannot be set up by root; it visits our own pages only
+  // root cannot set up the browser's own sandbox; the browser opens our own pages only
   ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
 ];

@@ -1,6 +1,6 @@
-// Reads what a database consists of, as sorted lines of text: two databases with equal lines have the same schema.
+// Reads the schema of a database as sorted lines of text: two databases with equal lines have the same schema.
 
-/** Names no object by its OID, and a column not by its position, which differs between a table that was created and one that was altered. */
+/** Identifies no object by its OID, and no column by its position, which differs between a created and an altered table. */
 const catalogue = `
   SELECT format('table %s %s %s', c.relname, c.relkind, c.reloptions) AS line FROM pg_class c
    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v', 'm', 'S')

@@ -1,4 +1,4 @@
-// The real command line on the database of a running test service: called in this process, or started as one of its own.
+// Runs the real command line on the database of a running test service: in this process, or as a process of its own.
 import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -16,7 +16,7 @@ export interface Finished {
 type Place = Pick<TestService, 'issuer' | 'database' | 'secretKey'>;
 
 export interface CommandOptions {
-  /** What is piped in; undefined closes standard input. */
+  /** The standard input; undefined closes it. */
   stdin?: string;
   environment?: Record<string, string>;
 }
@@ -28,7 +28,7 @@ const settings = (service: Place, { environment }: CommandOptions) => ({
   ...environment,
 });
 
-/** Runs the command line with these arguments; all that a process would add is its start. */
+/** Runs the command line with these arguments; only the start of a process is missing. */
 export async function runCommand(service: Place, args: string[], options: CommandOptions = {}): Promise<Finished> {
   const printed = { stdout: '', stderr: '' };
   const into = (name: keyof typeof printed) => ({
@@ -53,7 +53,7 @@ export async function runCommandProcess(
     env: { ...surroundings, ...settings(service, options) },
     stdio: 'pipe',
   });
-  // a command that reads no input may be gone before it is sent
+  // a command that reads no input may have ended before the input is sent
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.stdin ?? '');
   const [stdout, stderr, code] = await Promise.all([

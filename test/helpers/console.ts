@@ -1,8 +1,8 @@
-// An administrator at the console, as a browser gets there: through the sign-in of the service itself.
+// Opens the console as an administrator in a browser does: through the sign-in of the service itself.
 import type { TestService } from './service.ts';
 import { type Page, UserAgent } from './user-agent.ts';
 
-/** Opens a page of the console as somebody who signs in on the way. */
+/** Opens a page of the console as an administrator who has to sign in first. */
 export async function openConsole(
   service: TestService,
   user: { username: string; password: string },
@@ -15,7 +15,7 @@ export async function openConsole(
 
 /** The hidden fields of the form that posts to `action`. */
 export function formOf(page: Page, action: string): Record<string, string> {
-  // a filter of the same page may ask the same address
+  // a filter on the same page may use the same address
   const forms = page.body.split('<form').filter((text) => /^[^>]*method="post"/.test(text));
   const form = forms.find((text) =>
     new RegExp(`action="[^"]*${action.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}"`).test(text),
@@ -27,7 +27,7 @@ export function formOf(page: Page, action: string): Record<string, string> {
   return Object.fromEntries([...fields].map(([, name, value]) => [name!, value!]));
 }
 
-/** The form that makes or changes a client, as a browser sends it. */
+/** The form that creates or changes a client, as a browser sends it. */
 export function filledForm(page: Page): Record<string, string> {
   const form: Record<string, string> = {};
   const decode = (text: string) =>

@@ -1,4 +1,4 @@
-// A database of a test file's own, cloned from the migrated template.
+// Creates a database for one test file, cloned from the migrated template.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -10,9 +10,9 @@ export interface TestDatabase {
   connection: { host: string; port: number; user: string; database: string };
   /** For programs that take a setting DATABASE_URL. */
   url: string;
-  /** Any statement, as an administrator with psql would send it. */
+  /** Runs any statement, as an administrator with psql would send it. */
   sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
-  /** @throws Error when a secret stands in it that a test received (security R26) */
+  /** @throws Error when the database contains a secret that a test received (security R26) */
   drop(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export async function createTestDatabase(template = templateDatabase): Promise<T
   const database = `test_${randomBytes(6).toString('hex')}`;
   await execute(
     { ...server, database: 'postgres' },
-    // by its files: half the work of copying it through the log
+    // copies files: half the work of copying through the log
     `CREATE DATABASE ${database} TEMPLATE ${template} STRATEGY file_copy ENCODING 'UTF8'`,
   );
   const connection = { ...server, database };
@@ -47,14 +47,14 @@ export async function createTestDatabase(template = templateDatabase): Promise<T
   };
 }
 
-/** Drops a database of the tests' server, with whoever is still connected to it. */
+/** Drops a database of the tests' server, together with its connections. */
 export async function dropDatabase(database: string): Promise<void> {
   const administration = { ...inject('postgres'), database: 'postgres' };
   for (let attempt = 1; ; attempt++) {
     try {
       return await execute(administration, `DROP DATABASE ${database} WITH (FORCE)`);
     } catch (error) {
-      // an autovacuum worker is there: it may be ended by superusers only, and soon goes by itself
+      // an autovacuum worker is connected: only superusers may end it, and it ends soon by itself
       if ((error as pg.DatabaseError).code !== '42501' || attempt === 100) throw error;
       await delay(100);
     }

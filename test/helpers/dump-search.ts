@@ -1,8 +1,9 @@
-// Every secret that the tests of this worker received, and the search of a whole database for each of them in every usual encoding (security R26).
+// Collects every secret that the tests of this worker received, and searches a whole database for each of them in every usual encoding
+// (security R26).
 import { Secret } from 'otpauth';
 import type pg from 'pg';
 
-/** What is recognised wherever it stands: opaque tokens by their form, the others by the name before them. */
+/** Secrets recognised in any text: opaque tokens by their form, the others by the name before them. */
 const tokens = /gh(?:(?:ac|ra|ia|rc|pr|ml)_[A-Za-z0-9_-]{49}|(?:at|ch|rt|se|kb)_[A-Za-z0-9_-]{57})/g;
 const named =
   /"(client_secret|shared_secret|secret_key|verification_code)": ?"([^"]+)"|(GATEHOUSE_BROWSER|transaction)=([A-Za-z0-9_-]{43})|name="(csrf)"[^>]* value="([^"]+)"/g;
@@ -16,19 +17,19 @@ const kinds: Record<string, string> = {
 
 const prefixLength = 8;
 const seen = new Set<string>();
-/** By their first characters: what the search looks for, and what it is. */
+/** The secrets in their encodings, by their first characters, and the kind of each. */
 const needles = new Map<string, { needle: string; kind: string }[]>();
-/** A bit for each of their hashes: most places of a text begin like none of them, and are passed without a look into the map. */
+/** A bit for each of their hashes: at most places a text begins like none of them, and the search skips the map. */
 const beginnings = new Uint8Array(2 ** 21);
 
-/** 24 bits of what stands at `place`. */
+/** 24 bits of the text at `place`. */
 function hashAt(text: string, place: number): number {
   let hash = 0;
   for (let end = place + prefixLength; place < end; place++) hash = Math.imul(hash, 31) + text.charCodeAt(place);
   return (hash ^ (hash >>> 24)) & 0xffffff;
 }
 
-/** Keeps a secret for the search; what is shorter than a verification code would be found by chance. */
+/** Adds a secret to the search; chance would find one shorter than a verification code. */
 export function remember(kind: string, secret: string | undefined): void {
   if (secret === undefined || secret.length < prefixLength || seen.has(secret)) return;
   seen.add(secret);
@@ -42,7 +43,7 @@ export function remember(kind: string, secret: string | undefined): void {
   }
 }
 
-/** Keeps the secrets that stand in a text: an answer's body, its cookies or where it leads, or what a command printed. */
+/** Adds the secrets in a text: an answer's body, its cookies or its redirect, or the output of a command. */
 export function observe(text: string): void {
   for (const [token] of text.matchAll(tokens)) remember(kinds[token.slice(0, 5)]!, token);
   for (const [, key, code] of text.matchAll(factors))
@@ -53,10 +54,10 @@ export function observe(text: string): void {
   }
 }
 
-/** How many secrets are looked for. */
+/** The number of secrets. */
 export const secretsSeen = (): number => seen.size;
 
-/** As text and as bytes, the random part alone too: each as it is, in hexadecimal, in both base64 alphabets and percent-encoded. */
+/** As text and as bytes, and the random part alone too: each as it is, in hexadecimal, in both base64 alphabets and percent-encoded. */
 export function encodings(secret: string): Set<string> {
   const texts = [secret];
   // prefix, time and checksum of an opaque token, the hyphen of a verification code
@@ -71,7 +72,7 @@ export function encodings(secret: string): Set<string> {
     found.add(each.toString('latin1'));
     found.add(each.toString('hex'));
     found.add(each.toString('hex').toUpperCase());
-    // within a longer text it may begin at any of three places; the characters that its neighbours share are left out
+    // within a longer text it may begin at any of three offsets; the characters shared with its neighbours are omitted
     for (const shift of [0, 1, 2]) {
       const shifted = Buffer.concat([Buffer.alloc(shift), each]).toString('base64');
       const own = shifted.slice(shift === 0 ? 0 : shift + 1, Math.floor(((each.length + shift) * 8) / 6));
@@ -84,7 +85,7 @@ export function encodings(secret: string): Set<string> {
   return found;
 }
 
-/** Where in the database a secret stands, as "table.column: kind"; never the secret. */
+/** Where the database contains a secret, as "table.column: kind"; never the secret. */
 export async function secretsIn(database: Pick<pg.Pool, 'query'>): Promise<string[]> {
   const { rows: columns } = await database.query<{ table: string; column: string }>(
     `SELECT format('%I.%I', table_schema, table_name) AS table, quote_ident(column_name) AS column
@@ -116,7 +117,7 @@ async function textsOf(database: Pick<pg.Pool, 'query'>, tables: string[], colum
   return rows.map((row) => row.text ?? '');
 }
 
-/** The kinds of the secrets in a text, in the bytes that stand in it in hexadecimal, and in the texts that stand in those. */
+/** The kinds of the secrets in a text, in bytes that the text holds in hexadecimal, and in texts within those bytes. */
 export function search(text: string): string[] {
   const bytes = (from: string) =>
     [...from.matchAll(/[0-9a-f]{16,}/gi)].map(([hex]) => Buffer.from(hex, 'hex').toString('latin1')).join('\n');
@@ -134,7 +135,7 @@ export function search(text: string): string[] {
 
 const watched = Symbol.for('gatehouse.dump-search');
 
-/** Sees from now on what every answer to fetch() brings to this process. */
+/** From now on, collects secrets from every answer to fetch() in this process. */
 export function watchFetch(): void {
   const global = globalThis as typeof globalThis & { [watched]?: true };
   if (global[watched]) return;

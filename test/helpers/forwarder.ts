@@ -1,8 +1,8 @@
-// The address of a database that moves with a failover, as a virtual address or HAProxy does it; and that cuts connections.
+// Plays the address of a database that moves with a failover, as a virtual address or HAProxy does; and cuts connections.
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A connection that is cut at a statement: before the server gets it, or once it has answered and the client does not know. */
+/** A connection that is cut at a statement: before the server gets it, or after the server has answered and before the client knows. */
 export interface Cut {
   /** The prepared statement's name. */
   statement: string;
@@ -10,9 +10,9 @@ export interface Cut {
 }
 
 export class Forwarder {
-  /** The port of the loopback, or the path of the socket, that it leads to. */
+  /** The port of the loopback, or the path of the socket, to which it forwards. */
   target: number | string;
-  /** Cuts the next connection that sends this; undefined again once that is done. */
+  /** Cuts the next connection that sends this; undefined again afterwards. */
   cutAt: Cut | undefined;
   #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -33,7 +33,7 @@ export class Forwarder {
     return (this.#server.address() as { port: number }).port;
   }
 
-  /** Leads elsewhere from now on; what leads to the old place is cut. */
+  /** Forwards to another server from now on; connections to the old one are cut. */
   move(target: number | string): void {
     this.target = target;
     this.cut();
@@ -68,7 +68,7 @@ export class Forwarder {
       });
     }
     inbound.on('data', (data) => {
-      // the name stands in the message that prepares it, and in each that executes it
+      // the name is in the message that prepares it, and in each that executes it
       if (this.cutAt && data.includes(`${this.cutAt.statement}\0`)) {
         const { when } = this.cutAt;
         this.cutAt = undefined;

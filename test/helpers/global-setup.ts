@@ -22,7 +22,7 @@ export interface ServerAddress {
 declare module 'vitest' {
   interface ProvidedContext {
     postgres: ServerAddress;
-    /** A DATA_DIR with a cluster that was made and stopped, to be copied; undefined where no embedded server runs. */
+    /** A DATA_DIR with a stopped cluster, to be copied; undefined where no embedded server runs. */
     cluster: string | undefined;
   }
 }
@@ -30,13 +30,13 @@ declare module 'vitest' {
 export const templateDatabase = 'gatehouse_template';
 const user = 'gatehouse';
 
-/** Memory as a file system, where there is one: a database is a thousand files, and a disk takes ten times as long to make them. */
+/** A file system in memory, where there is one: a database is a thousand files, and a disk takes ten times as long to create them. */
 const memory = '/dev/shm';
 const TMPFS = 0x01021994; // TMPFS_MAGIC of Linux
 const memoryNeeded = 2 * 2 ** 30; // bytes
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // for the workers, too, which begin after this
+  // also for the workers, which begin after this
   if (hasRoomInMemory()) process.env['TMPDIR'] ??= memory;
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-test-'));
   const bin = process.env['TEST_POSTGRES_BIN'];
@@ -46,7 +46,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     `CREATE DATABASE ${templateDatabase} ENCODING 'UTF8' TEMPLATE template0`,
   );
   await migrate({ ...server.address, database: templateDatabase });
-  // leaves a file with what each connection needs of the catalogues: the copies' first ones need not gather it
+  // leaves a file with the catalogue entries that each connection needs, so that the first connection of a copy need not collect them
   await execute({ ...server.address, database: templateDatabase }, 'SELECT 1');
   project.provide('postgres', server.address);
   project.provide('cluster', server.cluster);
@@ -68,7 +68,7 @@ interface TestServer {
   stop(): Promise<void>;
 }
 
-/** The cluster as the service makes it, and its own server, but not as durable. */
+/** The cluster as the service creates it, with a server of its own, but not as durable. */
 async function startEmbedded(folder: string): Promise<TestServer> {
   const log = () => undefined;
   const [cluster, data] = [join(folder, 'cluster'), join(folder, 'data')];
@@ -85,7 +85,7 @@ export function copyCluster(from: string, to: string): void {
   execFileSync('cp', ['-Rp', from, to]);
 }
 
-/** An installed server's programs, as an unprivileged user, on a socket in a folder of its own. */
+/** The programs of an installed server, as an unprivileged user, on a socket in a folder of its own. */
 async function startInstalled(bin: string, folder: string): Promise<TestServer> {
   const owner = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : undefined;
   if (owner) giveAway(folder, owner);
@@ -97,7 +97,7 @@ async function startInstalled(bin: string, folder: string): Promise<TestServer> 
   return start(join(bin, 'postgres'), data, folder, owner);
 }
 
-/** What is lost with the machine is not tested here, so that nothing waits for the disk; test/faults/ has servers that do. */
+/** The tests here do not cover the loss of power, so the server does not wait for the disk; test/faults/ has servers that do. */
 async function start(program: string, data: string, folder: string, owner: Owner | undefined): Promise<TestServer> {
   const settings = [
     ...['listen_addresses=', 'max_connections=400'],

@@ -1,4 +1,4 @@
-// What many tests begin with: an authorization carried to its code or its tokens, and the asking and waiting around it.
+// Carries an authorization to its code or its tokens, and sends requests and waits for results, for many tests.
 import type { TestClient, TestService } from './service.ts';
 import { responseParameters, tokenRequest, UserAgent } from './user-agent.ts';
 
@@ -18,7 +18,7 @@ export interface Answer {
 
 type Person = { username: string; password: string };
 
-/** Settings that switch the limits off, for tests that ask more often than any person would. */
+/** Settings that switch the limits off, for tests that send more requests than any user would. */
 export const withoutLimits = {
   LIMIT_SIGN_IN_PER_ACCOUNT: '0',
   LIMIT_SIGN_IN_PER_NETWORK: '0',
@@ -29,7 +29,7 @@ export const withoutLimits = {
   LIMIT_CODES_PER_SESSION: '0',
 };
 
-/** A code for the client, by a browser that signs in and allows as far as it is asked. */
+/** A code for the client, from a browser that signs in and consents where the service asks. */
 export async function obtainCode(
   service: TestService,
   client: Pick<TestClient, 'clientId' | 'redirectUri'>,
@@ -95,7 +95,7 @@ export async function call(
     ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
   });
   const text = await response.text();
-  // an export is a file of another kind
+  // an export is a file of another type
   const isFile = /jsonl|csv/.test(response.headers.get('content-type') ?? '');
   return {
     status: response.status,
@@ -108,7 +108,7 @@ export function userinfo(base: string, accessToken: string): Promise<Answer> {
   return call(`${base}/user/info`, { token: accessToken });
 }
 
-/** An access token with the scope admin, of a client to which an administrator gave it. */
+/** An access token with the scope admin, for a client to which an administrator granted it. */
 export async function adminToken(service: TestService): Promise<string> {
   const client = await service.createClient({
     redirect_uris: [],
@@ -119,7 +119,7 @@ export async function adminToken(service: TestService): Promise<string> {
   return body['access_token'] as string;
 }
 
-/** Approves by the admin route what the client is at this moment. */
+/** Approves the current version of the client by the admin route. */
 export async function approveClient(base: string, token: string, clientId: string): Promise<Answer> {
   const path = `${base}/admin/api/clients/${clientId}`;
   const { version } = (await call(path, { token })).body;
@@ -127,7 +127,7 @@ export async function approveClient(base: string, token: string, clientId: strin
 }
 
 /**
- * Asks again and again until the answer satisfies; fails after `within` milliseconds with the last answer.
+ * Repeats the request until the answer satisfies; fails after `within` milliseconds with the last answer.
  * @returns the answer that satisfied
  */
 export async function eventually<T>(

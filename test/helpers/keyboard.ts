@@ -1,7 +1,7 @@
-// A person without a mouse: goes through pages in a browser by Tab, Enter, Space and what is typed.
+// Plays a user without a mouse: moves through pages in a browser by Tab, Enter, Space and typing.
 import type { Page } from 'playwright-core';
 
-/** Farther than any control lies from the start of a page. */
+/** More steps than from the start of a page to any control. */
 const mostSteps = 150;
 
 interface Dom {
@@ -17,7 +17,7 @@ export function keyboard(page: Page) {
       (wanted) => (globalThis as unknown as Dom).document.activeElement?.matches(wanted) ?? false,
       selector,
     );
-  /** Goes on by Tab until the control has the focus. */
+  /** Presses Tab until the control has the focus. */
   async function goTo(selector: string): Promise<void> {
     for (let step = 0; step < mostSteps; step++) {
       if (await isAt(selector)) return;
@@ -31,15 +31,15 @@ export function keyboard(page: Page) {
     async type(selector: string, text: string): Promise<void> {
       await goTo(selector);
       await page.keyboard.press('ControlOrMeta+a');
-      // as an input method or a password store enters it, at once
+      // at once, as an input method or a password manager enters it
       await page.keyboard.insertText(text);
     },
-    /** Enter on a link or a button leads to another page. */
+    /** Presses Enter on a link or a button that opens another page. */
     async follow(selector: string, key = 'Enter'): Promise<void> {
       await goTo(selector);
       await Promise.all([page.waitForEvent('load'), page.keyboard.press(key)]);
     },
-    /** Enter on a button that sends a file; returns its name. */
+    /** Presses Enter on a button that sends a file; returns the file's name. */
     async download(selector: string): Promise<string> {
       await goTo(selector);
       const [file] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
@@ -55,7 +55,7 @@ export function keyboard(page: Page) {
 const desktop = 1280; // pixels
 const telephone = 360;
 
-/** The walks of a test run: two that differ in all there is, and with WALKS=all each language at each size, in light and in dark. */
+/** The walks of a test run: two that differ in everything, and with WALKS=all each language at each size, in light and in dark. */
 export const walks =
   process.env.WALKS === 'all'
     ? ([

@@ -1,4 +1,4 @@
-// How a load asks the service: it lets expected answers pass, 503 with Retry-After in time, and a lost connection where one may be.
+// Sends the requests of a load: it accepts expected answers, 503 with Retry-After in time, and a lost connection where one may be lost.
 import { randomUUID } from 'node:crypto';
 import { hiddenFields, UserAgent } from './user-agent.ts';
 
@@ -17,20 +17,20 @@ export interface Answer {
   body: Record<string, unknown>;
 }
 
-/** A request was not answered, or by 503: whether it took effect is not known. */
+/** A request got no answer, or 503: its effect is unknown. */
 export class Lost extends Error {}
 
 export interface LoadRequestOptions {
   issuer: string;
-  /** Base addresses of the processes that calls go to in turn; the issuer alone unless given. Browsers stay with the issuer. */
+  /** Base addresses of the processes that take the calls in turn; the issuer alone unless given. Browsers stay with the issuer. */
   instances?: string[];
   admin: { clientId: string; clientSecret: string };
-  /** Whether a request may end without an answer: when the service itself is killed. */
+  /** Whether a request may get no answer: when the service itself is killed. */
   mayLoseConnections: boolean;
 }
 
 export class LoadRequests {
-  /** What must never happen, as sentences. */
+  /** Observations that must never happen, as sentences. */
   readonly violations: string[] = [];
   readonly counts = { answered: 0, unavailable: 0, lost: 0 };
   /** In milliseconds. */
@@ -96,7 +96,7 @@ export class LoadRequests {
     );
   }
 
-  /** @throws Lost when whether it took effect is not known, Error for what the service should not have answered */
+  /** @throws Lost when the effect is unknown, Error for an answer that the service should not have given */
   async answered<T extends { status: number; headers: Headers; body: unknown }>(
     name: string,
     ask: () => Promise<T>,
@@ -125,7 +125,7 @@ export class LoadRequests {
 
   #refused(name: string, headers: Headers, time: number): void {
     this.counts.unavailable++;
-    // what hashes a password first takes longer, by what the machine needs for that
+    // the first password hash takes longer, by what it needs of the machine
     if (time > this.slowestRefusal.time && !/^POST .*\/(users|login)$/.test(name)) this.slowestRefusal = { name, time };
     if (!/^\d+$/.test(headers.get('retry-after') ?? ''))
       this.violations.push(`${name} was answered with 503 and no Retry-After`);
@@ -163,7 +163,7 @@ export function clientOf(clientId: string, clientSecret: string): LoadClient {
   return { clientId, redirectUri, basic: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` };
 }
 
-/** Does something for each, a few at a time. */
+/** Runs the work for each item, a few at a time. */
 export async function inTurns<T>(items: T[], work: (item: T) => Promise<void>): Promise<void> {
   const rest = [...items];
   const lane = async () => {

@@ -1,7 +1,7 @@
-// The part of the load that changes states and asks for them: approvals, revocations, settings, and introspection in between.
+// Changes states as a part of the load, and asks for them: approvals, revocations, settings, and introspection in between.
 import { inTurns, redirectUri, type LoadClient, type LoadRequests } from './load-requests.ts';
 
-/** What was acknowledged of one kind, and how much of it was looked at. */
+/** The acknowledged changes of one kind, and how many of them were checked. */
 interface Acknowledged {
   values: string[];
   checked: number;
@@ -15,7 +15,7 @@ export class LoadStates {
   readonly #live: Acknowledged = { values: [], checked: 0 };
   readonly #revoked: Acknowledged = { values: [], checked: 0 };
   readonly #approved: Acknowledged = { values: [], checked: 0 };
-  /** The settings' number: what was acknowledged last, and what was sent last. */
+  /** The number in the settings: the last one acknowledged, and the last one sent. */
   #acknowledged = 0;
   #sent = 0;
 
@@ -23,21 +23,21 @@ export class LoadStates {
     this.#requests = requests;
   }
 
-  /** @param client of whom `sub` has a grant */
+  /** @param client to which `sub` has given a grant */
   async prepare(client: LoadClient, sub: string): Promise<void> {
     this.#client = client;
     this.#sub = sub;
     for (let count = 0; count < 3; count++) this.#live.values.push(await this.#newToken());
   }
 
-  /** What is to be repeated, each by itself. */
+  /** The steps to repeat, each by itself. */
   get steps(): (() => Promise<void>)[] {
     return [this.#introspect, this.#introspect, this.#introspect, this.#revoke, this.#approve, this.#writeSettings].map(
       (step) => step.bind(this),
     );
   }
 
-  /** What was acknowledged since the last time, or ever, is as it was acknowledged. */
+  /** Checks that what was acknowledged, ever or since the last check, is as it was acknowledged. */
   async verify({ all = false } = {}): Promise<void> {
     const due = (list: Acknowledged) => list.values.slice(all ? 0 : list.checked);
     await inTurns(due(this.#live), (token) => this.#expectActive(token, true));
@@ -45,7 +45,7 @@ export class LoadStates {
     await inTurns(due(this.#approved), (clientId) => this.#expectApproved(clientId));
     for (const list of [this.#live, this.#revoked, this.#approved]) list.checked = list.values.length;
     await this.#readSettings();
-    // what was sent and not acknowledged may be in force: from here on it is
+    // a value that was sent and not acknowledged may be in force: from here on it is
     this.#acknowledged = this.#sent;
     await this.#writeSettings();
   }
@@ -58,7 +58,7 @@ export class LoadStates {
   async #introspect(): Promise<void> {
     const live = this.counts.introspections++ % 2 === 0 || this.#revoked.values.length === 0;
     const list = (live ? this.#live : this.#revoked).values;
-    // the newest as often as any other: an old state of the database shows in it
+    // the newest as often as all others together: it shows an old state of the database
     const index = Math.random() < 0.5 ? list.length - 1 : Math.floor(Math.random() * list.length);
     await this.#expectActive(list[index]!, live);
   }

@@ -1,4 +1,4 @@
-// A bounded load on a running service that remembers all that was acknowledged to it, so that a test can ask for it after a kill.
+// Runs a bounded load on a service and remembers everything that was acknowledged, so that a test can check it after a kill.
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { opaqueTokenHash } from '../../src/tokens/opaque-token.ts';
@@ -17,7 +17,7 @@ import { pkce, type UserAgent } from './user-agent.ts';
 const pause = 15; // milliseconds between two steps of one worker: the load is bounded
 const pauseAfterLoss = 50; // milliseconds more, so that the load does not slow the recovery that it waits for
 
-/** What came of one code, as far as the service has acknowledged it. */
+/** The result of one code, as far as the service has acknowledged it. */
 interface Family {
   name: string;
   client: LoadClient;
@@ -34,9 +34,9 @@ interface Family {
 }
 
 export interface LoadOptions extends LoadRequestOptions {
-  /** Where the tests reach the database by themselves; read each time, since it may move. */
+  /** The database to which the tests connect directly; read each time, since it may move. */
   database: () => pg.ClientConfig;
-  /** Leaves out approvals, settings and what goes with them, where starts under load are to be quick. */
+  /** Omits approvals, settings and their checks, where starts under load have to be quick. */
   tokensOnly?: boolean;
 }
 
@@ -62,21 +62,21 @@ export class Load {
     return this.requests.violations;
   }
 
-  /** What was done and what came of it, for people. */
+  /** The counts and results, for a reader. */
   get summary(): string {
     return Object.entries({ ...this.counts, ...this.states.counts, ...this.requests.counts })
       .map(([name, count]) => `${name} ${count}`)
       .join(', ');
   }
 
-  /** Makes the client, and users whose sessions the load remembers. */
+  /** Creates the client, and users whose sessions the load remembers. */
   async prepare(): Promise<void> {
     await this.requests.renewAdminToken();
     this.#client = await this.requests.createClient(['authorization_code', 'refresh_token', 'client_credentials']);
     for (let index = 0; index < 2; index++) {
       const { agent, sub } = await this.requests.signedIn();
       this.#agents.push(agent);
-      // the first grant, of which the settings are
+      // the first grant, to which the settings belong
       if (index === 0) {
         await this.#authorized(agent, this.#client);
         await this.states.prepare(this.#client, sub);
@@ -101,8 +101,8 @@ export class Load {
   }
 
   /**
-   * Asks until a token is issued; returns how many milliseconds after `begin` that was. An answer counts only when
-   * `isBack` held before it was asked for: what a killed server has left alive may answer for a moment.
+   * Requests a token until one is issued; returns the milliseconds since `begin`. An answer counts only when `isBack` held before the
+   * request: a process that outlives its killed server may answer for a moment.
    */
   async firstSuccess(begin: number, isBack: () => boolean): Promise<number> {
     for (;;) {
@@ -118,7 +118,7 @@ export class Load {
     }
   }
 
-  /** Everything that this round has acknowledged works, or is dead, as it was told to the client. */
+  /** Checks that everything that this round acknowledged works, or is dead, as the client was told. */
   async verifyRound(): Promise<void> {
     await this.requests.renewAdminToken();
     const fresh = this.#families.filter((family) => !family.checked);
@@ -133,7 +133,7 @@ export class Load {
     for (const family of fresh) family.checked = true;
   }
 
-  /** The same for all rounds, and then the end of what survived them. */
+  /** The same for all rounds, and then ends what survived them. */
   async verifyAll(): Promise<void> {
     if (!this.#options.tokensOnly) await this.states.verify({ all: true });
     await inTurns(this.#families, (family) => (family.dead ? this.#expectDead(family) : this.#expectAlive(family)));
@@ -164,7 +164,7 @@ export class Load {
     this.counts.clientTokens++;
   }
 
-  /** A code by a remembered session, its redemption, and three refreshes; a lost refresh is tried again. */
+  /** A code by a remembered session, its redemption, and three refreshes; a lost refresh is retried. */
   async #codeFlow(agent: UserAgent): Promise<void> {
     const family = await this.#authorized(agent, this.#client);
     for (let turn = 0; turn < 3 && this.#running; turn++) {
@@ -185,7 +185,7 @@ export class Load {
         this.counts.refreshes++;
         return;
       } catch (error) {
-        // a client tries again; within the grace that always leads to a successor (decisions section 4)
+        // a client retries; within the grace period that always returns a successor (decisions section 4)
         if (!(error instanceof Lost) || performance.now() - first > 8_000) {
           this.#families.splice(this.#families.indexOf(family), 1);
           throw error;
@@ -214,7 +214,7 @@ export class Load {
     await this.#ending(families, () => this.requests.adminCall('POST', `/clients/${client.clientId}/disable`, {}, 200));
   }
 
-  /** Until the end is acknowledged, whether the families live is not known; then they are dead. */
+  /** Until the end is acknowledged, it is unknown whether the families live; then they are dead. */
   async #ending(families: Family[], act: () => Promise<Answer>): Promise<void> {
     for (const family of families) this.#families.splice(this.#families.indexOf(family), 1);
     await act();
@@ -296,7 +296,7 @@ export class Load {
   }
 
   async #expectRefused(family: Family, parameters: Record<string, string>): Promise<void> {
-    // a disabled client is refused before its token is looked at
+    // a disabled client is refused before its token is checked
     const { status, body } = await this.requests.call(
       'POST',
       '/token',
@@ -310,7 +310,7 @@ export class Load {
     }
   }
 
-  /** Moves redemptions and spent tokens out of the time in which a retry is forgiven. */
+  /** Moves redemptions and spent tokens out of the time in which a retry is accepted. */
   async #age(families: Family[]): Promise<void> {
     const client = new pg.Client(this.#options.database());
     await client.connect();

@@ -1,4 +1,4 @@
-// A relying party's server of back-channel logout on the loopback: keeps what it is sent, and answers as it is told to.
+// Plays a relying party's server of back-channel logout on the loopback: stores the requests, and gives the answers that a test sets.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -14,7 +14,7 @@ export interface Received {
 
 export class LogoutReceiver {
   readonly received: Received[] = [];
-  /** What to answer at a path; 200 unless set. "hang" keeps the answer until release(). */
+  /** The answer at a path; 200 unless set. "hang" delays the answer until release(). */
   readonly answers = new Map<string, number | 'hang'>();
   private readonly held: ServerResponse[] = [];
   private server: Server | undefined;
@@ -38,7 +38,7 @@ export class LogoutReceiver {
         if (answer === 'hang') this.held.push(response);
         else response.writeHead(answer, answer === 302 ? { location: '/elsewhere' } : {}).end();
       });
-      // a service that is killed breaks its request off: that one was not received
+      // a service that is killed breaks off its request: that request does not count as received
       read.catch(() => response.destroy());
     });
     await new Promise<void>((resolve) => this.server!.listen(this.port, '127.0.0.1', resolve));
@@ -59,7 +59,7 @@ export class LogoutReceiver {
     return this.received.filter((one) => one.path === path);
   }
 
-  /** Answers what hangs. */
+  /** Answers the delayed requests. */
   release(): void {
     this.answers.clear();
     for (const response of this.held.splice(0)) response.writeHead(200).end();

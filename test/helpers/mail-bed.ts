@@ -1,4 +1,4 @@
-// A service whose mails arrive at a server of the tests, and what a person does with them.
+// Runs a service whose mails arrive at a server of the tests, and does what a user does with them.
 import { vi } from 'vitest';
 import { adminToken, withoutLimits } from './grants.ts';
 import { MailServer } from './mail-server.ts';
@@ -46,13 +46,13 @@ export function createMailBed() {
     forgotten: (login: string, agent?: UserAgent) => order('/password/forgotten', { login }, agent),
     linkTo: async (address: string, subject: RegExp): Promise<string> =>
       (await server.find(address, subject)).link!.replace(service.issuer, ''),
-    /** Opens a link and presses its button; what is typed there beside. */
+    /** Opens a link and presses its button, with further typed fields. */
     async follow(link: string, fields: Record<string, string> = {}, agent = new UserAgent(service)) {
       const page = await agent.get(link);
       if (page.status !== 200) return page;
       return agent.post(link.split('?')[0]!, { ...hiddenFields(page.body), ...fields });
     },
-    /** Whether somebody can sign in with a password. */
+    /** Whether a user can sign in with a password. */
     async takes(user: { username: string }, password: string) {
       const agent = new UserAgent(service);
       await agent.signIn({ username: user.username, password });
@@ -60,7 +60,7 @@ export function createMailBed() {
     },
     eventsOf: async (sub: string, type: string) =>
       service.database.sql('SELECT detail FROM audit_events WHERE sub = $1 AND type = $2', [sub, type]),
-    /** Until every mail is sent. */
+    /** Waits until every mail is sent. */
     quiet: () => vi.waitUntil(async () => (await waiting()) === 0, { timeout: 10_000, interval: 20 }),
     mailsTo: (address: string) => server.mails.filter((mail) => mail.to.includes(address)),
   };

@@ -1,4 +1,4 @@
-// A mail server for tests: takes every mail, and can refuse, stand still or be away; and the reader of a folder of mails.
+// Plays a mail server: accepts every mail, and can refuse, hang or be down; and reads a folder of mails.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,18 +10,18 @@ import { observe } from './dump-search.ts';
 const waiting = { timeout: 10_000, interval: 10 };
 
 export interface ReceivedMail {
-  /** To whom the envelope says. */
+  /** The recipient of the envelope. */
   to: string[];
   parsed: ParsedMail;
   text: string;
   html: string;
-  /** What stands in it as an address with a token, if there is one. */
+  /** The address with a token in the mail, if there is one. */
   link: string | undefined;
 }
 
 export class MailServer {
   readonly mails: ReceivedMail[] = [];
-  /** Recipients that are refused for good, and those for now. */
+  /** Recipients that the server refuses for good, and those that it refuses for now. */
   readonly unknown = new Set<string>();
   private server: SMTPServer | undefined;
   port = 0;
@@ -65,7 +65,7 @@ export class MailServer {
     return found();
   }
 
-  /** The newest mail to an address with this subject, once it is there. */
+  /** The newest mail to an address with this subject, once it has arrived. */
   async find(address: string, subject: RegExp): Promise<ReceivedMail> {
     const found = () =>
       this.mails.findLast((mail) => mail.to.includes(address) && subject.test(mail.parsed.subject ?? ''));

@@ -1,6 +1,6 @@
-// What a machine can see of a page in a browser, beside what axe-core finds: contrast, size of targets, sideways scrolling.
+// Checks a page in a browser for what axe-core does not find: contrast, size of targets, sideways scrolling.
 
-/** What a machine can see. It runs in the browser, hence as text: Node has no document to type it against. */
+/** The automatic checks. They run in the browser, and are text, because Node has no document to type them against. */
 export const inspect = `(() => {
   const faults = [];
   const parse = (color) => {
@@ -15,7 +15,7 @@ export const inspect = `(() => {
     const [x, y] = [luminance(a), luminance(b)].sort((m, n) => n - m);
     return (x + 0.05) / (y + 0.05);
   };
-  // The page's ground shades from one colour to another: text has to stand out from both.
+  // The page's background shades from one colour to another: text needs contrast with both.
   const grounds = (element) => {
     for (let at = element; at; at = at.parentElement) {
       const style = getComputedStyle(at);
@@ -40,13 +40,13 @@ export const inspect = `(() => {
   }
   for (const target of document.querySelectorAll('a, button, summary, input:not([type=hidden])')) {
     if (!target.checkVisibility()) continue;
-    // a link within a sentence is as high as the sentence (WCAG 2.5.8); a box is ticked by its label too
+    // a link within a sentence is as high as the sentence (WCAG 2.5.8); a label ticks its box too
     if (target.tagName === 'A' && [...target.parentElement.childNodes].some((node) => node.nodeType === 3 && /[\\p{L}\\p{N}]/u.test(node.data))) continue;
     const box = target.type === 'checkbox' || target.type === 'radio' ? target.labels[0] ?? target : target;
     const { width, height } = box.getBoundingClientRect();
     if (height < 44 || width < 44) faults.push('target of ' + Math.round(width) + ' x ' + Math.round(height) + ': "' + target.textContent.slice(0, 30) + '"');
   }
-  // what spills out of its box lies on top of its neighbours; some margins are negative by up to a rem
+  // content that overflows its box covers its neighbours; some margins are negative by up to a rem
   for (const box of document.querySelectorAll('body *')) {
     const style = getComputedStyle(box);
     if (!box.checkVisibility() || style.display === 'inline' || style.overflow !== 'visible' || box.closest('svg')) continue;

@@ -1,8 +1,8 @@
-// An authenticator of Web Authentication in software: makes credentials and signs with them, and lies where a test wants it to.
+// Plays an authenticator of Web Authentication in software: creates credentials and signs with them, and deviates where a test asks for it.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import type { Page } from './user-agent.ts';
 
-/** What an honest authenticator and browser would say otherwise. */
+/** Values that an honest authenticator and browser would set otherwise. */
 export interface Lies {
   origin?: string;
   rpId?: string;
@@ -37,12 +37,12 @@ export class Authenticator {
   flags = 5;
   userHandle = '';
 
-  /** @param origin that its browser is on */
+  /** @param origin of the page that its browser shows */
   constructor(origin: string) {
     this.origin = new URL(origin).origin;
   }
 
-  /** What navigator.credentials.create() gives, as the script posts it. */
+  /** The result of navigator.credentials.create(), as the script posts it. */
   create(options: Options, lies: Lies = {}): string {
     this.userHandle = options.user!.id;
     const { x, y } = this.keys.publicKey.export({ format: 'jwk' }) as { x: string; y: string };
@@ -71,7 +71,7 @@ export class Authenticator {
     });
   }
 
-  /** What navigator.credentials.get() gives. */
+  /** The result of navigator.credentials.get(). */
   get(options: Options, lies: Lies = {}): string {
     const clientData = this.clientData('webauthn.get', options, lies);
     const authData = this.authenticatorData(options.rpId!, lies);
@@ -106,7 +106,7 @@ export class Authenticator {
   }
 }
 
-/** The form #passkey of a page: what the browser is asked, and what goes along with the answer. */
+/** The form #passkey of a page: the options for the browser, and the fields sent with its answer. */
 export function passkeyForm(page: Page): { action: string; options: Options; fields: Record<string, string> } {
   const form = /<form id="passkey"[^>]*action="([^"]*)" data-options="([^"]*)"[^>]*>([^]*?)<\/form>/.exec(page.body);
   if (!form) throw new Error(`no passkey is asked for on ${page.url} (${page.status}): ${page.body.slice(0, 2000)}`);

@@ -1,4 +1,4 @@
-// PostgreSQL servers that a test may kill, freeze, fill and promote: each a cluster of its own, with fsync on, on the loopback.
+// Runs PostgreSQL servers that a test may kill, freeze, fill and promote: each a cluster of its own, with fsync on, on the loopback.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,11 +16,11 @@ const startLimit = 30_000; // milliseconds
 interface Programs {
   initdb: string;
   postgres: string;
-  /** The account to run them as, when this process is root, which PostgreSQL refuses. */
+  /** The user who runs them when this process is root, which PostgreSQL refuses. */
   account: { uid: number; gid: number } | undefined;
 }
 
-/** Of the folder with an installed server's programs, or the embedded ones. */
+/** The programs of an installed server in its folder, or the embedded ones. */
 async function programs(bin: string | undefined): Promise<Programs> {
   const account = await serverAccount('/nonexistent', '/nonexistent');
   const found = bin
@@ -41,7 +41,7 @@ export class PostgresServer {
     this.#programs = found;
   }
 
-  /** Makes a cluster with an empty database in a folder that does not exist yet, and starts its server. */
+  /** Creates a cluster with an empty database in a folder that does not exist yet, and starts its server. */
   static async create(folder: string, bin = process.env['TEST_POSTGRES_BIN']): Promise<PostgresServer> {
     const found = await programs(bin);
     const server = new PostgresServer(folder, await freePort(), found);
@@ -53,12 +53,12 @@ export class PostgresServer {
     return server;
   }
 
-  /** The same cluster on another server that follows this one, up to date when it returns. */
+  /** A standby that follows this server on the same cluster; it is up to date when this returns. */
   async standby(folder: string): Promise<PostgresServer> {
     const follower = new PostgresServer(folder, await freePort(), this.#programs);
     follower.#makeFolder();
     const data = join(folder, 'data');
-    // a base backup by hand, since not every package has pg_basebackup; both calls have to be of one connection
+    // a base backup by hand, since not every package has pg_basebackup; both calls must use one connection
     const label = await this.#connected('postgres', async (client) => {
       await client.query(`SELECT pg_backup_start('standby', fast => true)`);
       await cp(join(this.#folder, 'data'), data, {
@@ -72,7 +72,7 @@ export class PostgresServer {
     });
     writeFileSync(join(data, 'backup_label'), label);
     writeFileSync(join(data, 'standby.signal'), '');
-    // what the primary was told applies to it alone
+    // the primary's settings apply to the primary alone
     writeFileSync(
       join(data, 'postgresql.auto.conf'),
       `primary_conninfo = 'host=127.0.0.1 port=${this.port} user=${user} application_name=standby'\n`,
@@ -82,7 +82,7 @@ export class PostgresServer {
     return follower;
   }
 
-  /** From now on nothing is acknowledged that the standby does not have. */
+  /** From now on the primary acknowledges nothing that the standby does not have. */
   async replicateSynchronously(): Promise<void> {
     await this.sql(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
     await this.sql('SELECT pg_reload_conf()');
@@ -123,7 +123,7 @@ export class PostgresServer {
         if (performance.now() - begin > startLimit) throw new Error('the PostgreSQL server does not start');
         await delay(10);
       }
-      // what a killed one left behind is still ending
+      // processes of a killed server may still be ending
       if (performance.now() - begin > startLimit) throw new Error('the PostgreSQL server does not start');
       await delay(50);
     }
@@ -151,12 +151,12 @@ export class PostgresServer {
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');
     this.thaw();
-    // SIGQUIT: at once, nobody needs these data any more
+    // SIGQUIT: at once, since its data are not needed any more
     child.kill('SIGQUIT');
     await exited;
   }
 
-  /** Whom its files belong to, unless to this process. */
+  /** The owner of its files; undefined for the user of this process. */
   get account(): Programs['account'] {
     return this.#programs.account;
   }
@@ -180,7 +180,7 @@ export class PostgresServer {
     }
   }
 
-  /** Of this server: the parent, then its children. */
+  /** The server's processes: the parent, then its children. */
   #processes(): number[] {
     const parent = this.#child!.pid!;
     const tasks = `/proc/${parent}/task/${parent}/children`;
@@ -209,7 +209,7 @@ export class PostgresServer {
   }
 }
 
-/** One that has just ended needs none. */
+/** A process that has just ended has none. */
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

@@ -1,11 +1,11 @@
-// Pages as a real browser shows them, answered from memory under the policy that the service sends: any state of any page, without a service.
+// Shows pages in a real browser, answered from memory under the policy that the service sends: any state of any page, without a service.
 import type { BrowserContext, Page } from 'playwright-core';
 import type { PageRenderer } from '../../src/pages/renderer.ts';
 import type { View } from '../pages/page-states/index.ts';
 
 const origin = 'https://gatehouse.example';
 
-/** A tab that shows states of pages one after another; `complaints` collects what the browser's console says. */
+/** A tab that shows states of pages one after another; `complaints` collects the errors in the browser's console. */
 export async function openRendered(context: BrowserContext, pages: PageRenderer) {
   const page: Page = await context.newPage();
   const complaints: string[] = [];
@@ -27,7 +27,7 @@ export async function openRendered(context: BrowserContext, pages: PageRenderer)
     if (asset) return route.fulfill({ contentType: asset.contentType, body: asset.body });
     if (url.href.startsWith(`${origin}/page`))
       return route.fulfill({ contentType: 'text/html', headers: { 'content-security-policy': policy }, body: html });
-    // nothing leads away from the page; a logo, or the frame of an application, is not there
+    // the tab never leaves the page; a logo, or the frame of an application, does not load
     return route.fulfill({ status: route.request().isNavigationRequest() ? 204 : 404, body: '' });
   });
   page.on('console', (message) => {

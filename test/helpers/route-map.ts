@@ -1,4 +1,4 @@
-// The routes that a service really has, read from its router.
+// Reads the routes of a service from its router.
 import type { FastifyInstance } from 'fastify';
 
 /** The routes as "METHOD path", sorted; assets without their digests. */

@@ -1,4 +1,5 @@
-// Starts the service and its commands as operators do: bin/gatehouse as a child process with settings of its own, on a free port of the loopback.
+// Starts the service and its commands as operators do: bin/gatehouse as a child process with its own settings, on a free port of the
+// loopback.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -20,25 +21,25 @@ export interface ServerProcess {
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   readonly stdout: string;
   readonly stderr: string;
-  /** Waits for the greeting; throws with what was printed when the process ends before. */
+  /** Waits for the greeting; throws with the output when the process ends before. */
   ready(): Promise<void>;
   kill(signal: NodeJS.Signals): void;
 }
 
-/** The environment of a program besides its settings; the tests start hundreds of processes, so compiled code is kept. */
+/** The environment of a program besides its settings; the tests start hundreds of processes, so compiled code is cached. */
 export const surroundings = {
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled'),
 };
 
-/** Every process that is started here, so that none outlives the tests. */
+/** Every process started here, so that none outlives the tests. */
 const children = new Set<ChildProcess>();
-/** What they have printed for the operator, line by line. */
+/** The lines that they have printed for the operator. */
 let printed: string[] = [];
 
 /**
- * Starts the server with nothing in its environment but the given settings; one browser may ask as often as a load does.
- * @param tree whose server it is, if not this one's
+ * Starts the server with only the given settings in its environment; one browser may send as many requests as a load does.
+ * @param tree the checkout whose server it is, if not this one
  */
 export function startServer(settings: Record<string, string>, tree = root): ServerProcess {
   return start([], { LIMIT_CODES_PER_SESSION: '0', ...settings }, '', tree);
@@ -70,14 +71,14 @@ function start(args: string[], settings: Record<string, string>, input = '', cwd
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   children.add(child);
-  // a program that reads no input may be gone before it is sent
+  // a program that reads no input may have ended before the input is sent
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  // 'close' and not 'exit': all that was printed has arrived by then
+  // 'close' and not 'exit': by then all output has arrived
   const exited = once(child, 'close').then(([code, signal]) => {
     children.delete(child);
     printed.push(...stderr.split('\n'));
@@ -109,7 +110,7 @@ function start(args: string[], settings: Record<string, string>, input = '', cwd
   };
 }
 
-/** Stops all that was started here, orderly, then by force; returns the log lines of all since the last time. */
+/** Stops all processes started here, gracefully, then by force; returns their log lines since the last call. */
 export async function stopServers(): Promise<string[]> {
   await Promise.all(
     [...children].map(async (child) => {
@@ -129,7 +130,7 @@ export async function stopServers(): Promise<string[]> {
 export function postmasterOf(dataDir: string): number | undefined {
   try {
     const pid = Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]);
-    // the id in a file that a kill left behind may belong to a stranger by now
+    // the id in a file that a kill left behind may belong to an unrelated process by now
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('cluster_name=gatehouse-') ? pid : undefined;
   } catch {
     return undefined;

@@ -1,4 +1,4 @@
-// A whole service for tests: one or several instances on one database, in this process, on real sockets of the loopback.
+// Runs a whole service for tests: one or several instances on one database, in this process, on real sockets of the loopback.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ export interface TestClient {
 }
 
 export interface TestService {
-  /** The issuer; the first instance listens there. */
+  /** The issuer; the first instance listens at this address. */
   issuer: string;
   /** Base addresses of all instances. */
   instances: string[];
@@ -46,14 +46,14 @@ export interface TestService {
   database: TestDatabase;
   store: Store;
   secretKey: string;
-  /** DATA_DIR of all instances: their mails are in its folder `mail`. */
+  /** DATA_DIR of all instances: its folder `mail` holds their mails. */
   dataDir: string;
   /** Names of the statements that the instances sent outside transactions, in order. */
   statements: string[];
   /** Log lines of all instances, as parsed JSON. */
   logs: Record<string, unknown>[];
   createUser(user?: Partial<NewUser> & { password?: string }): Promise<User & { password: string }>;
-  /** An enabled client, as an administrator makes one, or a disabled one, as it waits after its registration. */
+  /** An enabled client, as an administrator creates one, or a disabled one, as it waits after its registration. */
   createClient(
     metadata?: Record<string, unknown>,
     options?: { firstParty?: boolean; status?: 'enabled' | 'disabled' },
@@ -61,10 +61,10 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
-/** A hash takes as long as a dozen requests: what it protects is no test's subject but those that ask for the whole of it. */
+/** A hash takes as long as a dozen requests, and only a few tests ask for its full cost. */
 const littleWork: PasswordWork = { memoryCost: 1024, timeCost: 1 };
 
-/** Of passwords that users were given here: most have the same one. */
+/** Hashes of the passwords given to users here: most users have the same password. */
 const passwordHashes = new Map<string, Promise<string>>();
 function hashOf(password: string, work: PasswordWork | undefined): Promise<string> {
   const key = `${work?.memoryCost} ${password}`;
@@ -73,7 +73,7 @@ function hashOf(password: string, work: PasswordWork | undefined): Promise<strin
   return hash;
 }
 
-/** Of the built-in templates, by base path: to compile them takes as long as some requests. */
+/** Compiled built-in templates, by base path: to compile them takes as long as some requests. */
 const renderers = new Map<string, PageRenderer>();
 function rendererOf({ basePath, templatesDir }: Config): PageRenderer | undefined {
   if (templatesDir !== undefined) return undefined;
@@ -83,7 +83,9 @@ function rendererOf({ basePath, templatesDir }: Config): PageRenderer | undefine
 }
 
 type KeyPair = Awaited<ReturnType<typeof makeKeyPair>>;
-/** Of services that have ended, for those to come: an RSA key takes as long as twenty requests. None is in two services at a time. */
+/**
+ * Keys of services that have ended, for later ones: an RSA key takes as long as twenty requests. Two services never share one at a time.
+ */
 const spareKeyPairs = new Map<KeyAlgorithm, KeyPair[]>();
 
 export const testRedirectUri = 'https://rp.example.com/callback';
@@ -97,13 +99,13 @@ export async function startTestService(
     instances?: number;
     environment?: Record<string, string>;
     basePath?: string;
-    /** Of the issuer: a redirect URI on the loopback is a literal address, and browsers take the two for different sites. */
+    /** The host name of the issuer: a redirect URI on the loopback is a literal address, and browsers take the two for different sites. */
     host?: 'localhost' | '127.0.0.1';
     /** Kinds of second factors beside those of the service. */
     authenticators?: readonly Authenticator[];
     /** Whether passwords are hashed as hard as in production. */
     fullPasswordWork?: boolean;
-    /** A database that is migrated already, and the SECRET_KEY of what is stored there; a new one by default. */
+    /** A database that is migrated already, and the SECRET_KEY of its encrypted data; a new one by default. */
     database?: TestDatabase;
     secretKey?: string;
   } = {},
@@ -164,7 +166,7 @@ export async function startTestService(
       await opened.close();
     });
   }
-  // each looks after the keys once it listens for news: that is over before a test counts statements
+  // each instance checks the keys once it listens for notifications: that is over before a test counts statements
   if (options.environment?.['KEY_ROTATION_INTERVAL'] !== '0')
     await vi.waitUntil(() => statements.filter((name) => name === 'signing_keys.find_due').length >= count, {
       timeout: 10_000,

@@ -1,4 +1,4 @@
-// A session as sign-in makes one, without a browser and without the work of a password.
+// Creates a session as sign-in does, without a browser and without the work of a password.
 import { randomBytes } from 'node:crypto';
 import type { NewSession } from '../../src/repositories/sessions/sessions.ts';
 import type { NewSignIn } from '../../src/repositories/sessions/sign-ins.ts';

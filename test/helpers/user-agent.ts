@@ -1,4 +1,4 @@
-// A browser without a screen: keeps cookies, does not follow redirects by itself, submits the forms of the service's pages.
+// Plays a browser without a screen: keeps cookies, does not follow redirects by itself, submits the forms of the service's pages.
 import { createHash, randomBytes } from 'node:crypto';
 import type { TestClient, TestService } from './service.ts';
 
@@ -6,13 +6,13 @@ export interface Page {
   status: number;
   headers: Headers;
   body: string;
-  /** The address that was asked. */
+  /** The requested address. */
   url: string;
-  /** Where a redirect leads, absolute. */
+  /** The target of a redirect, absolute. */
   location: string | undefined;
 }
 
-/** What a browser that navigates sends. */
+/** The headers that a browser sends when it navigates. */
 const navigation = {
   accept: 'text/html,application/xhtml+xml',
   'sec-fetch-mode': 'navigate',
@@ -22,7 +22,7 @@ const navigation = {
 export class UserAgent {
   readonly cookies = new Map<string, string>();
   readonly issuer: string;
-  /** What it sends with each request. */
+  /** The headers of each request. */
   readonly headers: Record<string, string>;
 
   constructor(service: Pick<TestService, 'issuer'>, headers: Record<string, string> = {}) {
@@ -30,7 +30,7 @@ export class UserAgent {
     this.headers = headers;
   }
 
-  /** Asks one address; redirects are returned, not followed. */
+  /** Requests one address; redirects are returned, not followed. */
   async fetch(address: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<Page> {
     const url = address.startsWith('/') ? this.issuer + address : address;
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -79,12 +79,12 @@ export class UserAgent {
     return this.follow(await this.post(target, { ...hiddenFields(page.body), ...fields }));
   }
 
-  /** Signs in at the sign-in page, on its own or in the course of an authorization request. */
+  /** Signs in at the sign-in page, opened alone or by an authorization request. */
   async signIn(user: { username: string; password: string }, page?: Page): Promise<Page> {
     return this.submit(page ?? (await this.get('/login')), { username: user.username, password: user.password });
   }
 
-  /** Asks for authorization and goes through sign-in and consent as far as they are asked; ends at the client's address. */
+  /** Sends an authorization request, and signs in and consents where the service asks; ends at the client's address. */
   async authorize(
     client: Pick<TestClient, 'clientId' | 'redirectUri'>,
     user: { username: string; password: string } | undefined,
@@ -154,7 +154,7 @@ export async function tokenRequest(
   };
 }
 
-/** Of several forms on a page the first one's. */
+/** The first form of a page that has several. */
 export function hiddenFields(html: string): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const [input] of html.matchAll(/<input[^>]*type="hidden"[^>]*>/g)) {

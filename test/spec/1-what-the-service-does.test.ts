@@ -1,4 +1,4 @@
-// Specification section 1: each thing that the service says it does, done once from end to end.
+// Specification section 1: performs each thing that the service says it does, once from end to end.
 import { decodeJwt } from 'jose';
 import { expect, test } from 'vitest';
 import { call, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
@@ -98,7 +98,7 @@ test('1 session: it is referenced by a cookie, and binds the End-User to each cl
   const [client, other] = [await service().createClient(wholeClient), await service().createClient(wholeClient)];
   const { agent, user, tokens } = await visit(service(), client);
   expect(agent.cookies.has('JSESSIONOPENID')).toBe(true);
-  // no user is given: the sign-in page would end this
+  // no user is given: the sign-in page would fail this
   const joined = await obtainTokens(service(), other, undefined, { scope: everyScope }, agent);
   expect(decodeJwt(joined.id_token)).toMatchObject({ sub: user.sub, sid: decodeJwt(tokens.id_token)['sid'] });
 });

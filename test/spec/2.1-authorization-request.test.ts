@@ -1,4 +1,4 @@
-// Specification sections 2.1 and 2.2: the parameters of an authorization request, and what registration takes and gives.
+// Specification sections 2.1 and 2.2: tests the parameters of an authorization request, and the request and response of a registration.
 import { beforeAll, expect, test } from 'vitest';
 import { redeem } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';

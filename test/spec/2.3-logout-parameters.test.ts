@@ -1,4 +1,4 @@
-// Specification section 2.3: the parameters of a logout request, under the service's names and the standard's.
+// Specification section 2.3: tests the parameters of a logout request, under the service's names and the standard's.
 import { decodeJwt } from 'jose';
 import { beforeAll, expect, test } from 'vitest';
 import type { TestClient } from '../helpers/service.ts';

@@ -1,4 +1,4 @@
-// Specification sections 2.4 to 2.8: what each scope grants, and the shapes of UserInfo, address, settings and scope.
+// Specification sections 2.4 to 2.8: tests what each scope grants, and the shapes of UserInfo, address, settings and scope.
 import { beforeAll, expect, test } from 'vitest';
 import { call, obtainTokens, userinfo } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
@@ -12,7 +12,7 @@ beforeAll(async () => {
   user = await person(service());
 });
 
-/** What UserInfo at the second instance releases for a token of these scopes, without sub. */
+/** The claims that UserInfo at the second instance releases for a token of these scopes, without sub. */
 async function released(scope: string): Promise<Record<string, unknown>> {
   const tokens = await obtainTokens(service(), client, user, { scope });
   const { sub, ...claims } = (await userinfo(second(service()), tokens.access_token)).body;

@@ -1,4 +1,4 @@
-// Specification sections 2.9 and 2.10: the fields of an introspection request and of its answer, row by row.
+// Specification sections 2.9 and 2.10: tests the fields of an introspection request and of its answer, row by row.
 import { beforeAll, expect, test } from 'vitest';
 import type { TestClient } from '../helpers/service.ts';
 import { everyScope, form, introspect, second, useService, type Visit, visit, wholeClient } from './kit.ts';

@@ -1,4 +1,4 @@
-// Specification section 3: every state of a registration and a token, and what moves it, on a second instance within a second.
+// Specification section 3: tests every state of a registration and a token, and its transitions, on a second instance within a second.
 import { beforeAll, expect, test } from 'vitest';
 import { adminToken, approveClient, call, eventually, refresh } from '../helpers/grants.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 type Registered = Record<string, string>;
 const machine = { redirect_uris: ['https://rp.example.com/callback'], grant_types: ['client_credentials'] };
 const credentials = (client: Registered) => ({ basic: basic(client['client_id']!, client['client_secret']!) });
-/** "enabled", or why a token is refused, at the second instance. */
+/** "enabled", or the reason why a token is refused, at the second instance. */
 const state = async (client: Registered) => {
   const fields = { grant_type: 'client_credentials' };
   const { status, body } = await tokenRequest(second(service()), credentials(client), fields);
@@ -106,7 +106,7 @@ test('3 registered to deregistered: a delete with the registration access token 
 
 test('3 token (any), introspection: inactive, invalid and foreign tokens are reported with active false and a normal 200 (decisions 4)', async () => {
   const client = await service().createClient(wholeClient);
-  const stranger = await service().createClient();
+  const otherClient = await service().createClient();
   const { tokens } = await visit(service(), client, {}, { user: await person(service()) });
   const { body: refreshed } = await refresh(service().issuer, client, tokens.refresh_token);
   await service().database.sql(`UPDATE access_tokens SET expires_at = now() WHERE client_id IS NULL`);
@@ -115,7 +115,7 @@ test('3 token (any), introspection: inactive, invalid and foreign tokens are rep
     [client, tokens.access_token],
     [client, refreshed['refresh_token'] as string],
     [client, `${header}.${payload}.AAAA`],
-    [stranger, tokens.client_session_handle],
+    [otherClient, tokens.client_session_handle],
   ] as const) {
     const { status, body } = await introspect(second(service()), caller, asked);
     expect([status, body]).toEqual([200, { active: false }]);

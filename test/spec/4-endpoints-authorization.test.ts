@@ -1,4 +1,4 @@
-// Specification sections 4.1 and 4.2: the authorization endpoint and the End-User authentication endpoint.
+// Specification sections 4.1 and 4.2: tests the authorization endpoint and the End-User authentication endpoint.
 import { beforeAll, expect, test } from 'vitest';
 import { obtainCode, redeem, userinfo } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
@@ -26,7 +26,7 @@ const authenticate = (parameters: Record<string, string> = {}) =>
     ...parameters,
   }).toString()}`;
 const isSignInPage = (page: Page) => page.status === 200 && page.body.includes('id="password"');
-/** Every request that cannot be trusted, in the parameters that differ. */
+/** Every request that cannot be trusted, as the parameters that differ from a good one. */
 const untrusted: Record<string, string>[] = [
   { client_id: 'nobody' },
   { redirect_uri: 'https://evil.example/' },
@@ -119,7 +119,7 @@ test('4.2 effect: it establishes and renews the session of End-User and client, 
     codes.push(responseParameters(await agent.get(authenticate(), { 'sec-fetch-site': 'none' }))['code']!);
     expect(await named(codes[times]!)).toBe(user.username);
   }
-  // what is in use lives on
+  // a client session in use lives on
   expect(await named(codes[0]!)).toBe(user.username);
   expect(codes[0]).not.toBe(codes[1]);
   const { body } = await redeem(second(service()), client, codes[1]!);

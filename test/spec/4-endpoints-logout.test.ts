@@ -1,4 +1,4 @@
-// Specification sections 4.3 and 4.4: client-initiated logout, and the signed end-session request.
+// Specification sections 4.3 and 4.4: tests client-initiated logout, and the signed end-session request.
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Specification section 4.5: register, read, update and delete, each with its method, its answer and its authentication.
+// Specification section 4.5: tests register, read, update and delete, each with its method, its answer and its authentication.
 import { expect, test } from 'vitest';
 import { adminToken, approveClient, call } from '../helpers/grants.ts';
 import { manage, register, second, useService } from './kit.ts';

@@ -1,4 +1,4 @@
-// Specification section 4.7: address, info, settings and scope of an End-User, in both Authorization variants.
+// Specification section 4.7: tests address, info, settings and scope of an End-User, in both Authorization variants.
 import { beforeAll, expect, test } from 'vitest';
 import { call, eventually } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';

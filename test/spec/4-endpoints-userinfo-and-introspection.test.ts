@@ -1,4 +1,4 @@
-// Specification sections 4.6 and 4.8: UserInfo and introspection, by method, path, headers and answers.
+// Specification sections 4.6 and 4.8: tests UserInfo and introspection, by method, path, headers and answers.
 import { beforeAll, expect, test } from 'vitest';
 import { call } from '../helpers/grants.ts';
 import { startTestService } from '../helpers/service.ts';

@@ -1,4 +1,4 @@
-// Specification section 5: how each party authenticates, context by context.
+// Specification section 5: tests how each party authenticates, context by context.
 import { beforeAll, expect, test } from 'vitest';
 import { approveClient, adminToken, call, obtainCode, redeem, userinfo } from '../helpers/grants.ts';
 import { type TestClient } from '../helpers/service.ts';

@@ -1,4 +1,4 @@
-// Specification section 6: events, which the decisions make an audit trail of every security-relevant act.
+// Specification section 6: tests events, which the decisions make an audit trail of every security-relevant operation.
 import { beforeAll, expect, test } from 'vitest';
 import { approveClient, call, obtainCode, redeem, refresh } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
   token = body['access_token'] as string;
 });
 
-/** What a row of the trail and a line of the log say alike; the address is that of the tests. */
+/** The members that a row of the trail and a line of the log share; the address is that of the tests. */
 interface Event {
   type: string;
   outcome: string;
@@ -35,7 +35,7 @@ async function rows(of: Record<string, string>): Promise<(Event & { at: string; 
   const query = new URLSearchParams({ ...of, limit: '100' }).toString();
   const { body } = await call(`${second(service())}/admin/api/audit?${query}`, { token });
   const found = body['events'] as Awaited<ReturnType<typeof rows>>;
-  // users and clients that these tests need are made beside the service
+  // users and clients that these tests need are created directly, not through the service
   return found.reverse().filter(({ type, actor }) => type !== 'token.issued' && actor !== 'test');
 }
 const members = ['outcome', 'actor', 'client_id', 'sub', 'address'] as const;
@@ -187,7 +187,7 @@ test('6 event: it holds time, actor, client, subject, address and outcome, is on
   expect(Math.abs(Date.parse(granted!.at) - Date.now())).toBeLessThan(60_000);
   const [line, ...more] = service().logs.filter((line) => line['event'] === 'consent.granted' && line['sub'] === sub);
   expect(more).toEqual([]);
-  // a fact of the detail stands in the detail, and in no other place
+  // a fact of the detail is in the detail, and in no other place
   expect(line).toMatchObject({ time: expect.any(Number), detail: granted!.detail });
   expect(line).not.toHaveProperty('scope');
   const written = JSON.stringify([await rows({}), service().logs]);

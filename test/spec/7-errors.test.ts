@@ -1,4 +1,4 @@
-// Specification section 7: the answer to each condition, row by row, and the form that all errors share.
+// Specification section 7: tests the answer to each condition, row by row, and the form that all errors share.
 import { beforeAll, expect, test } from 'vitest';
 import { call, userinfo } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';

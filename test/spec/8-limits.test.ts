@@ -1,4 +1,4 @@
-// Specification section 8: limits, life times and sizes, each with the default that the decisions give it.
+// Specification section 8: tests limits, lifetimes and sizes, each with the default that the decisions give it.
 import { decodeJwt } from 'jose';
 import { expect, test } from 'vitest';
 import { settings } from '../../src/config.ts';

@@ -1,4 +1,4 @@
-// Specification section 9: the standards that the service conforms to, and where versions stand.
+// Specification section 9: tests the standards that the service conforms to, and where versions appear.
 import { expect, test } from 'vitest';
 import { adminToken, call } from '../helpers/grants.ts';
 import { second, useService } from './kit.ts';

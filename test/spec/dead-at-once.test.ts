@@ -1,4 +1,5 @@
-// What dies at once, and what lives on, when something is revoked, ended, disabled, deleted, changed or withdrawn.
+// Tests what dies at once, and what lives on, when a token is revoked, a session ended, a client disabled or deleted, or a consent
+// withdrawn.
 import { expect, test } from 'vitest';
 import { adminToken, call, obtainCode, redeem, refresh, userinfo } from '../helpers/grants.ts';
 import type { TestClient } from '../helpers/service.ts';
@@ -21,7 +22,7 @@ import {
 const service = useService();
 const grants = { grant_types: ['authorization_code', 'refresh_token', 'client_credentials'] };
 
-/** Everything that can be out in the world for one person, one client and one browser, and how to see that it lives. */
+/** Every credential that can exist for one user, one client and one browser, and how to see that it lives. */
 interface Out extends Visit {
   neighbour: Visit;
   unredeemed: string;
@@ -63,7 +64,7 @@ const ok = async (answer: Promise<{ status: number }>) => (await answer).status 
 const handleLives = async (client: TestClient, handle: string) =>
   (await introspect(second(service()), client, handle)).body['active'] === true;
 
-/** Asked at the second instance, in an order in which no question ends what the next one is about. */
+/** Checked at the second instance, in an order in which no check ends what the next one checks. */
 async function alive(out: Out): Promise<Kind[]> {
   const base = second(service());
   const { client, tokens, neighbour, elsewhere } = out;
@@ -110,7 +111,7 @@ const everything: Kind[] = [
 ];
 const without = (...dead: Kind[]) => everything.filter((kind) => !dead.includes(kind));
 
-/** A gateway that may know every token can still ask when the client itself cannot authenticate any more. */
+/** A gateway that may introspect every token can still ask when the client itself cannot authenticate any more. */
 async function gateway(): Promise<TestClient> {
   const client = await service().createClient();
   await service().database.sql(`UPDATE clients SET introspect = 'any' WHERE client_id = $1`, [client.clientId]);
@@ -129,9 +130,9 @@ const admin = async (path: string, method: string, body?: unknown) => {
   });
   expect(answer.status).toBeLessThan(300);
 };
-/** What came of one authorization in the first browser. */
+/** The credentials of one authorization in the first browser. */
 const family: Kind[] = ['access token', 'code as handle', 'fresh handle', 'refresh token'];
-/** The whole client session there: what came of every authorization of the client. */
+/** The whole client session there: the credentials of every authorization of the client. */
 const inBrowser: Kind[] = [...family, 'ID Token', 'unredeemed code'];
 const ofClient: Kind[] = [
   ...inBrowser,

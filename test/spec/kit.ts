@@ -1,4 +1,4 @@
-// What the tests of the specification share: a service with two instances, a person with every claim, and short calls.
+// Holds what the tests of the specification share: a service with two instances, a user with every claim, and short calls.
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll } from 'vitest';
@@ -8,7 +8,7 @@ import { UserAgent } from '../helpers/user-agent.ts';
 
 export type Person = Awaited<ReturnType<TestService['createUser']>>;
 
-/** What a browser got for a client: everything that one visit yields. */
+/** The result of one sign-in at a client: the browser, the user, the code and the tokens. */
 export interface Visit {
   agent: UserAgent;
   user: Person;
@@ -26,7 +26,7 @@ export const wholeClient = {
   post_logout_redirect_uris: [signedOutUri],
 };
 
-/** The service of a test file, up before its first test; limits are off unless the environment sets them. */
+/** Starts the service of a test file before its first test; limits are off unless the environment sets them. */
 export function useService(environment: Record<string, string> = {}): () => TestService {
   let service: TestService | undefined;
   beforeAll(async () => {
@@ -36,7 +36,7 @@ export function useService(environment: Record<string, string> = {}): () => Test
   return () => service!;
 }
 
-/** The instance that did not issue anything: what holds there holds everywhere. */
+/** The instance that issued nothing: a check that holds there holds everywhere. */
 export const second = (service: TestService): string => service.instances[1]!;
 
 export const everyClaim = {
@@ -57,12 +57,12 @@ export const everyClaim = {
   address: { street_address: '1 Quay', locality: 'Bremen', postal_code: '28195', country: 'DE' },
 };
 
-/** Somebody of whom every claim is known. */
+/** Creates a user with every claim. */
 export function person(service: TestService, claims: Record<string, unknown> = everyClaim): Promise<Person> {
   return service.createUser({ email: `${randomUUID()}@example.com`, groups: ['harbour', 'staff'], claims });
 }
 
-/** A person signs in to the client, allows everything asked, and the client redeems the code. */
+/** A user signs in to the client, consents to everything, and the client redeems the code. */
 export async function visit(
   service: TestService,
   client: TestClient,
@@ -97,7 +97,7 @@ export function introspect(
   return form(`${base}/introspect`, { token, ...more }, { authorization: caller.basic });
 }
 
-/** Asks an operation of section 4.7 in the variant that the Authorization header makes. */
+/** Calls an operation of section 4.7 in the variant that the Authorization header selects. */
 export function ask(
   base: string,
   path: string,
@@ -150,12 +150,12 @@ export async function endSessionAddress(
   return `/end-session?request=${encodeURIComponent(jwt)}`;
 }
 
-/** Whether the browser's cookie is a live session, asked at the given instance. */
+/** Whether the browser's cookie is a live session, checked at the given instance. */
 export async function isSignedIn(agent: UserAgent, base: string): Promise<boolean> {
   return (await agent.get(`${base}/account`)).status === 200;
 }
 
-/** What a browser that was redirected got in the query or the fragment. */
+/** The parameters that a redirected browser got in the query or the fragment. */
 export function front(location: string | undefined): Record<string, string> {
   const { searchParams, hash } = new URL(location!);
   return Object.fromEntries([...searchParams, ...new URLSearchParams(hash.slice(1))]);

@@ -1,4 +1,4 @@
-// Keeps docs/specification.md true: its table and the tests of the specification name each other, both completely.
+// Tests that docs/specification.md is complete: its table and the tests of the specification name each other.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ const folder = import.meta.dirname;
 const own = 'table.test.ts';
 const document = readFileSync(resolve(folder, '../../docs/specification.md'), 'utf8');
 
-/** "file: title" of every test that stands in the sources. */
+/** "file: title" of every test in the sources. */
 function testsIn(sources: Record<string, string>): string[] {
   const call = /\btest\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g;
   return Object.entries(sources).flatMap(([file, source]) =>
