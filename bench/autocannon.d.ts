@@ -1,4 +1,4 @@
-// The part of autocannon that the benchmark uses; the package brings no types.
+// Declares the part of autocannon that the benchmark uses; the package has no types.
 declare module 'autocannon' {
   interface Options {
     url: string;

@@ -1,4 +1,4 @@
-// The bed of every measurement: a service on a PostgreSQL of its own, and the end of both with their temporary folder.
+// Starts a service on a PostgreSQL server of its own for a measurement, and ends both with their temporary folder.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,23 +8,23 @@ import { type Postgres, startPostgres } from './postgres.ts';
 
 export interface Bed {
   service: Child;
-  /** What the service was started with: commands take the same. */
+  /** The environment with which the service was started: commands take the same. */
   settings: Record<string, string> & { DATABASE_URL: string };
   connection: Postgres['connection'];
-  /** The same as the server's superuser, who may change its settings. */
+  /** The address for the server's superuser, who may change its settings. */
   superuser: Postgres['connection'];
   /** The PostgreSQL server's log. */
   log: string;
-  /** Of the PostgreSQL server, where options.database gave it settings. */
+  /** The id of the PostgreSQL server, where options.database gave it settings. */
   databasePid: number | undefined;
-  /** Temporary; it goes at the end. */
+  /** Temporary; it is deleted at the end. */
   folder: string;
   /** What else has to end, the last one first. */
   stops: (() => Promise<void>)[];
 }
 
 /**
- * @param own settings beside the address of the database and the secrets
+ * @param own settings besides the address of the database and the secrets
  * @param options.postgres the folder with an installed server's programs; else TEST_POSTGRES_BIN, else the embedded one
  * @param options.database settings of the server
  * @param options.profile a folder for a CPU profile of the service
@@ -57,7 +57,7 @@ export async function withService<Result>(
       ADMIN_PASSWORD: randomUUID(),
       ...own,
     };
-    // The first start makes the schema, and Node compiles what is new since the last one: what both need stays in memory.
+    // The first start creates the schema, and Node compiles new code: the memory for both stays allocated.
     await (await startService(folder, settings)).stop();
     const service = await startService(folder, settings, options);
     stops.push(() => service.stop());

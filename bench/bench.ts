@@ -1,12 +1,12 @@
-// The load benchmark: the service beside a bare reference and a peer on one PostgreSQL, in turn, as ratios; writes docs/benchmark.md.
+// Benchmarks the service, a bare reference and a peer on one PostgreSQL, in turn; writes their ratios to docs/benchmark.md.
 //
-//   npm run bench                                  everything: seventeen minutes, or some more on a machine with company
+//   npm run bench                                  everything: seventeen minutes, or more on a machine shared with others
 //   npm run bench -- --only introspect --rounds 3  some operations, by a part of their key; writes nothing
 //   npm run bench -- --profile FOLDER              instead of rates: where the service's time goes, operation by operation
 //   npm run bench -- --statements                  instead of rates: where PostgreSQL's time goes, statement by statement
 //
 // Further options: --seconds of each round, --connections 1,32,256, --sides service,bare,peer, --postgres FOLDER of an installed server's
-// programs, --output FILE. With two processors the server that is measured has one, and everything else the other.
+// programs, --output FILE. With two processors the measured server has one, and everything else the other.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -55,15 +55,15 @@ const connections = values.connections.split(',').map(Number);
 const sideNames = values.sides.split(',') as SideName[];
 const chosen = operations.filter(({ key }) => values.only === undefined || key.includes(values.only));
 const poolSize = 20;
-// Until code is compiled and statements are prepared on all connections: in seconds, and in operations, since code is compiled by how often it
-// ran. What is slow gets a longer time, but not any: all sides alike.
+// Until code is compiled and statements are prepared on all connections: in seconds, and in operations, since code is compiled by how often
+// it ran. Slow operations get a longer time, within a limit: all sides alike.
 const warmUp = { seconds: 2, operations: 12_000, most: 30 };
-// A machine that others have a part of: what was measured while they took more than this share of the processors is asked again, all sides of it,
-// twice at most, and as long as that makes the whole no longer than by a half. Of the tries the one from which least was taken counts.
+// A machine shared with others: rounds during which they took more than this share of the processors are repeated, on all sides, twice at
+// most, and as long as that makes the whole no longer than by a half. Of the tries the one from which least was taken counts.
 const mostStolen = 0.05;
 const comparing = values.profile === undefined && !values.statements;
 const people = Math.max(...connections, 32);
-// before this process is held on some of them
+// before this process is pinned to some of them
 const places = placement();
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -72,7 +72,7 @@ await withService(
     DATABASE_POOL_SIZE: String(poolSize),
     ACCESS_TOKEN_LIFETIME: '3600',
     ID_TOKEN_LIFETIME: '3600',
-    // a few browsers stand for all, and one address; what is counted is counted as ever
+    // a few browsers and one address represent all; the counters work as usual
     LIMIT_CODES_PER_SESSION: '0',
     LIMIT_SESSIONS_PER_USER: '0',
     LIMIT_INTROSPECTIONS: '1000000000',
@@ -99,7 +99,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   };
   place(process.pid, 'rest');
   place(databasePid, 'rest');
-  // those of the pool were there before
+  // those of the pool existed before
   const sql = new pg.Client(connection);
   await sql.connect();
   stops.push(() => sql.end());
@@ -129,7 +129,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
     stops.push(() => peer.stop());
     sides.peer = await peerSide(peer, people);
   }
-  // what was started on any processor, with the database's processes that came meanwhile
+  // processes that were started on any processor, with the database's processes since then
   for (const side of Object.values(sides)) place(side.pidOf('userinfo'), 'server');
   place(cheap.pid, 'server');
   for (const pid of processorTimes(databasePid!).keys()) place(pid, 'rest');
@@ -174,7 +174,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   const measure = async ({ operation }: Measured, count: number, round: number) => {
     const costs: Partial<Record<SideName, Costs>> = {};
     let stolen = 0;
-    // who comes first changes, so that none always gets the warmer machine
+    // the order changes, so that no side always gets the warmer machine
     const turn = entries(sides);
     for (const [name, side] of [...turn.slice(round % turn.length), ...turn.slice(0, round % turn.length)]) {
       const load = side.loads[operation.key];
@@ -215,7 +215,7 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   if (output !== undefined) writeFileSync(output, asMarkdown(all, facts));
 }
 
-/** Does it while the other servers stand still: what they do after their own round, such as collecting garbage, would fall on the next. */
+/** Runs the work while the other servers are stopped: work after their own round, such as garbage collection, would disturb the next. */
 async function alone<T>(others: number[], work: () => Promise<T>): Promise<T> {
   for (const pid of others) process.kill(pid, 'SIGSTOP');
   try {
@@ -258,7 +258,7 @@ async function statementCosts(side: Side, sql: pg.Client): Promise<void> {
   }
 }
 
-/** Of another instance, on the database that is migrated and has people; the median of three. */
+/** The start of another instance, on the migrated database with users; the median of three. */
 async function startTime(settings: Record<string, string>, folder: string): Promise<number> {
   const times: number[] = [];
   for (let count = 0; count < 3; count++) {

@@ -1,8 +1,8 @@
-// Names without end: sends very many different values of what anybody may choose, and shows what the service keeps of them (security R105, A122).
+// Sends very many different values of every name that a request can choose, and shows what the service keeps of them (security R105, A122).
 //
 //   node bench/cardinality.ts [--each 20000]
 //
-// Ends by itself. Prints the memory of the service and its rows before, after each kind, and once their time is over.
+// Ends by itself. Prints the memory of the service and its rows before, after each kind, and after their expiry.
 import { createHmac, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,11 +16,11 @@ const { values } = parseArgs({ options: { each: { type: 'string', default: '2000
 const each = Number(values.each);
 const lanes = 16;
 const redirectUri = 'https://rp.example.com/callback';
-const patience = 120; // seconds for the clean-up
+const cleanUpLimit = 120; // seconds for the clean-up
 
 process.exitCode = (await withService(
   {
-    // so that a header can stand for a network
+    // so that a header can name a network
     TRUST_PROXY: '127.0.0.0/8,::1',
   },
   main,
@@ -87,7 +87,7 @@ async function main({ service, settings, connection, stops }: Bed): Promise<bool
   const agent = new UserAgent({ issuer: service.base });
   const form = hiddenFields((await agent.get('/login')).body);
 
-  /** What is sent, and how many of it: a password's hash takes its time, so that there are fewer user names. */
+  /** The kinds of values, and how many of each: a password hash takes time, so there are fewer user names. */
   const kinds: [name: string, count: number, send: (index: number) => Promise<number>][] = [
     ['ui_locales', each, (index) => authorize({ ui_locales: `de-${index.toString(36)} x-${index}` })],
     ['scope', each, (index) => authorize({ scope: `openid s${index}` })],
@@ -145,14 +145,14 @@ async function main({ service, settings, connection, stops }: Bed): Promise<bool
       await show(`${count} × ${name}${round}`, JSON.stringify(statuses).replaceAll('"', ''));
     }
   }
-  // their time is over; the audit trail is kept for ever, and the tokens of the client are its own
+  // they expire; the audit trail is kept forever, and the tokens belong to the client itself
   for (const table of ['authorization_requests', 'used_assertions', 'access_tokens'])
     await sql.query(`UPDATE ${table} SET expires_at = now() - interval '1 second'`);
   await sql.query('UPDATE rate_limits SET expire = 0');
   let after = await counts(sql);
   const kept = () =>
     Object.keys(after).filter((table) => table !== 'audit_events' && after[table]! > (before[table] ?? 0));
-  for (let waited = 0; waited < patience && kept().length > 0; waited++) {
+  for (let waited = 0; waited < cleanUpLimit && kept().length > 0; waited++) {
     await delay(1000);
     after = await counts(sql);
   }
@@ -184,7 +184,7 @@ function memory(pid: number): number {
   return Math.round(Number(kilobytes) / 1024);
 }
 
-/** Rows by table, of those that have any. */
+/** Rows by table, of the tables that have any. */
 async function counts(sql: pg.Client): Promise<Record<string, number>> {
   const { rows: tables } = await sql.query<{ name: string }>(
     `SELECT relname AS name FROM pg_stat_user_tables WHERE schemaname = 'public' ORDER BY 1`,

@@ -1,4 +1,5 @@
-// Runs the service with password hashes that cost almost nothing, to measure the rest of a sign-in. Node loads it before the service (--import), which then never starts.
+// Makes the service's password hashes cost almost nothing, to measure the rest of a sign-in. Node loads it before the service (--import),
+// which then never starts.
 import { buildApp } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
 import { openConnection } from '../src/database/connection.ts';

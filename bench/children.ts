@@ -1,4 +1,4 @@
-// The processes under load: the service as its users run it, the bare reference and the peer, all on the same PostgreSQL.
+// Starts the processes under load: the service as its operators run it, the bare reference and the peer, all on the same PostgreSQL.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync, readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const launcher = join(root, 'bin/gatehouse');
 
 /**
  * @param options.profile a folder for a CPU profile, which is written when the service stops
- * @param options.inspected with an inspector that profiles can be taken from
+ * @param options.inspected with an inspector from which profiles can be taken
  * @param options.instead a program that Node runs instead of the service, and that prints the same when it is ready
  */
 export async function startService(
@@ -58,7 +58,7 @@ export async function startService(
   return { base: `http://localhost:${port}`, pid: child.pid!, stop: () => stop(child), startTime, inspector };
 }
 
-/** @param documents files with what is answered as discovery document and as key set */
+/** @param documents files with the discovery document and the key set to answer */
 export async function startReference(url: string, poolSize: number, documents: string[]): Promise<Child> {
   const child = spawn(process.execPath, ['bench/reference.ts', url, String(poolSize), ...documents], {
     cwd: root,
@@ -74,7 +74,7 @@ export interface Peer extends Child {
   clients: Record<string, Record<string, string>>;
 }
 
-/** @param accounts how many people it knows, user-0 and so on */
+/** @param accounts how many users it knows, user-0 and so on */
 export async function startPeer(url: string, poolSize: number, accounts: number): Promise<Peer> {
   const port = await freePort();
   const child = spawn(process.execPath, ['bench/peer.ts', url, String(poolSize), String(port), String(accounts)], {
@@ -92,7 +92,7 @@ export async function startPeer(url: string, poolSize: number, accounts: number)
   return { base: `http://localhost:${port}`, pid: child.pid!, stop: () => stop(child), clients };
 }
 
-/** Runs the command line and returns what it prints as JSON. */
+/** Runs the command line and returns its output parsed as JSON. */
 export async function command(args: string[], settings: Record<string, string>): Promise<Record<string, string>> {
   const child = spawn(launcher, [...args, '--json'], {
     cwd: root,

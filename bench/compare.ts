@@ -1,10 +1,10 @@
-// Compares the processor time of an operation in two checkouts, in alternating runs: what a change costs.
+// Compares the processor time of an operation in two checkouts, in alternating runs: the cost of a change.
 //
 //   node bench/compare.ts --before ../gatehouse-before --only introspect-live,userinfo,client-credentials --runs 5
 //
 // Both checkouts need their packages (npm ci). Each run is one of `node bench/bench.ts --sides service --connections 32` in one of them, on a database
 // of its own. The result is the median of the processor time of server and database for each request, with the spread of the runs.
-// A difference that is smaller than the spread is no difference.
+// A difference smaller than the spread does not count.
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';

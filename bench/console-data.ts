@@ -1,9 +1,9 @@
-// Fills a database for the console's benchmark: rows made by the server itself, and indexes made once the rows are there.
+// Fills a database for the console's benchmark: the server itself generates the rows, and indexes are built afterwards.
 import { execFileSync } from 'node:child_process';
 import pg from 'pg';
 import { flushing } from './postgres.ts';
 
-/** How much of each there is at scale 1. */
+/** The number of rows of each kind at scale 1. */
 const full = {
   users: 1_000_000,
   groups: 20_000,
@@ -21,18 +21,18 @@ export const amountsAt = (scale: number): Amounts =>
     Object.entries(full).map(([name, amount]) => [name, Math.max(100, Math.round(amount * scale))]),
   ) as Amounts;
 
-/** No statement takes longer, so that the whole ends by itself. */
+/** The limit of a statement, so that the run ends by itself. */
 const longest = '20min';
 const lanes = 2;
 
-/** How one table is filled: by these statements at once, once those tables are. */
+/** How one table is filled: by these statements at once, after those tables. */
 interface Filling {
   table: string;
   after?: string[];
   inserts: string[];
 }
 
-/** People, groups and applications, and what hangs on them. */
+/** Users, groups and applications, and their grants, sessions and tokens. */
 function things(amounts: Amounts): Filling[] {
   const of = (amount: keyof Amounts) => `generate_series(1, ${amounts[amount]}) AS i`;
   const name = (list: string[]) => `(ARRAY['${list.join("','")}'])`;
@@ -145,7 +145,7 @@ function things(amounts: Amounts): Filling[] {
   ];
 }
 
-/** The trail of sixty days, and what the background job would have counted of it. */
+/** The trail of sixty days, and the counts that the background job would have made of it. */
 function trail(amounts: Amounts): Filling[] {
   return [
     {
@@ -179,7 +179,7 @@ function trail(amounts: Amounts): Filling[] {
   ];
 }
 
-/** As many rows as these, in as many parts as there are lanes. */
+/** This number of rows, in as many parts as there are connections. */
 function inParts(amount: number): string[] {
   const each = Math.ceil(amount / lanes);
   return Array.from(
@@ -194,7 +194,7 @@ interface Task {
   after: string[];
 }
 
-/** Insertions, then indexes, then statistics of all tables; takes the indexes away that come back then. */
+/** Insertions, then indexes, then statistics of all tables; drops the indexes that are rebuilt then. */
 async function tasksOf(sql: pg.Client, fillings: Filling[]): Promise<Task[]> {
   const tasks: Task[] = [];
   for (const { table, after = [], inserts } of fillings) {
@@ -212,7 +212,7 @@ async function tasksOf(sql: pg.Client, fillings: Filling[]): Promise<Task[]> {
   return tasks;
 }
 
-/** Does all tasks, on each connection one at a time: the first one that waits for none that is not done. */
+/** Runs all tasks, on each connection one at a time: the first one whose dependencies are done. */
 async function workOff(connections: pg.Client[], tasks: Task[]): Promise<void> {
   const open = new Map(tasks.map((task) => [task, 'waits']));
   let wake = Promise.withResolvers<undefined>();
@@ -238,7 +238,7 @@ async function workOff(connections: pg.Client[], tasks: Task[]): Promise<void> {
   );
 }
 
-/** Fills all tables, with nothing flushed meanwhile: nobody needs these rows after a loss of power. @param connection of a superuser */
+/** Fills all tables without flushing: the rows need not survive a loss of power. @param connection of a superuser */
 export async function fill(connection: pg.ClientConfig, amounts: Amounts): Promise<void> {
   const connections = await Promise.all(
     Array.from({ length: lanes }, async () => {
@@ -247,9 +247,9 @@ export async function fill(connection: pg.ClientConfig, amounts: Amounts): Promi
       await sql.query(`SET statement_timeout = '${longest}'`);
       await sql.query("SET maintenance_work_mem = '1GB'");
       await sql.query('SET synchronous_commit = off');
-      // the other lane has the other processor
+      // the other connection has the other processor
       await sql.query('SET max_parallel_maintenance_workers = 0');
-      // what triggers and foreign keys say of each row is not what is measured
+      // the checks of triggers and foreign keys on each row are not measured
       await sql.query('SET session_replication_role = replica');
       return sql;
     }),
@@ -262,7 +262,7 @@ export async function fill(connection: pg.ClientConfig, amounts: Amounts): Promi
     await workOff(connections, await tasksOf(first, [...trail(amounts), ...things(amounts)]));
     await flushing(first, 'on');
     await first.query('CHECKPOINT');
-    // what the system still has to write would be measured with the pages
+    // otherwise the measurement would include what the system still has to write
     execFileSync('sync');
   } finally {
     for (const sql of connections) await sql.end();

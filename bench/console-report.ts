@@ -1,4 +1,4 @@
-// What the console's benchmark found, as docs/console.md, and what of it must not be.
+// Reports the result of the console's benchmark as docs/console.md, and lists the failures in it.
 import type { Amounts } from './console-data.ts';
 import type { Ran } from './plans.ts';
 
@@ -18,7 +18,7 @@ export interface Facts {
   calls: number;
   /** Seconds. */
   filled: number;
-  /** From so many rows on a table is big. */
+  /** The number of rows from which a table is big. */
   big: number;
   bigTables: { name: string; rows: number }[];
   postgres: string;

@@ -1,10 +1,10 @@
-// The console over a big database: the time of each page, and the plan of each of its statements; writes docs/console.md.
+// Measures the console over a big database: the time of each page, and the plan of each of its statements; writes docs/console.md.
 //
 //   node bench/console.ts [--scale 1] [--calls 40] [--out docs/console.md]
 //
 // Scale 1 is 1,000,000 users, 10,000 clients and 10,000,000 events of the audit trail: about 10 GB of a temporary folder, and some minutes.
-// It ends with 1 when a page fails, or when a statement of one reads a big table from end to end. PostgreSQL chooses a plan by how much there
-// is: only a full run says something, since a table of few rows is rightly read whole.
+// It ends with 1 when a page fails, or when one of its statements reads a big table from end to end. PostgreSQL chooses a plan by the number
+// of rows: only a full run is conclusive, since a table of few rows is rightly read whole.
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -26,12 +26,15 @@ const { values } = parseArgs({
 });
 const scale = Number(values.scale);
 const calls = Number(values.calls);
-/** A table with as many rows must not be read from end to end for a page. */
+/** A page must not read a table with this number of rows from end to end. */
 const big = 10_000;
-/** Each page is called so often for its plans: what runs less often is the background job's. After five, PostgreSQL may choose a general plan. */
+/**
+ * The number of calls of each page for its plans: statements that run less often belong to the background job. After five, PostgreSQL may
+ * choose a general plan.
+ */
 const explainedCalls = 8;
 
-/** What each page is called, and its address. */
+/** The name of each page, and its address. */
 const pages: [string, string][] = [
   ['Overview', '/admin'],
   ['Search of everything', '/admin/search?q=h'],
@@ -106,17 +109,17 @@ async function main({ service, settings, superuser, log, stops }: Bed): Promise<
     for (let call = -2; call < calls; call++) {
       const start = performance.now();
       const answer = await ask();
-      // the first ones fill caches
+      // the first calls fill caches
       if (call >= 0) times.push(performance.now() - start);
       bytes = Buffer.byteLength(answer.body);
       status = answer.status;
-      // an answer that took so long says enough when it was given a few times
+      // a slow answer needs only a few calls
       if (times.length >= 5 && times.reduce((sum, time) => sum + time, 0) > 20_000) break;
     }
     measured.push({ name, address, status, bytes, times, ran: [] });
   }
 
-  // apart from the times, since watching each step of a plan takes time itself
+  // separate from the times, since watching each step of a plan takes time itself
   await explainAll(sql, superuser.database);
   for (let attempt = 0; attempt < 50 && (await agent.get('/admin/keys')).status !== 200; attempt++)
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -148,7 +151,7 @@ async function main({ service, settings, superuser, log, stops }: Bed): Promise<
   return failures.length === 0;
 }
 
-/** Asks for a page; with POST sends the form of the export that the page of this filter holds. */
+/** Requests a page; with POST sends the export form of the page with this filter. */
 async function prepared(agent: UserAgent, address: string): Promise<() => Promise<Page>> {
   if (!address.startsWith('POST ')) return () => agent.get(address);
   const action = '/admin/audit/export';
@@ -156,7 +159,7 @@ async function prepared(agent: UserAgent, address: string): Promise<() => Promis
   return () => agent.post(action, { ...form, format: 'csv' });
 }
 
-/** What ran for each of the calls, each plan once, and the longest time of each. */
+/** The statements of each of the calls, each plan once, and the longest time of each. */
 function ofEachCall(all: readonly Ran[]): Ran[] {
   const byName = Map.groupBy(all, ({ name }) => name);
   const found: Ran[] = [];

@@ -1,14 +1,14 @@
-// What approved clients do all day, each operation at a fixed rate, to see what something else that goes on does to their time.
+// Sends the everyday requests of approved clients, each operation at a fixed rate, to measure how other load affects their times.
 import { randomUUID } from 'node:crypto';
 import { Agent, request as send } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { responseParameters, UserAgent } from '../test/helpers/user-agent.ts';
 import { command } from './children.ts';
 
-/** Of each of the four operations, in a second. */
+/** The rate of each of the four operations, per second. */
 export const rate = 20;
 const chains = 40;
-/** What prepare() needs: one session makes all chains of refresh tokens. */
+/** The parameters of prepare(): one session creates all chains of refresh tokens. */
 export const everydaySettings = { LIMIT_CODES_PER_SESSION: '0' };
 const redirectUri = 'https://rp.example.com/callback';
 
@@ -28,7 +28,7 @@ export function at(times: number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!;
 }
 
-/** Sends each operation at its rate, whether the one before is answered or not; returns how many failed. */
+/** Sends each operation at its rate, whether the previous request is answered or not; returns how many failed. */
 export async function phase(
   operations: Record<string, () => Promise<Answer>>,
   time: number,

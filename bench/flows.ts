@@ -1,4 +1,4 @@
-// What people and their clients do under load: signing in, the code flow with a remembered session.
+// Runs the flows of users and their clients under load: signing in, the code flow with a remembered session.
 import { randomUUID } from 'node:crypto';
 import { pkce, UserAgent } from '../test/helpers/user-agent.ts';
 import type { Answer, Ask } from './load.ts';
@@ -20,7 +20,7 @@ export interface Tokens {
 /**
  * One flow with a remembered session: authorization, redemption with an ID Token, UserInfo.
  * @param scope values that the client registered, with openid
- * @throws SessionOver when the person has to sign in again; Error when a step is not answered as it should
+ * @throws SessionOver when the user has to sign in again; Error when a step gets an unexpected answer
  */
 export function codeFlowOf(web: Record<string, string>, scope = 'openid profile email', paths = ownPaths) {
   const authorization = basicOf(web);
@@ -53,10 +53,10 @@ export function authorizationParameters(
   });
 }
 
-/** Where a server has what the flow needs. */
+/** The addresses of the flow on a server. */
 export const ownPaths = { authorization: '/authorize', userinfo: '/user/info' };
 
-/** What follows the answer with the code: its redemption with an ID Token, and UserInfo. */
+/** The steps after the answer with the code: its redemption with an ID Token, and UserInfo. */
 export async function redeem(
   ask: Ask,
   authorization: string,
@@ -80,7 +80,7 @@ export async function redeem(
 
 export class SessionOver extends Error {}
 
-/** Asks the token endpoint. @throws SessionOver when what was granted has ended meanwhile; Error for any other refusal */
+/** Sends a request to the token endpoint. @throws SessionOver when the grant has ended meanwhile; Error for any other refusal */
 export async function tokenRequest(ask: Ask, authorization: string, form: Record<string, string>): Promise<Tokens> {
   const answer = await ask({
     method: 'POST',
@@ -94,7 +94,7 @@ export async function tokenRequest(ask: Ask, authorization: string, form: Record
 }
 
 /**
- * Makes people by the admin routes, a few at a time, since their passwords are hashed.
+ * Creates users by the admin routes, a few at a time, since their passwords are hashed.
  * @param basic the credentials of a client that may have the scope admin
  */
 export async function makeUsers(base: string, basic: string, count: number, name = 'user'): Promise<Person[]> {

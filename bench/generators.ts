@@ -1,4 +1,4 @@
-// Which load generator is cheapest: the benchmark's own beside autocannon and Apache's ab, by their processor time for one request.
+// Compares load generators by their processor time for one request: the benchmark's own, autocannon and Apache's ab.
 //
 //   node bench/generators.ts
 //
@@ -13,7 +13,7 @@ import { between, processorTimes } from './meter.ts';
 const seconds = 3;
 const connections = 32;
 
-// in a process of its own, so that the generator's time is told apart
+// in a process of its own, so that the generator's time is measured separately
 const server = createServer((_request, response) => {
   response.setHeader('content-type', 'application/json');
   response.end('{"name":"Alice Adams","email":"alice@example.com","email_verified":true}');

@@ -1,27 +1,28 @@
-// Fills the table of access tokens for bench/growth.ts as fast as the server can: indexes go first and come back last, and nothing is flushed meanwhile.
+// Fills the table of access tokens for bench/growth.ts as fast as the server can: drops indexes first and rebuilds them last, without
+// flushing meanwhile.
 import { execFileSync } from 'node:child_process';
 import { totalmem } from 'node:os';
 import pg from 'pg';
 import { flushing } from './postgres.ts';
 
-/** No statement takes longer, so that the whole ends by itself. */
+/** The limit of a statement, so that the run ends by itself. */
 const longest = '15min';
 const lanes = 2;
 
 export interface Fill {
   clientId: string;
-  /** Row numbers: from the first one that is missing to the last one. */
+  /** Row numbers: from the first missing one to the last. */
   from: number;
   to: number;
-  /** Hashes of tokens that shall be among the rows, at even distances, as their times are. */
+  /** Hashes of tokens to put among the rows, at even distances, as their times are. */
   hashes: Buffer[];
-  /** When row number 0 was made, in milliseconds since 1970. */
+  /** The creation time of row number 0, in milliseconds since 1970. */
   begin: number;
   /** Milliseconds between a row and the next. */
   step: number;
 }
 
-/** An expression for the hash of a token that was made then, in milliseconds since 1970: the time, and a digest of the text. */
+/** An expression for the hash of a token created at that time, in milliseconds since 1970: the time, and a digest of the text. */
 export const hashAt = (time: string, text: string) =>
   `substring(int8send((${time})::bigint) FROM 3) || substring(sha256((${text})::bytea) FROM 1 FOR 26)`;
 
@@ -49,7 +50,7 @@ export async function fillTokens(connection: pg.ClientConfig, fill: Fill): Promi
         return insert(client, { ...fill, from, to: Math.min(fill.to, from + each - 1), hashes: own });
       }),
     );
-    // that of the primary key takes longest, and is begun first
+    // the index of the primary key takes longest, and is started first
     const builds = indexes.toSorted((a, b) => Number(b.primary) - Number(a.primary));
     await Promise.all(
       clients.map(async (client) => {
@@ -63,7 +64,7 @@ export async function fillTokens(connection: pg.ClientConfig, fill: Fill): Promi
   } finally {
     await flushing(first, 'on');
     await first.query('CHECKPOINT');
-    // what the system still has to write would be measured with the next commits
+    // otherwise the next commits would include what the system still has to write
     execFileSync('sync');
     for (const client of clients) await client.end();
   }
@@ -87,12 +88,12 @@ async function connected(connection: pg.ClientConfig): Promise<pg.Client> {
   const client = new pg.Client({ ...connection, application_name: 'bench' });
   await client.connect();
   await client.query(`SET statement_timeout = '${longest}'`);
-  // 4 GB of 24: then 50 million rows are sorted without the disk
+  // 4 GB of 24: enough to sort 50 million rows without the disk
   await client.query(`SET maintenance_work_mem = '${Math.floor(totalmem() / 6 / 2 ** 20)}MB'`);
-  // the other lane has the other processor
+  // the other connection has the other processor
   await client.query('SET max_parallel_maintenance_workers = 0');
   await client.query('SET synchronous_commit = off');
-  // what triggers and foreign keys say of each row is not what is measured
+  // the checks of triggers and foreign keys on each row are not measured
   await client.query('SET session_replication_role = replica');
   return client;
 }

@@ -1,25 +1,25 @@
-// What bench/growth.ts found, line by line and as docs/growth.md.
+// Reports the result of bench/growth.ts, line by line and as docs/growth.md.
 import { operations, type OperationKey } from './operations.ts';
 import { median } from './report.ts';
 
-/** Of one operation, round by round. */
+/** The figures of one operation, round by round. */
 export interface Found {
   /** Operations in a second. */
   rates: number[];
-  /** The same by the bare reference's in that round. */
+  /** The same divided by the bare reference's in that round. */
   ratios: number[];
-  /** Microseconds of processors of service and PostgreSQL together. */
+  /** Microseconds of the processors of service and PostgreSQL together. */
   costs: number[];
 }
 
 /** All operations at one size of the table. */
 export interface Stage {
   size: number;
-  /** Of the table with its indexes. */
+  /** The size of the table with its indexes. */
   bytes: number;
   /** Seconds. */
   filled: number;
-  /** How many different tokens are asked for. */
+  /** The number of different tokens in the requests. */
   asked: number;
   found: Partial<Record<OperationKey, Found>>;
 }
@@ -37,7 +37,7 @@ export interface GrowthFacts {
   poolSize: number;
 }
 
-/** At least so much of the rate with the fewest rows, with as many rows as this. */
+/** The least share of the rate with the fewest rows, and the number of rows to which it applies. */
 const target = { ratio: 0.9, rows: 50_000_000 };
 const number = (value: number) => value.toLocaleString('en');
 const range = (values: number[]) => `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}`;
@@ -50,7 +50,7 @@ export function summary(title: string, key: OperationKey, { rates, ratios, costs
   return `${title.padEnd(24)} ${key.padEnd(20)} ${rate} a second, ${ratio}, ${median(costs).toFixed(0)} µs of processors`;
 }
 
-/** What a line through the figures, by the logarithm of the rows, gives at the target's size. */
+/** The value at the target's size on a line through the figures, by the logarithm of the rows. */
 function reckoned(stages: Stage[], figures: number[]): number {
   const xs = stages.map(({ size }) => Math.log10(size));
   const mean = (list: number[]) => list.reduce((sum, each) => sum + each, 0) / list.length;

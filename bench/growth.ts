@@ -1,9 +1,9 @@
-// Growth: the same operations with few and with many token rows, and while expired rows are deleted, beside a bare reference; writes docs/growth.md.
+// Measures the same operations with few and with many token rows, and while expired rows are deleted, beside a bare reference; writes docs/growth.md.
 //
 //   node bench/growth.ts                          with 10 thousand, 1 million and 50 million rows: some 14 minutes, and 35 GB of the temporary folder
-//   node bench/growth.ts --rows 10000,1000000     three minutes; writes the page only where --out names it, and reckons the greatest row
+//   node bench/growth.ts --rows 10000,1000000     three minutes; writes the page only where --out names it, and extrapolates to the most rows
 //
-// Further options: --rounds, --seconds of each round, --postgres FOLDER of an installed server's programs. Rates are told by their ratio to the
+// Further options: --rounds, --seconds of each round, --postgres FOLDER of an installed server's programs. Rates are given as their ratio to the
 // reference's in the same round, so that sizes can be compared.
 import { existsSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -42,7 +42,9 @@ const sizes = values.rows.split(',').map(Number);
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 const page = values.out ?? (values.rows === everything ? join(import.meta.dirname, '../docs/growth.md') : undefined);
-/** Seconds before the clock: each of PostgreSQL's processes meets a page of its memory for the first time once, and that costs more than the look-up. */
+/**
+ * Seconds before the measurement: each of PostgreSQL's processes maps each page of its memory once, and that costs more than the select.
+ */
 const warmUp = 4;
 const connections = 32;
 const poolSize = 20;
@@ -73,7 +75,7 @@ await withService(
       `shared_buffers=${buffers}`,
       'max_wal_size=16GB',
       'checkpoint_timeout=30min',
-      // so that an index that is built writes no log
+      // so that building an index writes no log
       'wal_level=minimal',
       'max_wal_senders=0',
     ],
@@ -84,7 +86,7 @@ async function main({ service, settings, connection, superuser, databasePid, fol
   const sql = new pg.Client(connection);
   await sql.connect();
   stops.push(() => sql.end());
-  // the service's own clean-up leaves the rows to this one
+  // the service's own clean-up leaves these rows to the benchmark
   await sql.query('SELECT pg_advisory_lock(7106343)');
   const file = join(folder, 'constant');
   writeFileSync(file, '{}');
@@ -109,7 +111,7 @@ async function main({ service, settings, connection, superuser, databasePid, fol
       try {
         pin(pid, processors);
       } catch (error) {
-        // one of the background may have ended meanwhile
+        // a background process may have ended meanwhile
         if (existsSync(`/proc/${pid}`)) throw error;
       }
     }
@@ -145,7 +147,7 @@ async function main({ service, settings, connection, superuser, databasePid, fol
     return found;
   };
 
-  // the rows were made in the hour before this one, one after another
+  // the rows are dated within the previous hour, one after another
   const hour = 3_600_000;
   const begin = Date.now() - 2 * hour;
   const step = hour / Math.max(...sizes);
@@ -163,7 +165,7 @@ async function main({ service, settings, connection, superuser, databasePid, fol
     );
     const hashes = made.map(({ hash }) => hash);
     const fill = { clientId: holder['client_id']!, from, to: size, hashes, begin, step };
-    // it has all processors while nothing is measured
+    // it has all processors while no measurement runs
     placeDatabase(`0-${cpus().length - 1}`);
     await fillTokens(superuser, fill);
     if (places) placeDatabase(places.rest);
@@ -214,7 +216,7 @@ async function main({ service, settings, connection, superuser, databasePid, fol
   if (page !== undefined) writeFileSync(page, text);
 }
 
-/** Deletes expired rows by the service's own statement at a steady rate; what it returns ends it and tells the rate. */
+/** Deletes expired rows by the service's own statement at a steady rate; the returned function ends this and returns the rate. */
 function deleting(connection: Bed['connection']): () => Promise<number> {
   const database = openDatabase({ connection, poolSize: 5, onError: () => undefined });
   const { transaction, expired } = createStore(database);

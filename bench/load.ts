@@ -1,4 +1,4 @@
-// The load: one request again and again, or flows of several steps, over connections that are kept alive.
+// Creates load: repeats one request, or flows of several steps, over connections that are kept alive.
 import { type Agent, request as send } from 'node:http';
 import { askOver, serialized, Wire } from './wire.ts';
 
@@ -16,27 +16,27 @@ export interface Answer {
   setCookies?: string[];
 }
 
-/** What one round of one operation gave. */
+/** The result of one round of one operation. */
 export interface Round {
   /** How many operations succeeded. */
   count: number;
-  /** Operations that succeeded, in a second. */
+  /** Operations that succeeded, per second. */
   rate: number;
-  /** Milliseconds of one operation: the median and what one in a hundred exceeds. */
+  /** Milliseconds of one operation: the median and the 99th percentile. */
   p50: number;
   p99: number;
 }
 
-/** Puts an operation under load. @param begins called when its clock starts: connections are taken in by then */
+/** Runs an operation under load. @param begins called when its clock starts, after the connections are open */
 export type Load = (connections: number, seconds: number, begins?: () => Promise<void>) => Promise<Round>;
 
 /**
- * Sends the requests over all connections, on each those in turn that are its own.
- * @throws Error when one is not answered with the status
+ * Sends the requests over all connections, each connection its own requests in turn.
+ * @throws Error when an answer has another status
  */
 export function loadWith(base: string, requests: Request[], status = 200): Load {
   const ready = requests.map((request) => serialized(base, request));
-  /** Asks until the end, at least once. @param step from a request to the next of the same connection */
+  /** Sends requests until the end, at least once. @param step from a request to the next of the same connection */
   const ask = (step: number, wire: Wire, connection: number, end: number, times: number[]) =>
     new Promise<void>((resolve, reject) => {
       let turn = connection;
@@ -65,10 +65,10 @@ export function loadWith(base: string, requests: Request[], status = 200): Load 
     );
 }
 
-/** Sends requests by a connection of its own. */
+/** Sends requests on a connection of its own. */
 export type Ask = (request: Request) => Promise<Answer>;
 
-/** Runs a flow again and again, one at a time on each connection. @param flow throws when a step is not answered as it should */
+/** Repeats a flow, one at a time on each connection. @param flow throws when a step gets an unexpected answer */
 export function loadFlow(base: string, flow: (ask: Ask, connection: number) => Promise<void>): Load {
   return (connections, seconds, begins) =>
     onWires(base, connections, seconds, begins, async (wire, connection, end, times) => {
@@ -92,7 +92,7 @@ async function onWires(
 ): Promise<Round> {
   const wires = await Promise.all(Array.from({ length: connections }, () => Wire.open(base)));
   try {
-    // to take the connections in is no part of an operation, and would be most of the slowest hundredth of a short round
+    // opening the connections is no part of an operation, and would be most of the slowest hundredth of a short round
     if (prepare) await Promise.all(wires.map(prepare));
     await begins?.();
     const times: number[] = [];
@@ -108,7 +108,7 @@ async function onWires(
   }
 }
 
-/** By Node's own client: for load that is no measurement of speed. */
+/** By Node's own client: for load that does not measure speed. */
 export function askOnce(agent: Agent, base: string, { method, path, headers = {}, body }: Request): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };

@@ -1,4 +1,5 @@
-// What an operation costs besides time: processor time of a server and of PostgreSQL, statements, bytes of WAL; and who runs where.
+// Measures the cost of an operation besides time: processor time of a server and of PostgreSQL, statements, bytes of WAL; and pins
+// processes to processors.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -14,7 +15,7 @@ function secondsOf(pid: number): number {
   return nanoseconds / 1e9;
 }
 
-/** A process and those that it started. */
+/** A process and its children. */
 function treeOf(pid: number): number[] {
   try {
     const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
@@ -26,7 +27,7 @@ function treeOf(pid: number): number[] {
   }
 }
 
-/** What a process and its children have used so far; empty where Linux does not tell. */
+/** The processor time of a process and its children so far; empty where Linux does not report it. */
 export function processorTimes(pid: number): Times {
   const times: Times = new Map();
   for (const each of treeOf(pid)) {
@@ -39,14 +40,17 @@ export function processorTimes(pid: number): Times {
   return times;
 }
 
-/** In seconds; of a process that ended between, nothing is counted. */
+/** In seconds; a process that ended in between does not count. */
 export function between(before: Times, after: Times): number {
   let sum = 0;
   for (const [pid, seconds] of after) sum += seconds - (before.get(pid) ?? 0);
   return sum;
 }
 
-/** Seconds that the host has taken from this machine's processors so far, for others; 0 where Linux does not tell (proc_stat(5), steal). */
+/**
+ * Seconds that the host has taken from this machine's processors so far, for others; 0 where Linux does not report it (proc_stat(5),
+ * steal).
+ */
 export function stolenTime(): number {
   try {
     const ticks = Number(readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.split(/ +/)[8]);
@@ -71,13 +75,13 @@ export async function walBytes(sql: pg.Client): Promise<number> {
   return rows[0]!.bytes;
 }
 
-/** Lets pg_stat_statements count, or not: in a connection that works it is so from its next statement on. */
+/** Switches the counting of pg_stat_statements on or off: a busy connection follows from its next statement on. */
 export async function countStatements(sql: pg.Client, on: boolean): Promise<void> {
   await sql.query(`ALTER SYSTEM SET pg_stat_statements.track = '${on ? 'top' : 'none'}'`);
   await sql.query('SELECT pg_reload_conf(), pg_sleep(0.05)');
 }
 
-/** Counts the statements that reach the server while `work` runs, BEGIN and COMMIT included; `work` returns how often it did it. */
+/** Counts the statements that reach the server while `work` runs, BEGIN and COMMIT included; `work` returns the number of operations. */
 export async function statementsOf(sql: pg.Client, work: () => Promise<number>): Promise<number> {
   await countStatements(sql, true);
   await sql.query('SELECT pg_stat_statements_reset()');
@@ -89,7 +93,7 @@ export async function statementsOf(sql: pg.Client, work: () => Promise<number>):
   return rows[0]!.calls / count;
 }
 
-/** What an operation's statements cost the server, those of triggers and functions included: a table, the dearest first. */
+/** The cost of an operation's statements on the server, including those of triggers and functions: a table, the most expensive first. */
 export async function costsOf(sql: pg.Client, work: () => Promise<number>): Promise<string> {
   const tracking = async (on: boolean) => {
     await sql.query(`ALTER SYSTEM SET pg_stat_statements.track_planning = ${on ? 'on' : 'off'}`);
@@ -114,14 +118,14 @@ export async function costsOf(sql: pg.Client, work: () => Promise<number>): Prom
   return ['   calls    plans  plan µs  exec µs  of one operation', ...lines].join('\n');
 }
 
-/** How the work is spread over processors: the server that is measured has one to itself. */
+/** How processes share the processors: the measured server has one to itself. */
 export function placement(): { server: string; rest: string } | undefined {
   const count = availableParallelism();
   if (count < 2 || spawnSync('taskset', ['--version']).error) return undefined;
   return { server: '0', rest: count === 2 ? '1' : `1-${count - 1}` };
 }
 
-/** Holds all threads of a process, and what they start, on these processors. */
+/** Pins all threads of a process, and its future children, to these processors. */
 export function pin(pid: number, processors: string): void {
   const { status } = spawnSync('taskset', ['-acp', processors, String(pid)], { stdio: 'ignore' });
   if (status !== 0) throw new Error(`taskset could not hold the process ${pid} on the processors ${processors}`);

@@ -1,17 +1,17 @@
-// What is measured: each operation with what the bare reference and the peer have in its place, and what issue 7 asks of it.
+// Lists the measured operations, each with its counterpart on the bare reference and the peer, and the target of issue 7.
 
 export type SideName = 'service' | 'bare' | 'peer';
 
 export interface Operation {
   key: OperationKey;
   name: string;
-  /** What the bare reference does for it. */
+  /** The counterpart on the bare reference. */
   bare: string;
-  /** At least so much of the reference's rate. */
+  /** The least share of the reference's rate. */
   targetBare?: number;
-  /** At least so many times the peer's rate. */
+  /** The least multiple of the peer's rate. */
   targetPeer?: number;
-  /** The most connections that it is asked over. */
+  /** The highest number of connections for it. */
   most?: number;
 }
 
@@ -31,7 +31,7 @@ export type OperationKey =
   | 'settings-read'
   | 'settings-write';
 
-/** Connections over which passwords are hashed at most: the hash is what counts, and beyond only the wait grows. */
+/** The highest number of connections that hash passwords: the hash dominates, and beyond this only the wait grows. */
 export const mostPasswords = 32;
 
 export const operations: Operation[] = [
@@ -80,9 +80,9 @@ export const operations: Operation[] = [
   { key: 'settings-write', name: 'User settings, write', bare: '1 UPDATE' },
 ];
 
-/** CPU of server and database together, at most so much of the peer's. */
+/** CPU of server and database together, at most this share of the peer's. */
 export const targetCpu = 0.5;
 /** MB of resident memory under load. */
 export const targetMemory = 160;
-/** p99 at the most connections, at most so many times that at 32. */
+/** p99 at the most connections, at most this multiple of that at 32. */
 export const targetTail = 3;

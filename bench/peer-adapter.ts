@@ -1,8 +1,8 @@
-// How the peer keeps its data: oidc-provider's adapter over PostgreSQL, a table for each model, indexed, by prepared statements.
+// Stores the peer's data: oidc-provider's adapter over PostgreSQL, a table for each model, indexed, with prepared statements.
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import type pg from 'pg';
 
-/** Which models the benchmark's flows keep, and by what else than their id they are found. */
+/** The models that the benchmark's flows store, and their further keys besides the id. */
 const indexes: Record<string, ('grant_id' | 'uid' | 'user_code')[]> = {
   AccessToken: ['grant_id'],
   AuthorizationCode: ['grant_id'],
@@ -38,7 +38,7 @@ export async function createTables(pool: pg.Pool): Promise<void> {
   }
 }
 
-/** The documented interface, a statement for each call; an expired row is as good as none. */
+/** The documented interface, a statement for each call; an expired row counts as missing. */
 export function adapterOn(pool: pg.Pool): new (model: string) => Adapter {
   return class implements Adapter {
     readonly #model: string;

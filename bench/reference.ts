@@ -1,4 +1,4 @@
-// What the service is measured against first: a bare Fastify that does only what an operation cannot do without, by prepared statements.
+// Runs the bare reference: a Fastify server that does only the minimum of each operation, with prepared statements.
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fastifyFormbody from '@fastify/formbody';
@@ -6,9 +6,9 @@ import argon2 from 'argon2';
 import Fastify from 'fastify';
 import pg from 'pg';
 
-// discovery and jwks: files with what the service answers there
+// discovery and jwks: files with the service's answers
 const [url, poolSize, discovery, jwks] = process.argv.slice(2);
-// the plans that the service's connections have, too: one that was made while the table was small reads all of it when it has grown
+// the same plans as the service's connections: a plan made while the table was small reads all of it when it has grown
 const options = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off';
 const pool = new pg.Pool({ connectionString: url, max: Number(poolSize), idleTimeoutMillis: 600_000, options });
 await pool.query(
@@ -21,7 +21,7 @@ const insert = {
   text: `INSERT INTO bench_rows (id, owner, body, expires_at) VALUES ($1, $2, $3, now() + interval '1 hour')`,
 };
 const update = { name: 'update', text: 'UPDATE bench_rows SET body = $2 WHERE id = $1' };
-// a code or a refresh token is spent, and what it buys is stored: one statement, one commit
+// spends a code or a refresh token, and stores its successor: one statement, one commit
 const redeem = {
   name: 'redeem',
   text: `WITH spent AS (UPDATE bench_rows SET expires_at = now() WHERE id = $1 AND expires_at > now() RETURNING owner)
@@ -94,7 +94,7 @@ for (const [path, file] of Object.entries({ '/discovery': discovery!, '/jwks': j
   app.get(path, (_request, reply) => reply.type('application/json').send(text));
 }
 
-// signing in: a request is kept, then a session, then the decision with the code
+// sign-in: stores a request, then a session, then the decision with the code
 const page =
   '<!doctype html><html lang="en"><title>Bare</title><form method="post"><button>Go on</button></form></html>';
 app.get('/request', async (_request, reply) => {
@@ -110,7 +110,7 @@ app.post('/consent', async (_request, reply) =>
   reply.redirect(`https://rp.example.com/callback?code=${await store()}`),
 );
 
-// as many at a time as the service hashes, by its parameters
+// as many at a time as the service hashes, with its parameters
 const work = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 const passwordHash = await argon2.hash('correct horse battery staple', work);
 let hashing: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-// What a refused client assertion costs: processor time of the service for keys of any size, beside that of an introspection with a wrong secret (security R113, R114).
+// Measures the cost of a refused client assertion: processor time of the service for keys of any size, beside that of an introspection with a wrong secret (security R113, R114).
 // node bench/refused-assertions.ts [--rounds 5] [--each 100] [--postgres FOLDER]; ends by itself, with 1 when an assertion for a client that was never enabled, or for keys that are too large, costs more than twice as much. Linux only.
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
@@ -29,11 +29,11 @@ interface Kind {
   name: string;
   /** Sends one request, and gives its status. */
   send: () => Promise<number>;
-  /** Whether its cost is held to that of the ordinary refusal. */
+  /** Whether the cost of the ordinary refusal is its limit. */
   bounded: boolean;
 }
 
-/** By its numbers alone: nobody has to sign with it. */
+/** A key built from numbers: the benchmark never signs with it. */
 function rsa(bits: number, exponent: Buffer): Key {
   const number = randomBytes(bits / 8);
   number[0]! |= 0x80;
@@ -45,7 +45,7 @@ const keys = (count: number, bits: number, exponent: () => Buffer) =>
   Array.from({ length: count }, () => rsa(bits, exponent()));
 const usual = () => Buffer.from([1, 0, 1]);
 
-/** Of a client, without kid, and with a wrong signature of the length that its keys have. */
+/** An assertion of a client, without kid, and with a wrong signature of the length that its keys have. */
 function assertion(base: string, clientId: string, bits: number): string {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const claims = { iss: clientId, sub: clientId, aud: base, jti: 'x', exp: Math.floor(Date.now() / 1000) + 3000 };
@@ -78,7 +78,7 @@ async function kindsOf({ service: { base }, settings }: Bed, sql: pg.Client): Pr
     options: { enabled: boolean; bounded: boolean },
   ) => {
     const id = await register();
-    // into the row, since such keys are refused at the registration
+    // written into the row, since registration refuses such keys
     await sql.query(
       `UPDATE clients SET metadata = jsonb_set(metadata, '{jwks,keys}', $2), status = $3 WHERE client_id = $1`,
       [id, JSON.stringify(stored), options.enabled ? 'enabled' : 'disabled'],
@@ -141,5 +141,5 @@ async function measure(bed: Bed): Promise<void> {
   }
 }
 
-// all calls come from one network here; it is the work that is looked at, not the limits before it
+// all calls come from one network here; this measures the work, not the limits before it
 await withService({ LIMIT_CLIENT_AUTH_FAILURES: '0' }, measure, { postgres: values.postgres });

@@ -1,5 +1,5 @@
-// What a flood of registrations does to approved clients: the time of /jwks, /introspect and /token at a fixed rate, before it, in it, and with what it left waiting (security F15).
-// node bench/registration-flood.ts [--limited] [--rounds 3] [--seconds 8] [--postgres FOLDER]; ends with 1 when the cap does not hold, or what waits slows others by more than a fifth.
+// Measures what a flood of registrations does to approved clients: the time of /jwks, /introspect and /token at a fixed rate, before it, during it, and with the pending rows afterwards (security F15).
+// node bench/registration-flood.ts [--limited] [--rounds 3] [--seconds 8] [--postgres FOLDER]; ends with 1 when the limit does not hold, or the pending rows slow others by more than a fifth.
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -17,18 +17,18 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
-/** Registrations that may wait, which is the default. */
+/** The number of registrations that may be pending: the default. */
 const cap = 10_000;
-/** Of the flood's requests at the same time. */
+/** The concurrent requests of the flood. */
 const intruders = 16;
-/** Registrations sent beyond the cap. */
+/** The number of registrations beyond the limit. */
 const beyond = 500;
-/** Of registrations, in a second. */
+/** The rate of registrations, per second. */
 const floodRate = 250;
 const mostChange = 1.2;
 const phases = ['before', 'flood', 'waiting'] as const;
 
-// the flood comes from one network here: with --limited its limit is in force, as it comes; else it is the cap that is looked at
+// the flood comes from one network here: --limited keeps its limit in force; otherwise this measures the limit of pending registrations
 const settings: Record<string, string> = {
   ...everydaySettings,
   LIMIT_REGISTRATIONS_WAITING: String(cap),
@@ -85,7 +85,7 @@ async function compare({ service, settings }: Bed, client: pg.Client): Promise<v
   if (worst > mostChange || most > cap || !seen[values.limited ? '429' : '503'] || failures > 0) process.exitCode = 1;
 }
 
-/** As many as may wait and some more, at their rate, whether the one before is answered or not. */
+/** Sends as many as may be pending and some more, at their rate, whether the previous one is answered or not. */
 async function sendFlood(register: ReturnType<typeof postTo>, seen: Record<string, number>): Promise<void> {
   const under: Promise<void>[] = [];
   const begin = performance.now();

@@ -1,4 +1,4 @@
-// The benchmark's result as tables for the terminal and for docs/benchmark.md.
+// Writes the benchmark's result as tables for the terminal and for docs/benchmark.md.
 import { spawnSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
 import { type Operation, type SideName, targetCpu, targetMemory, targetTail } from './operations.ts';
@@ -15,7 +15,7 @@ export interface Measured {
   operation: Operation;
   /** By side and connections. */
   rounds: Partial<Record<SideName, Record<number, Costs[]>>>;
-  /** Statements of one operation. */
+  /** The statements of one operation. */
   statements: Partial<Record<SideName, number>>;
 }
 
@@ -27,9 +27,12 @@ export interface Circumstances {
   placement: string;
   connections: number[];
   poolSize: number;
-  /** What came before each row's first round: seconds, or operations if they come later, but no more than the most seconds. */
+  /** The warm-up of each row's first round: seconds, or operations if they take longer, but no more than the most seconds. */
   warmUp: { seconds: number; operations: number; most: number };
-  /** Rounds of an operation from which the host took more than this share of the processors: how many were asked again, and counted all the same. */
+  /**
+   * Rounds of an operation from which the host took more than this share of the processors: how many were repeated, and how many counted
+   * all the same.
+   */
   disturbed: { share: number; repeated: number; left: number; of: number };
   rounds: number;
   seconds: number;
@@ -43,7 +46,7 @@ export const median = (values: number[]): number => {
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 };
-/** Where it runs, for a page that tells figures. */
+/** The machine, for a page with figures. */
 export function machine(): string {
   const kernel = spawnSync('uname', ['-sr'], { encoding: 'utf8' }).stdout.trim();
   const memory = (totalmem() / 2 ** 30).toFixed(0);
@@ -53,7 +56,7 @@ const range = (values: number[], digits: number) =>
   `${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)}`;
 const verdict = (met: boolean) => (met ? 'met' : '**missed**');
 
-/** Round by round: the service's rate by another side's. */
+/** The service's rate divided by another side's, round by round. */
 function ratios({ rounds }: Measured, side: SideName, connections: number): number[] | undefined {
   const own = rounds.service?.[connections];
   const other = rounds[side]?.[connections];

@@ -1,4 +1,4 @@
-// What a flood of sign-ins does to everybody else: the time of /jwks, /introspect and /token at a fixed rate, with and without it, in turn in one run.
+// Measures what a flood of sign-ins does to all other requests: the time of /jwks, /introspect and /token at a fixed rate, with and without it, in turn in one run.
 // node bench/sign-in-flood.ts [--rounds 3] [--seconds 8] [--postgres FOLDER]; ends with 1 when the flood makes the slowest hundredth more than three times slower.
 import { availableParallelism, setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,7 +18,7 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
-/** People and programs that try to sign in at the same time, each again as soon as the service lets it. */
+/** Concurrent users and programs that try to sign in, each again as soon as the service allows it. */
 const intruders = 400;
 const mostTimes = 3;
 /** Milliseconds (security R102). */
@@ -26,7 +26,7 @@ const mostP95 = 250;
 
 const settings = {
   ...everydaySettings,
-  // the flood comes from one network here; it is the queue that is looked at, not the limits before it
+  // the flood comes from one network here; this measures the queue, not the limits before it
   LIMIT_SIGN_IN_PER_NETWORK: '0',
   LIMIT_SIGN_IN_FAILURES: '0',
 };
@@ -79,7 +79,7 @@ async function measure(base: string, settings: Record<string, string>): Promise<
   if (worst > mostTimes || slowest > mostP95 || failures > 0) process.exitCode = 1;
 }
 
-/** In a thread of its own: guesses passwords of ever new names between "begin" and "end", and tells how it was answered. */
+/** In a thread of its own: guesses passwords of ever new names between "begin" and "end", and counts the answers. */
 async function flood({ base }: { base: string }): Promise<void> {
   const post = postTo(base, intruders);
   const browser = new UserAgent({ issuer: base });
@@ -89,7 +89,7 @@ async function flood({ base }: { base: string }): Promise<void> {
     'content-type': 'application/x-www-form-urlencoded',
     origin: base,
   };
-  // those who flood have machines of their own: what they cost here is not what the service costs
+  // attackers have machines of their own: their cost here is not a cost of the service
   if (process.platform === 'linux') setPriority(0, 19);
   let going = false;
   let counts: Record<string, number> = {};
@@ -102,7 +102,7 @@ async function flood({ base }: { base: string }): Promise<void> {
       });
       const { status, retryAfter } = await post('/login', headers, body.toString());
       counts[status] = (counts[status] ?? 0) + 1;
-      // nobody comes back on the second
+      // a client does not come back exactly on the second
       if (going) await delay((retryAfter + Math.random()) * 1000);
     }
   };

@@ -1,8 +1,8 @@
-// Slow clients against the limits of operation: when each is cut, and what everybody else notices of 500 of them (security R104, F14).
+// Runs slow clients against the limits of operation: when each is cut off, and how 500 of them affect other clients (security R104, F14).
 //
 //   node bench/slow-clients.ts [--slow 500] [--idle 200]
 //
-// Ends by itself after half a minute; its exit status says whether all were cut in time and nobody else was kept out.
+// Ends by itself after half a minute; its exit status says whether all were cut off in time and no other client was refused.
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -13,7 +13,7 @@ const { values } = parseArgs({
   options: { slow: { type: 'string', default: '500' }, idle: { type: 'string', default: '200' } },
 });
 const inTime = 20; // seconds
-const patience = 25; // seconds
+const cutLimit = 25; // seconds
 
 interface Line {
   socket: Socket;
@@ -28,7 +28,7 @@ async function main({ service, settings }: Bed): Promise<boolean> {
   const client = await command(['client', 'create', '--name', 'bench', '--grant-type', 'client_credentials'], settings);
   const basic = Buffer.from(`${client['client_id']}:${client['client_secret']}`).toString('base64');
 
-  /** Asks for tokens on new connections for a while: how long each took (milliseconds), and how many got none. */
+  /** Requests tokens on new connections for a while: the time of each (milliseconds), and how many got none. */
   async function traffic(seconds: number): Promise<{ times: number[]; failures: number }> {
     const times: number[] = [];
     let failures = 0;
@@ -75,7 +75,7 @@ async function main({ service, settings }: Bed): Promise<boolean> {
   }, 1000);
   const slow = [...headers, ...bodies, ...silent];
   const during = await traffic(5);
-  for (let waited = 0; waited < patience && slow.some((line) => line.closed === undefined); waited += 0.1)
+  for (let waited = 0; waited < cutLimit && slow.some((line) => line.closed === undefined); waited += 0.1)
     await delay(100);
   clearInterval(drip);
 
@@ -110,8 +110,8 @@ async function main({ service, settings }: Bed): Promise<boolean> {
   const good = kept.every(Boolean) && before.failures + during.failures === 0;
   console.log(
     good
-      ? 'all were cut in time, and nobody else was kept out'
-      : `FAILED: cut later than ${inTime} s, or somebody was kept out`,
+      ? 'all were cut off in time, and no other client was refused'
+      : `FAILED: cut off later than ${inTime} s, or another client was refused`,
   );
   return good;
 }

@@ -1,4 +1,4 @@
-// What the soak looks at from outside while it runs: answers' times, the service's memory, the database's connections, rows and waits.
+// Observes the service during the soak: times of answers, memory, the database's connections, rows and waits.
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 
@@ -14,7 +14,7 @@ export interface Sample {
   connections: number;
   /** Rows of all tables but the audit trail. */
   live: number;
-  /** What those tables and their indexes take on disk, bytes. */
+  /** The size of those tables and their indexes on disk, bytes. */
   bytes: number;
   audit: number;
   rows: Record<string, number>;
@@ -30,7 +30,7 @@ const cleaning = `SELECT
        SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 7106343 AND granted
          AND pid = ANY (pg_blocking_pids(waiting.pid)))) AS held_up`;
 
-/** Looks every half minute at everything, and ten times a second at the clean-up. @param minutes of the whole run */
+/** Samples everything each half minute, and the clean-up ten times a second. @param minutes of the whole run */
 export async function observe(connection: pg.ClientConfig, pid: number, minutes: number) {
   const client = new pg.Client(connection);
   client.on('error', () => undefined);
@@ -62,7 +62,7 @@ export async function observe(connection: pg.ClientConfig, pid: number, minutes:
     const tables = (await client.query<{ name: string; bytes: number }>(count)).rows;
     const rows: Record<string, number> = {};
     for (const { name } of tables) {
-      // the trail is long and only grows: an estimate will do
+      // the trail is long and only grows: an estimate is enough
       const text =
         name === 'audit_events'
           ? `SELECT n_live_tup::int AS n FROM pg_stat_user_tables WHERE relname = '${name}'`
@@ -105,7 +105,7 @@ export async function observe(connection: pg.ClientConfig, pid: number, minutes:
   };
 }
 
-/** Does the work again and again, one at a time. @param milliseconds between two beginnings */
+/** Repeats the work, one at a time. @param milliseconds between two starts */
 function repeat(milliseconds: number, work: () => Promise<unknown>): { stop(): Promise<void> } {
   let running: Promise<unknown> | undefined;
   let failure: unknown;

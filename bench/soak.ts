@@ -1,4 +1,5 @@
-// The soak: the highest steady load of a mixed kind for a long time, with short lifetimes; writes docs/soak.md and says whether all levels off (security F20).
+// Runs the soak: the highest steady load of a mixed kind for a long time, with short lifetimes; writes docs/soak.md and says whether
+// everything levels off (security F20).
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +8,7 @@ import { type Bed, withService } from './bed.ts';
 import { command } from './children.ts';
 import { basicOf, makeUsers, redirectUri } from './flows.ts';
 import { observe, type Sample } from './soak-observer.ts';
-import { Visitor } from './visitor.ts';
+import { SimulatedUser } from './simulated-user.ts';
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '20' }, postgres: { type: 'string' } },
@@ -15,7 +16,7 @@ const { values } = parseArgs({
 const minutes = Number(values.minutes);
 const connections = 24;
 const poolSize = 20;
-/** Seconds, so short that every kind of row comes and goes many times. */
+/** Seconds, so short that rows of every kind are created and deleted many times. */
 const lifetimes = {
   ACCESS_TOKEN_LIFETIME: '60',
   ID_TOKEN_LIFETIME: '60',
@@ -31,10 +32,10 @@ const lifetimes = {
 await withService(
   {
     DATABASE_POOL_SIZE: String(poolSize),
-    // one machine calls for all networks
+    // one machine represents all networks
     LIMIT_SIGN_IN_PER_NETWORK: '0',
     LIMIT_REGISTRATION_PER_NETWORK: '0',
-    // a person here opens more applications in a minute than people do
+    // a user here opens more applications in a minute than real users do
     LIMIT_CODES_PER_SESSION: '0',
     ...lifetimes,
   },
@@ -58,9 +59,9 @@ async function main({ service, settings, connection, stops }: Bed): Promise<void
   const end = performance.now() + minutes * 60_000;
   await Promise.all(
     people.map(async (person) => {
-      const visitor = new Visitor(service.base, person, web, machine, observer.answered);
-      while (performance.now() < end) await visitor.visit();
-      visitor.leave();
+      const user = new SimulatedUser(service.base, person, web, machine, observer.answered);
+      while (performance.now() < end) await user.round();
+      user.leave();
     }),
   );
   const result = await observer.result();
@@ -90,7 +91,7 @@ function report(
     `one process of the service with a pool of ${poolSize}, PostgreSQL with its durability untouched, load, service and database on`,
     `${availableParallelism()} cores, Node ${process.versions.node}. Lifetimes are short (access tokens 60 s, refresh tokens 90 s, sessions 60 s idle and 120 s at most, forms and`,
     'unapproved registrations 60 s), so that rows of every kind come and go: sign-ins, code flows with refreshes, introspections, tokens of machines,',
-    'revocations, sign-in pages that are left, registrations that nobody approves.',
+    'revocations, sign-in pages that are left, registrations without approval.',
     '',
     `**Level**: the mean of the last quarter over that of the second quarter. Resident memory ${ratio((s) => s.rss)}, connections ${ratio((s) => s.connections)}, `,
     `rows but for the audit trail's ${ratio((s) => s.live)}, their bytes on disk ${ratio((s) => s.bytes)}, requests a second ${ratio((s) => s.rate)}.`,

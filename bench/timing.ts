@@ -1,16 +1,17 @@
-// Answers that nobody may tell apart by the clock: asked in turn in one run, their means and medians as ratios to the first of each.
+// Compares the times of answers that must not be distinguishable: requested in turn in one run, their means and medians as ratios to the
+// first of each.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { type Bed, withService } from './bed.ts';
 import { hiddenFields, UserAgent } from '../test/helpers/user-agent.ts';
 import { command } from './children.ts';
 
-/** Answers between which no difference may show. */
+/** Answers whose times must not differ. */
 interface Comparison {
   /** The attack case. */
   id: string;
   what: string;
-  /** Makes what the requests need; each call of a side's `ask` is one request. */
+  /** Creates what the requests need; each call of a side's `ask` is one request. */
   prepare(service: Service): Promise<Side[]>;
 }
 
@@ -94,7 +95,7 @@ const comparisons: Comparison[] = [
         return () => form(username(time++));
       };
       const wrong = asking(() => held!);
-      // to its first pause; further tries only lengthen it
+      // to its first delay; further attempts only lengthen it
       for (let time = 0; time < 12; time++) await (await wrong()).arrayBuffer();
       return [
         { name: 'wrong password', ask: asking((time) => enabled[time % enabled.length]!) },
@@ -106,7 +107,7 @@ const comparisons: Comparison[] = [
   },
 ];
 
-/** So many users that none is tried ten times, which would throttle it. */
+/** Enough users that none is tried ten times, which would throttle it. */
 async function makeUsers(base: string, admin: Record<string, string>, status: string): Promise<string[]> {
   const issued = await fetch(`${base}/token`, {
     method: 'POST',
@@ -132,7 +133,7 @@ async function makeUsers(base: string, admin: Record<string, string>, status: st
   return names;
 }
 
-/** Opens the sign-in page once; the function sends its form with a wrong password. */
+/** Opens the sign-in page once; the returned function sends its form with a wrong password. */
 async function signInForm(base: string): Promise<(username: string) => Promise<Response>> {
   const browser = new UserAgent({ issuer: base });
   const hidden = hiddenFields((await browser.get('/login')).body);
@@ -194,7 +195,7 @@ interface Measured {
   times: number[];
 }
 
-/** Asks every side once a round, in an order that changes, so that none always gets the same neighbour. */
+/** Sends one request to every side each round, in a changing order, so that none always follows the same one. */
 async function measure(sides: Side[]): Promise<Measured[]> {
   const measured = sides.map(({ name, ask }) => ({ name, ask, times: [] as number[] }));
   const answers = new Set<string>();

@@ -1,4 +1,4 @@
-// A browser over one connection of the load: keeps cookies, follows redirects within the server, sends a page's form.
+// Plays a browser over one connection of the load: keeps cookies, follows redirects within the server, sends a page's form.
 import { hiddenFields } from '../test/helpers/user-agent.ts';
 import { formType } from './flows.ts';
 import type { Answer, Ask, Request } from './load.ts';
@@ -29,7 +29,7 @@ export class WireBrowser {
     return this.#follow({ method: 'POST', path: action, body });
   }
 
-  /** Asks, and goes on to wherever the server sends it within itself. */
+  /** Requests an address, and follows redirects within the server. */
   async #follow(request: Pick<Request, 'method' | 'path' | 'body'>): Promise<Answer> {
     let answer = await this.#send(request);
     if (!this.#follows) return answer;

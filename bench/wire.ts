@@ -1,9 +1,10 @@
-// The least of an HTTP client: one connection that is kept alive, one request at a time, so that the load costs little beside what it measures.
+// Implements a minimal HTTP client: one connection that is kept alive, one request at a time, so that the load costs little compared with
+// the measured server.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Answer, Request } from './load.ts';
 
-/** What came back, as it was. */
+/** The raw answer. */
 export interface RawAnswer {
   status: number;
   /** Status line and header fields. */
@@ -11,7 +12,7 @@ export interface RawAnswer {
   body: Buffer;
 }
 
-/** A request as it goes over the wire: made once, sent often. */
+/** A request as its bytes: built once, sent often. */
 export function serialized(base: string, { method, path, headers = {}, body }: Request): Buffer {
   const lines = [`${method} ${path} HTTP/1.1`, `host: ${new URL(base).host}`];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
@@ -66,7 +67,7 @@ export class Wire {
   }
 }
 
-/** Undefined while something is missing. */
+/** Undefined while the answer is incomplete. */
 function bodyOf(head: string, data: Buffer, start: number): Buffer | undefined {
   const length = /\r\ncontent-length: *(\d+)/i.exec(head);
   if (length) {
@@ -86,7 +87,7 @@ function bodyOf(head: string, data: Buffer, start: number): Buffer | undefined {
   }
 }
 
-/** The same for flows, whose requests are made as they go. */
+/** The same for flows, whose requests are built at each step. */
 export function askOver(wire: Wire, base: string, request: Request): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const done = ({ status, head, body }: RawAnswer) => {

@@ -1,9 +1,9 @@
-// Several processes of the service: what one, two and four workers do of which each has the same small share of a processor.
+// Measures how several processes of the service scale: one, two and four workers, each with the same small share of a processor.
 //
 //   node bench/workers.ts [--share 0.2] [--workers 1,2,4] [--rounds 5] [--seconds 2] [--write]
 //
-// Two minutes. A machine of two processors has none free for a second worker beside the load and PostgreSQL. So each worker gets a fifth of one by a
-// control group of Linux (for which this must be root), and the rest has more than it needs: then the rate says how the workers scale, as on a
+// Takes two minutes. A machine of two processors has none free for a second worker beside the load and PostgreSQL. So a control group of Linux limits each
+// worker to a fifth of one (for which this must run as root), and the rest has more than it needs: then the rate shows how the workers scale, as on a
 // machine with as many free processors that are five times slower. --write puts the table into docs/scaling.md.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,12 +33,12 @@ const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 const connections = 32;
 const page = join(import.meta.dirname, '../docs/scaling.md');
-/** With two workers, at least so many times the rate of one (issue 7). */
+/** With two workers, the least multiple of the rate of one (issue 7). */
 const target = 1.7;
 const groups = '/sys/fs/cgroup/cpu';
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-/** What one operation with one number of workers gave in a round. */
+/** The result of one operation with one number of workers in a round. */
 interface Round {
   rate: number;
   /** Microseconds of the workers' processors for one operation. */
@@ -96,7 +96,7 @@ async function main({ service, settings, databasePid, folder, stops }: Bed): Pro
       for (const { count, workers, loads } of round % 2 === 0 ? sides : sides.toReversed()) {
         const times = () => [
           workers.map((pid) => processorTimes(pid)),
-          // of this process alone: what it started is counted elsewhere
+          // of this process alone: its children are counted elsewhere
           [new Map([...processorTimes(process.pid)].filter(([pid]) => pid === process.pid))],
           [processorTimes(databasePid!)],
         ];
@@ -119,13 +119,13 @@ async function main({ service, settings, databasePid, folder, stops }: Bed): Pro
   if (values.write) write(asMarkdown(found));
 }
 
-/** The processes that answer: the one that was started, or those that it started. */
+/** The processes that answer: the started one, or its children. */
 async function workersOf({ pid, base }: Child, count: number): Promise<number[]> {
   if (count === 1) return [pid];
   for (;;) {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
     const answering = (await fetch(`${base}/health/ready`)).ok;
-    // a worker that has a pool of connections has said that it is ready
+    // a worker with a pool of connections has reported that it is ready
     if (children.length === count && answering) {
       await new Promise((resolve) => setTimeout(resolve, 3_000));
       return children;
@@ -134,7 +134,7 @@ async function workersOf({ pid, base }: Child, count: number): Promise<number[]>
   }
 }
 
-/** Gives a process so much of a processor and no more; what it returns ends that, once the process has ended. */
+/** Limits a process to a share of a processor; the returned function removes the limit, once the process has ended. */
 function limited(pid: number): () => Promise<void> {
   const group = join(groups, `gatehouse-bench-${pid}`);
   const period = 10_000; // microseconds
@@ -143,7 +143,7 @@ function limited(pid: number): () => Promise<void> {
   writeFileSync(join(group, 'cpu.cfs_quota_us'), String(Math.round(period * share)));
   writeFileSync(join(group, 'cgroup.procs'), String(pid));
   return async () => {
-    // back to where it came from, so that it may end at its own speed
+    // back to its previous group, so that it may end at its own speed
     writeFileSync(join(groups, 'cgroup.procs'), String(pid));
     rmdirSync(group);
   };

@@ -1,4 +1,4 @@
-// How the operations are asked of the bare reference: as many requests as an operation cannot do without.
+// Sends the operations to the bare reference: as many requests as an operation needs at least.
 import { type Child } from '../children.ts';
 import { expectStatus, redirectUri } from '../flows.ts';
 import { type Ask, loadFlow, loadWith } from '../load.ts';
@@ -28,7 +28,7 @@ export async function bareSide({ base, pid }: Child, people: number): Promise<Si
     headers: { authorization: `Bearer ${value}` },
   });
   const settings = JSON.stringify({ settings: { theme: 'dark', lines: 50 } });
-  /** From the answer with the code on. */
+  /** Starts at the answer with the code. */
   const redeem = async (ask: Ask, location: string | undefined) => {
     const code = new URL(location ?? redirectUri).searchParams.get('code')!;
     const tokens = await json(

@@ -1,4 +1,4 @@
-// How the operations are asked of the peer, in its own addresses.
+// Sends the operations to the peer, at its own addresses.
 import { randomBytes } from 'node:crypto';
 import type { Peer } from '../children.ts';
 import { authorizationParameters, basicOf, codeFlowOf, redeem, type Tokens, tokenRequest } from '../flows.ts';
@@ -13,7 +13,7 @@ const paths = { authorization: '/auth', userinfo: '/me' };
 export async function peerSide({ base, pid, clients }: Peer, people: number): Promise<Side> {
   const { machine, web, lasting } = clients as Record<'machine' | 'web' | 'lasting', Record<string, string>>;
 
-  /** From the first page to UserInfo, with a browser that nobody knows yet. */
+  /** From the first page to UserInfo, with a new browser. */
   const signInFlow = async (
     ask: Ask,
     browser: WireBrowser,

@@ -1,4 +1,4 @@
-// How the operations are asked of the service.
+// Sends the operations to the service.
 import {
   basicOf,
   authorizationParameters,
@@ -21,7 +21,7 @@ import { askOver, Wire } from '../wire.ts';
 import { mostPasswords } from '../operations.ts';
 import { forEach, post, scope, type Side } from './side.ts';
 
-/** @param cheap the same service whose password hashes cost nothing, on the same database */
+/** @param cheap the same service with password hashes that cost nothing, on the same database */
 export async function serviceSide(
   service: Child,
   cheap: Child,
@@ -37,7 +37,7 @@ export async function serviceSide(
   const lasting = await create('--name', 'Lasting', ...codes, '--grant-type', 'refresh_token', '--first-party');
   const third = await create('--name', 'Third', ...codes);
 
-  // whoever only has a session got it without the cost of a hash: with hashes the preparation for 256 connections took minutes
+  // browsers that need only a session got it without the cost of a hash: with hashes the preparation for 256 connections took minutes
   const persons = await makeUsers(cheap.base, basicOf(admin), people, 'user');
   const hashed = await makeUsers(base, basicOf(admin), Math.min(people, mostPasswords), 'hashed');
   const flow = codeFlowOf(web, scope);

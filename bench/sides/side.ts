@@ -1,15 +1,15 @@
-// One of those that are measured: where it runs, and how each operation is asked of it.
+// Defines a measured side: its address, and how each operation is sent to it.
 import type { Load } from '../load.ts';
 import type { OperationKey } from '../operations.ts';
 
 export interface Side {
-  /** The process that does the operation. */
+  /** The process that performs the operation. */
   pidOf(operation: OperationKey): number;
   loads: Partial<Record<OperationKey, Load>>;
 }
 
 export const scope = 'openid profile email';
-/** Of the form that ours have, and stored nowhere. */
+/** Tokens in the format of the service's, that are stored nowhere. */
 export const post = (path: string, authorization: string, form: Record<string, string>) => ({
   method: 'POST' as const,
   path,
@@ -17,7 +17,7 @@ export const post = (path: string, authorization: string, form: Record<string, s
   body: new URLSearchParams(form).toString(),
 });
 
-/** Does something for each number from 0, a few at a time. */
+/** Runs the work for each number from 0, a few at a time. */
 export async function forEach<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;

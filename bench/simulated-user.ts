@@ -1,4 +1,4 @@
-// One person of the soak: a browser that is signed in when it has to be, and the clients that act for it, mostly in the ordinary way.
+// Plays one user of the soak: a browser that signs in when it has to, and the clients that act for it, mostly in the ordinary way.
 import { Agent } from 'node:http';
 import type { UserAgent } from '../test/helpers/user-agent.ts';
 import {
@@ -14,7 +14,7 @@ import {
 } from './flows.ts';
 import { type Ask, askOnce } from './load.ts';
 
-export class Visitor {
+export class SimulatedUser {
   readonly #base: string;
   readonly #person: Person;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -23,7 +23,7 @@ export class Visitor {
   readonly #machine: string;
   readonly #ask: Ask;
   #browser: UserAgent | undefined;
-  #visits = 0;
+  #rounds = 0;
 
   constructor(
     base: string,
@@ -45,10 +45,10 @@ export class Visitor {
     };
   }
 
-  /** A sign-in where one is needed, a code flow, two refreshes, introspections, a client's own token; now and then what is rarer. */
-  async visit(): Promise<void> {
+  /** A sign-in where one is needed, a code flow, two refreshes, introspections, a client's own token; now and then a rarer operation. */
+  async round(): Promise<void> {
     this.#browser ??= await signIn(this.#base, this.#person);
-    const visit = this.#visits++;
+    const round = this.#rounds++;
     try {
       const tokens = await this.#flow(this.#ask, this.#browser);
       let refresh = tokens.refresh_token;
@@ -59,9 +59,9 @@ export class Visitor {
       for (let count = 0; count < 4; count++)
         await this.#post('/introspect', this.#web, { token: tokens.access_token });
       await tokenRequest(this.#ask, this.#machine, { grant_type: 'client_credentials' });
-      if (visit % 10 === 1 && refresh !== undefined) await this.#post('/revoke', this.#web, { token: refresh });
-      if (visit % 20 === 2) await this.#abandon();
-      if (visit % 100 === 3) await this.#register();
+      if (round % 10 === 1 && refresh !== undefined) await this.#post('/revoke', this.#web, { token: refresh });
+      if (round % 20 === 2) await this.#abandon();
+      if (round % 100 === 3) await this.#register();
     } catch (error) {
       if (!(error instanceof SessionOver)) throw error;
       this.#browser = undefined;
@@ -78,7 +78,7 @@ export class Visitor {
     expectStatus(await this.#ask({ method: 'POST', path, headers, body }), 200);
   }
 
-  /** A stranger's browser opens the sign-in page and goes away: the request stays until its time is over. */
+  /** A new browser opens the sign-in page and leaves: the request stays until it expires. */
   async #abandon(): Promise<void> {
     const headers = { accept: 'text/html', 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' };
     await this.#ask({ method: 'GET', path: '/login', headers });
