@@ -1,5 +1,5 @@
-// Asks the registry whether any installed package has a known advisory. Usage: npm run audit, with what npm audit takes, such as -- --omit=dev
-// It ends with 0 only when the registry answered and knows of none: 1 is an advisory, 2 is that nobody could be asked.
+// Asks the registry whether any installed package has a known advisory. Usage: npm run audit, with the options of npm audit, such as -- --omit=dev
+// It ends with 0 only when the registry answered and knows of none: 1 is an advisory, 2 is that the registry did not answer.
 import { spawnSync } from 'node:child_process';
 
 interface Report {
@@ -9,7 +9,7 @@ interface Report {
   error?: { summary?: string };
 }
 
-/** What the answer of npm means; an answer that is none is never a clean one. */
+/** The result of npm's output; output that cannot be parsed never counts as clean. */
 export function verdict(answer: string): { code: 0 | 1 | 2; text: string } {
   let report: Report;
   try {

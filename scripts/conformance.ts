@@ -1,5 +1,5 @@
 // Writes the table of docs/conformance.md from the plans of test/conformance. Usage: node scripts/conformance.ts
-// test/conformance/counts.test.ts makes it again and compares, so that a change of the plans is a change of the page.
+// test/conformance/counts.test.ts generates it again and compares, so that a change of the plans also changes the page.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type ClientRegistration, type Plan, plans, skipped } from '../test/conformance/plans.ts';
 
@@ -7,7 +7,7 @@ const page = new URL('../docs/conformance.md', import.meta.url);
 const begin = '<!-- made by: node scripts/conformance.ts -->';
 const end = '<!-- end -->';
 
-/** The page as it is, and with its table made anew. */
+/** The current page, and the page with a new table. */
 export function conformancePage(): { current: string; made: string } {
   const current = readFileSync(page, 'utf8');
   const before = current.slice(0, current.indexOf(begin) + begin.length);
@@ -59,7 +59,7 @@ function skippedOf(plan: Plan): number {
 /** Modules in which the service fetches a document of the suite, or posts to it. */
 const fetched =
   /-registration-(jwks|sector)-|-request-uri-signed-|-rp-key-rotation$|^oidcc-backchannel-rp-initiated-logout$/;
-/** Modules in which nobody signs in. */
+/** Modules without a sign-in. */
 const withoutSignIn = /-discovery-endpoint-verification$|^oidcc-3rd_party-init-login/;
 
 function settingsOf({ cases }: Plan): string[] {

@@ -12,7 +12,7 @@ import { openRendered } from '../test/helpers/rendered-page.ts';
 const docs = join(dirname(import.meta.dirname), 'docs');
 const images = join(docs, 'images/pages');
 const rounds = 5;
-/** What a page shows when all is well is what people see of it. */
+/** The members of errors and other passing states, which the pictures omit. */
 const troubles = ['problem', 'faults', 'pause', 'wait', 'reauthentication', 'reference', 'typed'];
 const pages = createPages({ basePath: '' });
 // form-post submits itself before it can be photographed
@@ -26,7 +26,7 @@ function atRest(name: PageName): View {
     pages.render(view.name, view.data, { locale: 'en' });
     return view;
   } catch {
-    // a member of that name that is always there
+    // a member of that name that always exists
     return { name, data: examples[name][1] } as View;
   }
 }

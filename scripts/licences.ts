@@ -1,13 +1,13 @@
-// Writes docs/licences.md from package-lock.json: every package that is installed, its version and its licence. Usage: node scripts/licences.ts
-// test/supply-chain.test.ts makes it again and compares, and refuses a licence that is not in these lists.
+// Writes docs/licences.md from package-lock.json: every installed package, its version and its licence. Usage: node scripts/licences.ts
+// test/supply-chain.test.ts generates it again and compares, and refuses a licence that is not in these lists.
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** Of what runs in production: whoever passes the service on keeps the notices, and owes nothing else. */
+/** Licences of packages that run in production: a distributor of the service keeps the notices, and has no other duty. */
 export const allowed = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT', 'MIT-0'];
-/** Of what only builds and tests, besides: it is never passed on. */
+/** Further licences of packages that only build and test: they are never distributed. */
 export const allowedInDevelopment = [...allowed, 'MPL-2.0', '(MIT AND Zlib)', '(MIT OR EUPL-1.1+)'];
 
-/** Packages whose own package.json names no licence in the form of today; these are from their LICENSE or README. */
+/** Packages whose own package.json names no licence in the current format; these are from their LICENSE or README. */
 const unnamed: Record<string, string> = { 'passport-strategy 1.0.0': 'MIT', 'pause 0.0.1': 'MIT' };
 
 export interface LockedPackage {

@@ -10,7 +10,7 @@ import { loadConfig } from '../src/config.ts';
 import { startService } from '../src/start/service.ts';
 
 const folder = process.argv[2] ?? join(import.meta.dirname, '..', 'docs', 'images');
-const margin = 20; // CSS pixels around what is shown
+const margin = 20; // CSS pixels around the content
 
 mkdirSync(folder, { recursive: true });
 const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-picture-'));
@@ -29,7 +29,7 @@ const browser = await chromium.launch({
 try {
   const signIn = await reachSignIn(2);
   await shoot(signIn, 'sign-in.png');
-  // longer, so with fewer dots
+  // a longer picture, so with a smaller scale
   const consent = await reachSignIn(1.5);
   await consent.getByRole('button', { name: 'Sign in' }).click();
   await consent.getByRole('button', { name: 'Allow', exact: true }).waitFor();

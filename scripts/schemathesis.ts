@@ -1,4 +1,4 @@
-// Holds the admin routes against their own OpenAPI document: starts the service on an empty database and lets schemathesis ask it.
+// Tests the admin routes against their own OpenAPI document: starts the service on an empty database and runs schemathesis against it.
 //
 //   node scripts/schemathesis.ts [--examples 50] [--seed 1] [-- arguments of schemathesis run]
 //
@@ -16,12 +16,12 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 
-/** What a schema cannot say is refused, too: a cursor that no page gave, an address that is none of ours, what does not go together. */
+/** The service also refuses what a schema cannot express: an invented cursor, a foreign address, members that contradict each other. */
 const expectations = `[checks]
 negative_data_rejection.expected-statuses = [400, 401, 403, 404, 405, 409, 413, 414, 415, 431]
 positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 409, 413]
 `;
-/** Lets it do to every client what it likes but to the one whose token it uses. */
+/** Allows schemathesis every change to every client except the one whose token it uses. */
 const sparing = (clientId: string) => `import schemathesis
 
 @schemathesis.hook

@@ -1,12 +1,12 @@
 // Writes docs/security.md from the code and the tests that cite a requirement. Usage: node scripts/security.ts
-// test/security.test.ts makes it again and compares, so that a requirement without a place or a test is a failing build.
+// test/security.test.ts generates it again and compares, so that a requirement without a place or a test fails the build.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type AttackCase, attacksIn, citationsIn, type CitingTest, testsIn } from './security/citations.ts';
 import { attackCases, faults, requirements } from './security/requirements.ts';
 
 const root = join(import.meta.dirname, '..');
-/** Where requirements are kept, and where measurements are. */
+/** The folders that implement requirements, and those that measure them. */
 const places = ['src', 'migrations', 'templates', '.ci', '.npmrc', 'Dockerfile', 'package.json'];
 const measurements = ['bench', 'scripts'];
 const table = ['scripts/security.ts', 'scripts/security/'];
@@ -20,13 +20,13 @@ interface Row {
   tests: Map<string, string[]>;
 }
 
-/** What the tree says of each requirement, attack case and fault. */
+/** The files and tests that cite each requirement, attack case and fault. */
 export interface Evidence {
   rows: Map<string, Row>;
   attacks: (AttackCase & { file: string })[];
 }
 
-/** Reads the whole tree; nothing is run. */
+/** Reads the whole tree, without running it. */
 export function evidence(): Evidence {
   const rows = new Map<string, Row>();
   const rowOf = (key: string) => {
@@ -58,7 +58,7 @@ export function evidence(): Evidence {
   return { rows, attacks: attacks.sort((a, b) => numberOf(a.id) - numberOf(b.id)) };
 }
 
-/** What a failing build lists. */
+/** The gaps that fail the build. */
 export function gaps({ rows, attacks }: Evidence) {
   const numbers = Object.values(requirements).flatMap((group) => Object.keys(group).map((number) => `R${number}`));
   const known = [...numbers, ...attackCases.map((n) => `A${n}`), ...Object.keys(faults).map((n) => `F${n}`)];
@@ -81,14 +81,14 @@ export function securityPage({ rows, attacks } = evidence()): string {
 
 Made from the code and the tests by \`node scripts/security.ts\`; do not edit it by hand.
 
-Gatehouse has many doors and few places that decide. Every code, token and handle comes from one issuing routine, whose statement asks the
-database whether user, client, consent and session are still good in the same moment in which it stores the result. Whatever ends something
-(a logout, a withdrawal, a second redemption, a disabled user) goes through one revocation routine, and is over on every instance before the
-answer leaves. An endpoint only translates: it reads its parameters strictly, calls these, and says what they said. What is stored is hashed, or
-encrypted for its own row; what is not asked for is off; what strangers can fill has a cap and an end.
+Gatehouse has many endpoints, and few modules decide. One issuing routine creates every code, token and handle: its statement checks that
+user, client, consent and session are still valid at the moment in which it stores the result. One revocation routine handles everything that
+ends a token (a logout, a withdrawal, a second redemption, a disabled user): the token is dead on every instance before the answer is sent. An
+endpoint only translates: it parses its parameters strictly, calls these routines, and returns their result. Stored secrets are hashed, or
+encrypted for their own row; optional features are off by default; everything that unauthenticated requests can fill has a limit and expires.
 
-**To report a vulnerability**, please do not open an issue: [SECURITY.md](../SECURITY.md) leads to GitHub's private vulnerability reporting, and says
-what we promise to whoever reports.
+**To report a vulnerability**, please do not open an issue: [SECURITY.md](../SECURITY.md) links to GitHub's private vulnerability reporting, and says
+what we promise to reporters.
 
 - [Requirements](#requirements)
 - [Attack cases](#attack-cases)
@@ -96,9 +96,9 @@ what we promise to whoever reports.
 
 ## Requirements
 
-Each row is a promise. "Kept in" lists the files whose comments cite it, as \`(security R15)\`, at the line that keeps it; "Shown by" lists the tests
-whose titles cite it, and the programs that measure what a test cannot. A row without a place or without a test is a failing build.
-${code('…')} in a title stands for the values that the test goes through.
+Each row is a promise. "Kept in" lists the files with a comment that cites it, as \`(security R15)\`, at the line that implements it; "Shown by" lists the
+tests whose titles cite it, and the programs that measure what a test cannot. A row without a place or without a test fails the build.
+In a title, ${code('…')} replaces the values that the test goes through.
 
 ${Object.entries(requirements)
   .map(([heading, group]) => `### ${heading}\n\n${requirementTable(group, rows)}`)
@@ -106,7 +106,7 @@ ${Object.entries(requirements)
 
 ## Attack cases
 
-What was tried, or happened, elsewhere, and what this service answers. The last column is the test that plays it.
+Attacks on other identity providers, attempted or successful, and the answer of this service. The last column is the test that performs the attack.
 
 ${tableOf(
   ['', 'Case', 'Request', 'Answer', 'Source', 'For', 'Test'],
@@ -118,8 +118,8 @@ ${tableOf(
 
 ## Faults
 
-What may break around the service, and what must hold then. In each of them: no success whose rows are missing, nothing revoked that is active, no verdict
-that the fault made up, and no secret in a log.
+Faults around the service, and the rule for each. All of them have these rules as well: no success without its stored rows, no revoked token that is active,
+no verdict because of the fault, and no secret in a log.
 
 ${tableOf(
   ['', 'Fault', 'What holds', 'Shown by'],
@@ -149,7 +149,7 @@ function link(file: string): string {
   return `[${name}](../${file})`;
 }
 
-/** Text in which Markdown finds nothing to emphasise. */
+/** Text whose characters Markdown does not take for emphasis. */
 function plain(text: string): string {
   return text.replaceAll(/[*`]|__/g, (mark) => [...mark].map((character) => `\\${character}`).join(''));
 }
@@ -159,7 +159,7 @@ function code(text: string): string {
 }
 
 function tableOf(head: string[], lines: string[][]): string {
-  // titles and answers are text: what looks like markup in them is shown as it is
+  // titles and answers are text: markup in them is shown as it is
   const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll(/<(?!br>)/g, '&lt;');
   const line = (cells: string[]) => `| ${cells.map(cell).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...lines.map(line)].join('\n');

@@ -1,4 +1,4 @@
-// Who cites a security requirement, an attack case or a fault: comments of sources, titles of tests, calls of attack().
+// Finds citations of a security requirement, an attack case or a fault: in comments of sources, titles of tests, calls of attack().
 import ts from 'typescript';
 import type { AttackCase } from '../../test/attacks/attack.ts';
 
@@ -6,21 +6,21 @@ export type { AttackCase };
 
 /** A test whose title ends in a clause such as "(security R15, A12)". */
 export interface CitingTest {
-  /** With the titles of its describe blocks before it, without the clause. */
+  /** With the titles of the enclosing describe blocks, without the clause. */
   title: string;
   keys: string[];
 }
 
 const key = /\b[RAF][1-9]\d{0,2}\b/g;
 
-/** What the comments of a source cite: "(security R15, F3)". */
+/** The keys that the comments of a source cite: "(security R15, F3)". */
 export function citationsIn(source: string): string[] {
   return [
     ...new Set([...source.matchAll(/\([^()]*\bsecurity ([^()]*)\)/g)].flatMap(([, cited]) => cited!.match(key) ?? [])),
   ];
 }
 
-/** The tests of a file that cite something; a test that is made by a loop counts once, "…" standing for its values. */
+/** The tests of a file that cite something; a test in a loop counts once, with "…" in place of its values. */
 export function testsIn(file: string, source: string): CitingTest[] {
   const found: CitingTest[] = [];
   visit(parse(file, source), []);
@@ -67,14 +67,14 @@ function parse(file: string, source: string): ts.SourceFile {
   return ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
 }
 
-/** The name at the bottom of test(…), test.each(…)(…) or describe.skipIf(…)(…). */
+/** The innermost name of test(…), test.each(…)(…) or describe.skipIf(…)(…). */
 function rootOf(expression: ts.Expression): string {
   if (ts.isCallExpression(expression) || ts.isPropertyAccessExpression(expression))
     return rootOf(expression.expression);
   return ts.isIdentifier(expression) ? expression.text : '';
 }
 
-/** A title as it is read: what is filled in while running is "…". */
+/** A title as the page shows it: "…" replaces values that are known only at run time. */
 function textOf(node: ts.Expression | undefined): string | undefined {
   if (node === undefined) return undefined;
   if (ts.isStringLiteralLike(node)) return node.text.replace(/%(?:\.\d+)?[sjidfo]|\$\w+/g, '…');
