@@ -60,8 +60,8 @@ export function asMarkdown(pages: readonly MeasuredPage[], facts: Facts): { text
   const { amounts } = facts;
   const text = `# The console over a big database
 
-\`node bench/console.ts --scale ${facts.scale}\` wrote this page: it fills a database, asks for each page of the console, and looks at the plan by which PostgreSQL
-answered each of its statements. ${facts.scale === 1 ? '' : `**This is a run at ${facts.scale} of the full size, which says little: PostgreSQL rightly reads small tables whole.** `}The planner chooses by how much
+\`node bench/console.ts --scale ${facts.scale}\` wrote this page: it fills a database, requests each page of the console, and reads the plan with which PostgreSQL
+answered each of its statements. ${facts.scale === 1 ? '' : `**This is a run at ${facts.scale} of the full size, which is not conclusive: PostgreSQL rightly reads small tables whole.** `}The planner chooses by how much
 there is, so only a run at full size (1,000,000 users, 10,000 clients, 10,000,000 events of the audit trail) shows what a big installation does.
 
 - ${number(amounts.users)} users in ${number(amounts.groups)} groups, ${number(amounts.clients)} clients, ${number(amounts.sessions)} sessions with ${number(amounts.clientSessions)} authorizations, ${number(amounts.auditEvents)} events; made in ${number(Math.round(facts.filled))} s
@@ -91,17 +91,17 @@ ${pages
   })
   .join('\n')}
 
-${failures.length === 0 ? `No statement of any page reads a big table (${number(facts.big)} rows or more) from end to end.` : `**What must not be:**\n\n${failures.map((failure) => `- ${failure}`).join('\n')}`}
+${failures.length === 0 ? `No statement of any page reads a big table (${number(facts.big)} rows or more) from end to end.` : `**Failures:**\n\n${failures.map((failure) => `- ${failure}`).join('\n')}`}
 
 Big are ${facts.bigTables.map(({ name, rows }) => `\`${name}\` (${number(rows)} rows)`).join(', ') || 'none of the tables'}. A \`Seq Scan\` of another table reads a few pages of
 it, which is what an index would cost, too.
 
 ## Plans
 
-Each page was called eight times with PostgreSQL's extension auto_explain; each plan that a statement ran by has a line. A block has 8 KiB; the time is with
-the cost of watching.
+Each page was called eight times with PostgreSQL's extension auto_explain; each plan that a statement ran by has a line. A block has 8 KiB; the time includes
+the cost of auto_explain.
 
-### Every page: who is there
+### Every page: session and administrator
 
 ${plans(everywhere)}
 ${pages

@@ -51,7 +51,7 @@ export function summary(title: string, key: OperationKey, { rates, ratios, costs
 }
 
 /** The value at the target's size on a line through the figures, by the logarithm of the rows. */
-function reckoned(stages: Stage[], figures: number[]): number {
+function extrapolate(stages: Stage[], figures: number[]): number {
   const xs = stages.map(({ size }) => Math.log10(size));
   const mean = (list: number[]) => list.reduce((sum, each) => sum + each, 0) / list.length;
   const [x, y] = [mean(xs), mean(figures)];
@@ -92,7 +92,7 @@ export function asMarkdown(
     }),
   );
   const extrapolated = keys.map((key) => {
-    const part = reckoned(
+    const part = extrapolate(
       stages,
       stages.map(({ found }) => ratioOf(found, key) / ratioOf(first.found, key)),
     );
@@ -125,14 +125,14 @@ not what the machine gave in that minute.
 
 ## By the number of rows
 
-${stages.map(({ size }) => number(size)).join(', ')} rows were measured${whole ? '' : `; ${number(target.rows)} were not, and are reckoned below`}. "Of the first" is the ratio by that of the first size.
+${stages.map(({ size }) => number(size)).join(', ')} rows were measured${whole ? '' : `; ${number(target.rows)} were not, and are extrapolated below`}. "Of the first" is the ratio by that of the first size.
 
 ${[...header(['Operation', 'Rows', 'a second', 'of the bare one’s', 'spread', 'CPU µs', 'of the first', 'target']), ...table].join('\n')}
 ${
   whole
     ? ''
     : `
-With ${number(target.rows)} rows, by a straight line through these figures over the logarithm of the rows, as an index grows. **Reckoned, and not measured:**
+With ${number(target.rows)} rows, by a straight line through these figures over the logarithm of the rows, as an index grows. **Extrapolated, not measured:**
 
 ${[...header(['Operation', 'of the first', `target ${target.ratio}`]), ...extrapolated].join('\n')}
 `

@@ -1,4 +1,5 @@
-// What an administrator does for the demonstration: makes the sample users and approves the sample applications, on the service's database.
+// Performs the administrator's operations of the demonstration: creates the sample users and approves the sample applications, on the
+// service's database.
 import { randomInt } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,15 +13,15 @@ import { createStore, type Store } from '../src/repositories/store.ts';
 import type { ApplicationRegistration } from './application-server.ts';
 import type { Registration } from './relying-party.ts';
 
-/** The demonstration cannot go on; the message is one sentence for the person who started it. */
+/** The demonstration cannot continue; the message is one sentence for the user who started it. */
 export class DemoError extends Error {}
 
-/** What the demonstration remembers from one start to the next. */
+/** The state that the demonstration keeps from one start to the next. */
 export interface Notes {
   registration?: Registration | undefined;
-  /** The application server's. */
+  /** The application server's registration. */
   applicationRegistration?: ApplicationRegistration | undefined;
-  /** The sample users', by user name, of those whom the demonstration made. */
+  /** The passwords of the sample users that the demonstration created, by user name. */
   passwords?: Record<string, string | undefined> | undefined;
 }
 
@@ -53,7 +54,7 @@ export const sampleUser = {
     phone_number_verified: false,
   },
 };
-/** Is not in the group that the application server lets in. */
+/** A user outside the group that has access to the application server. */
 export const otherUser = {
   username: 'bob',
   email: 'bob@example.com',
@@ -63,7 +64,7 @@ export const otherUser = {
 };
 const by = { actor: 'demonstration' };
 
-/** Approves what was registered, as `npm run -s idp -- client approve` does. */
+/** Approves a registration, as `npm run -s idp -- client approve` does. */
 export function approveClient(config: Config, clientId: string): Promise<void> {
   return withDatabase(config, async ({ store, administration }) => {
     const client = await store.clients.find(clientId);
@@ -76,7 +77,7 @@ export function approveClient(config: Config, clientId: string): Promise<void> {
   });
 }
 
-/** Makes a sample user unless it is there. Returns its password, or undefined when somebody else set it. */
+/** Creates a sample user unless it exists. Returns its password, or undefined when another program set it. */
 export function ensureUser(
   config: Config,
   sample: typeof sampleUser | typeof otherUser,
@@ -103,7 +104,7 @@ export function readNotes(dataDir: string): Notes {
   }
 }
 
-/** Readable by their owner only: they hold the sample applications' secrets. */
+/** Readable only by the owner of the files: they hold the sample applications' secrets. */
 export function keepNotes(dataDir: string, notes: Notes): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   writeFileSync(notesFile(dataDir), `${JSON.stringify(notes, undefined, 2)}\n`, { mode: 0o600 });
@@ -111,7 +112,7 @@ export function keepNotes(dataDir: string, notes: Notes): void {
 
 const notesFile = (dataDir: string) => join(dataDir, 'demo.json');
 
-/** Opens the service's own database: the embedded server is joined when it runs. */
+/** Opens the service's own database: the embedded server is shared when it runs. */
 async function withDatabase<T>(
   config: Config,
   work: (context: { store: Store; administration: Administration }) => Promise<T>,
@@ -126,7 +127,7 @@ async function withDatabase<T>(
   }
 }
 
-/** Three groups of four letters and digits that nobody takes for one another. */
+/** Three groups of four letters and digits that cannot be confused with one another. */
 function newPassword(): string {
   const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789';
   const group = () => Array.from({ length: 4 }, () => alphabet[randomInt(alphabet.length)]).join('');

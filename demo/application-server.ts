@@ -1,4 +1,4 @@
-// A sample enterprise application server: lets the members of one group in, with the authorization code as its only credential.
+// Runs a sample enterprise application server: it admits the members of one group, with the authorization code as its only credential.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -16,11 +16,11 @@ import { type Approve, approveNew, type Registered, reuse } from './registration
 import { problemPage } from './views.ts';
 import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
 
-/** The application's registration, as it keeps it. It holds no client secret: this application never needs one. */
+/** The application's registration, as it stores it. It holds no client secret: this application never needs one. */
 export interface ApplicationRegistration extends Registered {
   /** Signs end-session requests, and nothing else. */
   shared_secret: string;
-  /** The provider's page for people who may not come in. */
+  /** The provider's page for users without access. */
   access_denied_uri: string;
 }
 
@@ -28,9 +28,9 @@ export interface ApplicationServerOptions {
   issuer: string;
   /** 0 for any free one. */
   port: number;
-  /** Of an earlier start; used again while the service knows it. */
+  /** The registration of an earlier start; used again while the service knows it. */
   registration?: ApplicationRegistration | undefined;
-  /** Is called when a registration waits for an administrator. */
+  /** Called when a registration waits for an administrator. */
   approve: Approve;
 }
 
@@ -44,41 +44,41 @@ export interface ApplicationServer {
 interface Session {
   /** The states of sign-ins begun in this browser. */
   begun: Map<string, true>;
-  /** Whose session it is, and the authorization code, which is the handle to this person at the provider. */
+  /** The user of the session, and the authorization code, which is the handle to this user at the provider. */
   signedIn?: { sub: string; code: string };
-  /** Of a sign-out that was begun. */
+  /** The state of a sign-out in progress. */
   signOutState?: string;
-  /** Said once, on the next page. */
+  /** A message for the next page. */
   notice?: Notice;
 }
 
-/** The provider's message about a person (UserScope). */
-interface Person {
+/** The provider's answer about a user (UserScope). */
+interface UserScope {
   sub: string;
   username: string;
   /** The groups. */
   scope: string[];
 }
 
-/** What the provider keeps of a person for this application (UserSetting). */
+/** The settings that the provider stores for a user and this application (UserSetting). */
 interface Settings {
   sub: string;
-  /** Whom the code was issued to. */
+  /** The user to whom the code was issued. */
   client_id: string;
   settings: Record<string, unknown>;
 }
 
-/** The provider no longer knows the handle: the person signed out, was disabled, or withdrew the consent. */
+/** The provider no longer knows the handle: the user signed out, was disabled, or withdrew the consent. */
 class HandleEnded extends Error {}
 
-/** Whoever is in this group is let in. */
+/** The group whose members have access. */
 export const admittedGroup = 'harbour-masters';
 
 const scope = 'openid profile scope';
 const maxBegun = 10;
 const maxForm = 1000; // bytes
 
-/** @throws the system's error when the port is taken, or one that says what the service refused */
+/** @throws the system's error when the port is taken, or one with the service's refusal */
 export async function startApplicationServer(options: ApplicationServerOptions): Promise<ApplicationServer> {
   const { issuer } = options;
   const sessions = createSessions<Session>('BERTHS_SESSION', () => ({ begun: new Map() }));
@@ -107,7 +107,7 @@ export async function startApplicationServer(options: ApplicationServerOptions):
     throw error;
   }
 
-  /** The groups are asked anew for each page: who leaves the group is out with the next click. */
+  /** Requests the groups for each page: a user who leaves the group loses access with the next click. */
   async function home(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const session = sessions.find(request);
     const notice = session?.notice;
@@ -115,14 +115,14 @@ export async function startApplicationServer(options: ApplicationServerOptions):
     if (!session?.signedIn) return send(response, 200, welcomePage({ issuer, group: admittedGroup, notice }));
     const { code } = session.signedIn;
     try {
-      const person = await provider.person(code);
-      const page = { username: person.username, group: admittedGroup };
-      if (!person.scope.includes(admittedGroup)) {
+      const user = await provider.userScope(code);
+      const page = { username: user.username, group: admittedGroup };
+      if (!user.scope.includes(admittedGroup)) {
         const accessDenied = `${registration.access_denied_uri}?${new URLSearchParams({ client_id: registration.client_id }).toString()}`;
         return send(response, 403, deniedPage({ ...page, accessDenied }));
       }
       const theme = themeOf((await provider.settings(code)).settings['theme']);
-      send(response, 200, insidePage({ ...page, groups: person.scope, theme, notice }));
+      send(response, 200, insidePage({ ...page, groups: user.scope, theme, notice }));
     } catch (error) {
       endIfHandleEnded(error, session);
       redirect(response, '/');
@@ -149,7 +149,7 @@ export async function startApplicationServer(options: ApplicationServerOptions):
       const sentence = 'This sign-in did not begin in this browser, or it is finished already.';
       return send(response, 400, problemPage(clientName, sentence));
     }
-    // another provider's answer, mixed up with ours (RFC 9207 2.4)
+    // the answer of another provider, mixed up with ours (RFC 9207 2.4)
     if (answer('iss') !== issuer) {
       return send(response, 400, problemPage(clientName, 'That answer came from another provider.'));
     }
@@ -161,11 +161,11 @@ export async function startApplicationServer(options: ApplicationServerOptions):
     }
     // the first use, within the code's minute, makes it the handle
     const { sub, client_id } = await provider.settings(code);
-    // a code that another application got and passed off here would open the door to somebody else's account
+    // a code issued to another application and injected here would give access to another user's account
     if (client_id !== registration.client_id) {
       return send(response, 400, problemPage(clientName, 'That answer was for another application.'));
     }
-    // a new session for the person: whoever knew the old cookie does not know this one
+    // a new session for the user: the old cookie no longer works
     sessions.forget(request);
     sessions.begin(response).signedIn = { sub, code };
     redirect(response, '/');
@@ -180,7 +180,7 @@ export async function startApplicationServer(options: ApplicationServerOptions):
     }
     const theme = new URLSearchParams(await text(request)).get('theme');
     try {
-      if (!(await provider.person(code)).scope.includes(admittedGroup)) return redirect(response, '/');
+      if (!(await provider.userScope(code)).scope.includes(admittedGroup)) return redirect(response, '/');
       // null removes the key
       await provider.changeSettings(code, { theme: themeOf(theme) ?? null });
       session.notice = 'kept';
@@ -190,12 +190,12 @@ export async function startApplicationServer(options: ApplicationServerOptions):
     redirect(response, '/');
   }
 
-  /** Signs out here, then sends the browser to the provider with a signed request that ends this application's part there. */
+  /** Signs out here, then sends the browser to the provider with a signed request that ends this application's session there. */
   async function signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const signedIn = sessions.find(request)?.signedIn;
     sessions.forget(request);
     const session = sessions.begin(response);
-    // the provider answers a request about a session that is over with an error, which is no page for people
+    // the provider answers a request about a session that is over with an error, which is not a page for users
     if (!signedIn || !(await isAlive(signedIn.code))) {
       session.notice = 'signed-out';
       return redirect(response, '/');
@@ -227,7 +227,7 @@ export async function startApplicationServer(options: ApplicationServerOptions):
 
   async function isAlive(code: string): Promise<boolean> {
     try {
-      await provider.person(code);
+      await provider.userScope(code);
       return true;
     } catch (error) {
       if (error instanceof HandleEnded) return false;
@@ -244,7 +244,7 @@ function endIfHandleEnded(error: unknown, session: Session): void {
 
 type Provider = Awaited<ReturnType<typeof discover>>;
 
-/** The provider's addresses, by its OAuth server metadata (RFC 8414), as what this application does with them. */
+/** The provider's addresses from its OAuth server metadata (RFC 8414), by the operations of this application. */
 async function discover(issuer: string) {
   const response = await fetch(`${issuer}/.well-known/oauth-authorization-server`, { signal: soon() });
   const metadata = (await response.json()) as Record<string, unknown>;
@@ -260,8 +260,8 @@ async function discover(issuer: string) {
     registration: address('registration_endpoint'),
     authorize: (query: Record<string, string>): string => withQuery('authorization_endpoint', query),
     endSession: (request: string): string => withQuery('client_end_session_endpoint', { request }),
-    person: async (code: string): Promise<Person> =>
-      (await (await withHandle(address('user_scope_endpoint'), code)).json()) as Person,
+    userScope: async (code: string): Promise<UserScope> =>
+      (await (await withHandle(address('user_scope_endpoint'), code)).json()) as UserScope,
     settings: async (code: string): Promise<Settings> =>
       (await (await withHandle(address('user_settings_endpoint'), code)).json()) as Settings,
     async changeSettings(code: string, settings: Record<string, unknown>): Promise<void> {
@@ -275,8 +275,8 @@ async function discover(issuer: string) {
 }
 
 /**
- * Asks the provider about the person with the code as Bearer; it never stands in an address or a body.
- * @throws HandleEnded, or what the provider said
+ * Requests the user's data from the provider with the code as Bearer; the code never appears in an address or a body.
+ * @throws HandleEnded, or the provider's error
  */
 async function withHandle(
   address: string,
@@ -294,7 +294,7 @@ async function withHandle(
   return response;
 }
 
-/** Uses the registration of an earlier start while it holds, else registers anew (RFC 7591). */
+/** Uses the registration of an earlier start while it is valid, else registers anew (RFC 7591). */
 async function register(
   options: ApplicationServerOptions,
   provider: Provider,

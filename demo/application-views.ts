@@ -1,4 +1,4 @@
-// The sample application server's pages: its door, its inside, and what those see who are not let in.
+// Renders the sample application server's pages: before sign-in, with access, and without access.
 import { frame, html } from './views.ts';
 
 /** The application's name. */

@@ -1,4 +1,4 @@
-// The demonstration: the service, unless it runs already, two sample applications that use it, and two people who sign in.
+// Runs the demonstration: the service, unless it runs already, two sample applications that use it, and two sample users.
 import { ConfigError, loadConfig } from '../src/config.ts';
 import { EmbeddedPostgresError } from '../src/database/embedded.ts';
 import { MigrationError } from '../src/database/migrations.ts';
@@ -8,10 +8,10 @@ import { approveClient, DemoError, ensureUser, keepNotes, otherUser, readNotes, 
 import { admittedGroup, startApplicationServer } from './application-server.ts';
 import { startRelyingParty } from './relying-party.ts';
 
-/** What was started, in the order of its start; ended the other way around. */
+/** The started programs, in the order of their start; ended in reverse order. */
 const started: { stop(): Promise<void> }[] = [];
 let stopping: Promise<void> | undefined;
-/** Which setting names a port. */
+/** The setting that names a port. */
 const portSettings = new Map<number, string>();
 
 process.on('SIGINT', () => void end(0));
@@ -38,7 +38,7 @@ try {
   }
   const notes = readNotes(config.dataDir);
   const approve = (clientId: string) => approveClient(config, clientId);
-  /** Kept at once: a later step may fail. */
+  /** Stored at once: a later step may fail. */
   const keep = (change: Partial<typeof notes>) => keepNotes(config.dataDir, Object.assign(notes, change));
 
   const application = await startRelyingParty({
@@ -64,7 +64,7 @@ try {
   }
 
   if (!stopping) {
-    const people = [sampleUser, otherUser].flatMap(({ username }) => {
+    const users = [sampleUser, otherUser].flatMap(({ username }) => {
       const forgotten = `npm run -s idp -- user set-password ${username} --password-stdin`;
       const password = notes.passwords?.[username] ?? `as it was set (forgotten? ${forgotten})`;
       return [`    user name  ${username}`, `    password   ${password}`, ''];
@@ -73,10 +73,10 @@ try {
       [
         '',
         '  The demonstration is ready. Open',
-        `    ${application.url}  an application that shows what it is told of a person`,
-        `    ${server.url}  an application server that lets in the group ${admittedGroup} only: ${sampleUser.username}, not ${otherUser.username}`,
+        `    ${application.url}  an application that shows the claims that it gets about a user`,
+        `    ${server.url}  an application server with access for the group ${admittedGroup} only: ${sampleUser.username}, not ${otherUser.username}`,
         '  and sign in as',
-        ...people,
+        ...users,
         `  Gatehouse ${running ? 'ran already' : 'runs'} at ${config.issuer}. Ctrl-C ends the demonstration.`,
         '',
         '',
@@ -98,7 +98,7 @@ function portSetting(name: string, otherwise: number): number {
   return port;
 }
 
-/** Does a service with this issuer answer? */
+/** Whether a service with this issuer answers. */
 async function answers(issuer: string): Promise<boolean> {
   try {
     const response = await fetch(`${issuer}/.well-known/openid-configuration`, { signal: AbortSignal.timeout(3000) });

@@ -1,15 +1,15 @@
-// What a sample application keeps of its registration, and how it manages it from one start to the next (RFC 7592).
+// Defines what a sample application stores of its registration, and manages it from one start to the next (RFC 7592).
 
 export interface Registered {
   issuer: string;
-  /** The application's own address, on which its registered addresses hang. */
+  /** The application's own address, below which its registered addresses are. */
   url: string;
   client_id: string;
   registration_access_token: string;
   registration_client_uri: string;
 }
 
-/** Asks an administrator to approve a registration that waits. */
+/** Asks an administrator to approve a pending registration. */
 export type Approve = (clientId: string) => Promise<void>;
 
 /** The registration of an earlier start, if it is for this service and address and the service still knows it. */
@@ -25,7 +25,7 @@ export async function reuse<T extends Registered>(
   return kept;
 }
 
-/** Has a new registration approved. When that fails nothing is left behind that nobody will use (RFC 7592 2.3). */
+/** Has a new registration approved. When that fails, deletes the registration, which would stay unused (RFC 7592 2.3). */
 export async function approveNew(registration: Registered, approve: Approve): Promise<void> {
   await approve(registration.client_id).catch(async (error: unknown) => {
     await ask(registration, 'DELETE').catch(() => undefined);
@@ -33,7 +33,7 @@ export async function approveNew(registration: Registered, approve: Approve): Pr
   });
 }
 
-/** Asks the client configuration endpoint (RFC 7592 2). */
+/** Calls the client configuration endpoint (RFC 7592 2). */
 function ask(registration: Registered, method: 'GET' | 'DELETE'): Promise<Response> {
   return fetch(registration.registration_client_uri, {
     method,

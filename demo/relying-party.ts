@@ -1,11 +1,11 @@
-// A sample application that signs people in by OpenID Connect: registers itself, keeps its sessions in memory, signs out.
+// Runs a sample application that signs users in by OpenID Connect: it registers itself, keeps its sessions in memory, and signs out.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as oidc from 'openid-client';
 import { type Approve, approveNew, type Registered, reuse } from './registration.ts';
 import { homePage, problemPage, type SignedIn, type TokenSet } from './views.ts';
 import { createSessions, keepAtMost, listen, redirect, send } from './web.ts';
 
-/** The application's registration, as it keeps it. */
+/** The application's registration, as it stores it. */
 export interface Registration extends Registered {
   client_secret: string;
 }
@@ -14,9 +14,9 @@ export interface RelyingPartyOptions {
   issuer: string;
   /** 0 for any free one. */
   port: number;
-  /** Of an earlier start; used again while the service knows it. */
+  /** The registration of an earlier start; used again while the service knows it. */
   registration?: Registration | undefined;
-  /** Is called when a registration waits for an administrator. */
+  /** Called when a registration waits for an administrator. */
   approve: Approve;
 }
 
@@ -31,9 +31,9 @@ interface Session {
   /** Sign-ins begun in this browser, by their state. */
   begun: Map<string, { nonce: string; codeVerifier: string }>;
   signedIn?: SignedIn;
-  /** Of a sign-out that was begun. */
+  /** The state of a sign-out in progress. */
   signOutState?: string;
-  /** Said once, on the next page. */
+  /** A message for the next page. */
   notice?: 'signed-out' | 'refreshed' | 'denied';
 }
 
@@ -122,7 +122,7 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
       });
       const idToken = tokens.claims()!;
       const userInfo = await oidc.fetchUserInfo(provider, tokens.access_token, idToken.sub);
-      // a new session for the person: whoever knew the old cookie does not know this one
+      // a new session for the user: the old cookie no longer works
       sessions.forget(request);
       sessions.begin(response).signedIn = { idToken, userInfo, tokens: tokenSet(tokens) };
     } catch (error) {
@@ -142,7 +142,7 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
     session.signedIn = {
       idToken: tokens.claims() ?? idToken,
       userInfo,
-      // what an answer leaves out stays as it was (RFC 6749 6)
+      // tokens that an answer omits stay as they were (RFC 6749 6)
       tokens: { ...before, ...tokenSet(tokens) },
       before,
     };
@@ -173,7 +173,7 @@ export async function startRelyingParty(options: RelyingPartyOptions): Promise<R
   }
 }
 
-/** Uses the registration of an earlier start while it holds, else registers anew (OpenID Connect Dynamic Client Registration 1.0). */
+/** Uses the registration of an earlier start while it is valid, else registers anew (OpenID Connect Dynamic Client Registration 1.0). */
 async function register(options: RelyingPartyOptions, url: string): Promise<Registration> {
   const { issuer, approve } = options;
   const kept = await reuse(options.registration, { issuer, url, approve });

@@ -1,4 +1,5 @@
-// The sample applications' pages: plain HTML, complete without script, everything escaped. The frame, and the relying party's pages.
+// Renders the sample applications' pages: plain HTML, complete without script, everything escaped. The frame, and the relying party's
+// pages.
 
 export interface TokenSet {
   accessToken: string;
@@ -31,7 +32,7 @@ export class Html {
 
 type Part = string | number | Html | Part[] | undefined | false;
 
-/** Markup; what is filled in is escaped unless it is markup itself. */
+/** Markup; inserted values are escaped unless they are markup themselves. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.map((text, index) => text + show(parts[index])).join(''));
 }
@@ -135,7 +136,7 @@ function claimTable(claims: Record<string, unknown>): Html {
 
 const first = ['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'acr', 'amr', 'azp', 'sid', 'at_hash'];
 
-/** What a token says of itself comes first, then what it says of the person. */
+/** Claims about the token come first, then claims about the user. */
 function inOrder(claims: Record<string, unknown>): [string, unknown][] {
   const rank = (claim: string) => (first.includes(claim) ? first.indexOf(claim) : first.length);
   return Object.entries(claims).sort(([a], [b]) => rank(a) - rank(b));
@@ -183,12 +184,12 @@ function tokenTable(tokens: TokenSet, before: TokenSet | undefined): Html {
   </table>`;
 }
 
-/** Enough of a token to tell it from another, and too little to use it. */
+/** Enough of a token to distinguish it from another, and too little to use it. */
 function start(token: string | undefined): Html {
   return token === undefined ? html`none` : html`<code>${token.slice(0, 12)}…</code>`;
 }
 
-/** ID Tokens all begin alike: the end is the signature's. */
+/** ID Tokens all begin alike: the end belongs to the signature. */
 function end(token: string | undefined): Html {
   return token === undefined ? html`none` : html`<code>…${token.slice(-8)}</code>`;
 }
@@ -207,7 +208,7 @@ export interface Frame {
   application: string;
   title: string;
   wide?: boolean;
-  /** Which look the person wants; the browser's when not said. */
+  /** The colour scheme that the user chose; the browser's unless set. */
   theme?: 'light' | 'dark' | undefined;
 }
 

@@ -1,4 +1,4 @@
-// What both sample applications do alike: listen on this computer, answer with strict headers, and keep sessions in memory.
+// Does what both sample applications need: listens on this computer, answers with strict headers, and keeps sessions in memory.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -11,11 +11,11 @@ export interface WebApplication {
   name: string;
   /** 0 for any free one. */
   port: number;
-  /** Forms may lead to this application, and by a redirect to the service. */
+  /** Origins to which forms may lead besides this application: by a redirect, the service. */
   issuer: string;
   /** By method and path, as in "GET /callback". */
   routes: Record<string, Handler>;
-  /** What went wrong, as one sentence for the person. */
+  /** The error, as one sentence for the user. */
   explain(error: unknown): string;
 }
 
@@ -74,7 +74,7 @@ export async function listen(application: WebApplication): Promise<{ url: string
   }
 }
 
-/** The browsers' sessions, each found by a cookie; the oldest go when there are too many. */
+/** The browsers' sessions, each found by a cookie; the oldest are deleted when there are too many. */
 export function createSessions<Session>(cookieName: string, create: () => Session) {
   const sessions = new Map<string, Session>();
   const cookie = new RegExp(`(?:^|; )${cookieName}=([A-Za-z0-9_-]{43})(?:;|$)`);
@@ -94,7 +94,7 @@ export function createSessions<Session>(cookieName: string, create: () => Sessio
   };
 }
 
-/** Makes room: the oldest go. */
+/** Deletes the oldest sessions beyond the limit. */
 export function keepAtMost(map: Map<string, unknown>, count: number): void {
   for (const key of map.keys()) {
     if (map.size <= count) return;
@@ -102,7 +102,7 @@ export function keepAtMost(map: Map<string, unknown>, count: number): void {
   }
 }
 
-/** A form of this application, not of a page elsewhere; the cookie's SameSite says the same to older browsers. */
+/** Whether a form comes from this application and not from another site; the cookie's SameSite protects older browsers as well. */
 function isOwnForm(request: IncomingMessage): boolean {
   const site = request.headers['sec-fetch-site'];
   return site === undefined || site === 'same-origin';
