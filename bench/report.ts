@@ -150,11 +150,11 @@ function costs(all: Measured[], connections: number): string[][] {
 
 function latencies(all: Measured[], connections: number[]): string[][] {
   const most = Math.max(...connections);
-  const judged = connections.includes(32) && most > 32;
+  const comparesTail = connections.includes(32) && most > 32;
   const header = [
     'Operation',
     ...connections.flatMap((count) => [`service, ${count}`, `bare, ${count}`, `peer, ${count}`]),
-    ...(judged ? [`p99 at ${most} by that at 32`, `at most ${targetTail}`] : []),
+    ...(comparesTail ? [`p99 at ${most} by that at 32`, `at most ${targetTail}`] : []),
   ];
   const rows = all.map(({ operation, rounds }) => {
     const cell = (side: SideName, count: number) => {
@@ -163,11 +163,11 @@ function latencies(all: Measured[], connections: number[]): string[][] {
       return `${median(found.map(({ p50 }) => p50)).toFixed(2)} / ${median(found.map(({ p99 }) => p99)).toFixed(2)}`;
     };
     const tail = (count: number) => rounds.service?.[count] && median(rounds.service[count].map(({ p99 }) => p99));
-    const growth = judged && tail(most) !== undefined ? tail(most)! / tail(32)! : undefined;
+    const growth = comparesTail && tail(most) !== undefined ? tail(most)! / tail(32)! : undefined;
     return [
       operation.name,
       ...connections.flatMap((count) => [cell('service', count), cell('bare', count), cell('peer', count)]),
-      ...(judged ? (growth === undefined ? ['-', ''] : [growth.toFixed(1), verdict(growth <= targetTail)]) : []),
+      ...(comparesTail ? (growth === undefined ? ['-', ''] : [growth.toFixed(1), verdict(growth <= targetTail)]) : []),
     ];
   });
   return [header, ...rows];

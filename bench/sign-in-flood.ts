@@ -34,8 +34,8 @@ const settings = {
 async function measure(base: string, settings: Record<string, string>): Promise<void> {
   const operations = await prepare(base, settings);
   const worker = new Worker(new URL(import.meta.url), { workerData: { base } });
-  const told = () => new Promise<Record<string, number>>((resolve) => worker.once('message', resolve));
-  await told();
+  const nextMessage = () => new Promise<Record<string, number>>((resolve) => worker.once('message', resolve));
+  await nextMessage();
   await phase(operations, 2);
   const names = Object.keys(operations);
   const times = { calm: emptyTimes(names), flooded: emptyTimes(names) };
@@ -46,7 +46,7 @@ async function measure(base: string, settings: Record<string, string>): Promise<
     worker.postMessage('begin');
     await delay(1000); // until the queue is full
     failures += await phase(operations, seconds, times.flooded);
-    const counted = told();
+    const counted = nextMessage();
     worker.postMessage('end');
     for (const [status, count] of Object.entries(await counted)) seen[status] = (seen[status] ?? 0) + count;
     await delay(500);

@@ -83,10 +83,10 @@ async function main({ service, settings }: Bed): Promise<boolean> {
   const cut = (lines: Line[]) => lines.map(seconds).sort((a, b) => a - b);
   const report = (what: string, lines: Line[]) => {
     const times = cut(lines);
-    const told = lines.filter((line) => line.answer.startsWith('HTTP/1.1 408 ')).length;
+    const timedOut = lines.filter((line) => line.answer.startsWith('HTTP/1.1 408 ')).length;
     const show = (time: number | undefined) => (time === Infinity ? 'never' : `${time?.toFixed(1)} s`);
     console.log(
-      `${what}: ${lines.length}, cut after ${show(times[0])} to ${show(times.at(-1))}, ${told} were told so by 408`,
+      `${what}: ${lines.length}, cut after ${show(times[0])} to ${show(times.at(-1))}, ${timedOut} were timedOut so by 408`,
     );
     return times.at(-1)! <= inTime;
   };

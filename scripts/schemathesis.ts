@@ -80,7 +80,7 @@ async function main({ service, settings, folder }: Bed): Promise<number> {
   const [code] = (await once(child, 'close')) as [number | null];
   const alive = await read();
   if (alive.status !== 200)
-    console.error(`afterwards the token is worth nothing (${alive.status}): what was asked last says little`);
+    console.error(`afterwards the token is refused (${alive.status}): the last requests prove little`);
   const complaints = readFileSync(join(folder, 'service.log'), 'utf8')
     .split('\n')
     .filter((line) => /"level":[56]0/.test(line));

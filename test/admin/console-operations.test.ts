@@ -119,7 +119,7 @@ test('new keys are made for the chosen algorithms, and one is withdrawn by the b
   const page = texts(await agent.get('/admin/keys'));
   expect(page).toContain(`${kid} Published, signs soon`);
   // the key of SECRET_KEY, by its id
-  expect(page).toContain(`Key ${parseSecretKey(service.secretKey).id} Instances that encrypt with it: 1`);
+  expect(page).toContain(`Key ${parseSecretKey(service.secretKey).id} Instances: 1`);
   expect(page).not.toContain(service.secretKey);
 
   const address = `/admin/keys/withdraw?kid=${kid}`;

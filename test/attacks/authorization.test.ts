@@ -75,7 +75,7 @@ attack(
     requirements: ['R1'],
   },
   async () => {
-    const nobody = { clientId: 'nope', redirectUri: evil };
+    const unknownClient = { clientId: 'nope', redirectUri: evil };
     const requests = [
       {},
       { prompt: 'none', state: evil },
@@ -85,7 +85,7 @@ attack(
     const before = await rows();
     for (const parameters of requests as Record<string, string>[]) {
       for (const browser of [agent, new UserAgent(service())]) {
-        const asked = address(nobody, parameters);
+        const asked = address(unknownClient, parameters);
         for (const first of [await browser.get(asked), await posted(browser, asked)]) {
           expect(first.location).toMatch(`${service().issuer}/`);
           const page = await browser.follow(first);

@@ -70,9 +70,9 @@ attack(
     expect(answers[0]).toMatchObject({ status: 401, body: expect.stringContaining('"error":"invalid_client"') });
     expect(Object.fromEntries(answers[0]!.headers)['www-authenticate']).toMatch(/^Basic /);
     for (const answer of answers) expect(answer).toEqual(answers[0]);
-    const told = await Promise.all(tokens.map((token) => post(token, { authorization: disabled.basic })));
-    for (const answer of told) expect(answer).toEqual(told[0]);
-    expect(told[0]).toMatchObject({ status: 403, body: expect.stringContaining('"error":"unauthorized_client"') });
+    const refusals = await Promise.all(tokens.map((token) => post(token, { authorization: disabled.basic })));
+    for (const answer of refusals) expect(answer).toEqual(refusals[0]);
+    expect(refusals[0]).toMatchObject({ status: 403, body: expect.stringContaining('"error":"unauthorized_client"') });
   },
 );
 
@@ -120,7 +120,7 @@ attack(
     dead['the registration token of a disabled client'] = closed.registrationAccessToken;
     await sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [closed.clientId]);
     const out = await fresh();
-    dead['a code that nobody redeemed in time'] = await obtainCode(service, client, out.user, {}, out.agent);
+    dead['a code that was not redeemed in time'] = await obtainCode(service, client, out.user, {}, out.agent);
     await out.agent.submit(await out.agent.get('/logout'), { decision: 'sign-out' });
     dead['one of an ended session'] = out.tokens.access_token;
     dead['the handle of an ended session'] = out.tokens.client_session_handle;

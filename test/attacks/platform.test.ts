@@ -347,7 +347,7 @@ attack(
         }),
         { 'x-forwarded-for': `192.0.${name.slice(5)}.1` },
       );
-    const nobody = { clientId: 'x', redirectUri: client.redirectUri };
+    const unknownClient = { clientId: 'x', redirectUri: client.redirectUri };
     const each = async (send: (name: string, index: number) => Promise<unknown>) => {
       for (let from = 0; from < count; from += 20)
         await Promise.all(names.slice(from, from + 20).map((name, offset) => send(name, from + offset)));
@@ -356,7 +356,7 @@ attack(
     const round = async (name: string, index: number) => {
       await begin(name, one);
       await begin(name, new UserAgent(service), { scope: `openid ${name}` });
-      await one.get(authorizationUrl(service.issuer, { ...nobody, clientId: name }));
+      await one.get(authorizationUrl(service.issuer, { ...unknownClient, clientId: name }));
       await fetch(`${service.issuer}/${name}`, { headers: { 'accept-language': name, 'user-agent': name } });
       await tokenRequest(second(service), undefined, { grant_type: name, client_id: name, scope: name });
       await form(

@@ -154,7 +154,7 @@ const single = [
   'sector_identifier_uri',
   'initiate_login_uri',
 ];
-const told = ['frontchannel_logout_uri', 'backchannel_logout_uri'];
+const logoutUris = ['frontchannel_logout_uri', 'backchannel_logout_uri'];
 
 attack(
   {
@@ -189,11 +189,11 @@ attack(
       (body) => call(`${second(service())}/admin/api/clients/${client.clientId}`, { method: 'PATCH', token, body }),
     ];
     const before = await stored(client);
-    const members = lists.length + single.length + told.length;
+    const members = lists.length + single.length + logoutUris.length;
     const bodies = dangerous.flatMap((uri) => [
       // the second element of a list, so that a check of the first alone does not pass
       ...lists.map((name) => ({ [name]: ['https://rp.example.com/callback', uri] })),
-      ...[...single, ...told].map((name) => ({ [name]: uri })),
+      ...[...single, ...logoutUris].map((name) => ({ [name]: uri })),
     ]);
     bodies.push({ redirect_uris: Array.from({ length: 21 }, (_, n) => `https://rp.example.com/${n}`) });
     for (const [index, body] of bodies.entries()) {

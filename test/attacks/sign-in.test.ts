@@ -110,7 +110,7 @@ attack(
         const agent = new UserAgent(service);
         const page = await agent.get(authorizationUrl(service.issuer, client, { login_hint, ...more }));
         const end = seen(await agent.follow(page), login_hint);
-        return { ...end, told: more['prompt'] === 'none' ? responseParameters(page) : undefined };
+        return { ...end, error: more['prompt'] === 'none' ? responseParameters(page) : undefined };
       };
       for (const more of [{}, { prompt: 'none' }] as Record<string, string>[])
         expect(await hinted(known.username, more)).toEqual(await hinted(name(), more));

@@ -131,11 +131,11 @@ function asMarkdown(runs: Run[]): string {
     }),
   );
   return [
-    '| Through | What is killed of the leader | Seconds until the first success | until three nodes were together again |',
+    '| Through | Killed process of the leader | Seconds until the first success | until three nodes were together again |',
     '| --- | --- | --- | --- |',
     ...rows,
     '',
-    `With ${runs[0]!.versions}, Node ${process.versions.node}. What was done meanwhile, and looked for afterwards:`,
+    `With ${runs[0]!.versions}, Node ${process.versions.node}. The work of the load, checked afterwards:`,
     '',
     ...runs.map(({ entry, checked }) => `- ${through[entry]}: ${checked}`),
   ].join('\n');

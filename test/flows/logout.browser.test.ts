@@ -87,9 +87,9 @@ describe('signing out in a browser', () => {
   const confirm = (page: Page) => page.getByRole('button', { name: 'Sign out', exact: true }).click();
 
   async function expectTold(sid: string): Promise<void> {
-    for (const { told } of [one, two]) {
+    for (const { notifications } of [one, two]) {
       const last = await eventually(
-        async () => told.at(-1),
+        async () => notifications.at(-1),
         (heard) => heard?.get('sid') === sid,
         5000,
       );
@@ -140,7 +140,7 @@ describe('signing out in a browser', () => {
     await elsewhere.signIn(person);
     const page = await open(undefined, false);
     await signIn(page, two, person);
-    const told = two.told.length;
+    const before = two.notifications.length;
     await page.goto(`${service.issuer}/account/data`);
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download my data' }).click();
@@ -154,8 +154,8 @@ describe('signing out in a browser', () => {
     await page.getByRole('button', { name: /^Sign out: / }).click();
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
     await eventually(
-      async () => two.told.length,
-      (heard) => heard > told,
+      async () => two.notifications.length,
+      (count) => count > before,
       5000,
     );
     await page.goto(`${service.issuer}/account`);
@@ -231,17 +231,17 @@ interface RelyingParty {
   client: TestClient;
   origin: string;
   /** The queries of the requests to its front-channel address. */
-  told: URLSearchParams[];
+  notifications: URLSearchParams[];
   /** Does not answer at its front-channel address. */
   hangs: boolean;
   stop(): Promise<void>;
 }
 
 async function startRelyingParty(service: TestService, name: string): Promise<RelyingParty> {
-  const told: URLSearchParams[] = [];
+  const notifications: URLSearchParams[] = [];
   const server: Server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://relying-party');
-    if (url.pathname === '/logout') told.push(url.searchParams);
+    if (url.pathname === '/logout') notifications.push(url.searchParams);
     if (url.pathname === '/logout' && party.hangs) return;
     const body = url.pathname === '/watch' ? watch : `<h1>${url.pathname.slice(1)} of ${name}</h1>`;
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
@@ -264,7 +264,7 @@ async function startRelyingParty(service: TestService, name: string): Promise<Re
       post_logout_redirect_uris: [`${origin}/bye`],
     }),
     origin,
-    told,
+    notifications,
     hangs: false,
     async stop() {
       await new Promise((resolve) => {

@@ -11,7 +11,7 @@ const catalogue = `
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v', 'm', 'c') AND a.attnum > 0 AND NOT a.attisdropped
   UNION ALL
-  -- NOT NULL is said of the column: PostgreSQL 18 lists it here, too, under a name that tells how it came
+  -- NOT NULL is listed with its column: PostgreSQL 18 lists it here as well, under a name that depends on its creation
   SELECT format('constraint %s %s %s%s', conrelid::regclass, conname, pg_get_constraintdef(oid), CASE WHEN connoinherit THEN ' no inherit' END)
     FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype NOT IN ('n', 't')
   UNION ALL

@@ -52,12 +52,12 @@ async function run(program: string, args: string[], environment: Record<string, 
 }
 
 /** Code that prints, in place of the service, how Node was started. */
-const tell = `--import="data:text/javascript,${encodeURIComponent(`
+const reportStart = `--import="data:text/javascript,${encodeURIComponent(`
   const { execPath, execArgv, argv, env } = process;
   const { GLIBC_TUNABLES: allocator, NODE_COMPILE_CACHE: cache, PORT: port } = env;
   process.stdout.write(JSON.stringify({ execPath, execArgv, argv: argv.slice(1), allocator, cache, port }));
   process.exit();`)}"`;
-interface Told {
+interface StartReport {
   execPath: string;
   execArgv: string[];
   argv: string[];
@@ -65,11 +65,15 @@ interface Told {
   cache: string;
   port?: string;
 }
-async function told(args: string[], environment: Record<string, string>, program = join(checkout, 'bin/gatehouse')) {
-  const options = `${environment['NODE_OPTIONS'] ?? ''} ${tell}`;
+async function startReport(
+  args: string[],
+  environment: Record<string, string>,
+  program = join(checkout, 'bin/gatehouse'),
+) {
+  const options = `${environment['NODE_OPTIONS'] ?? ''} ${reportStart}`;
   const { stdout, stderr } = await run(program, args, { PATH: path(), ...environment, NODE_OPTIONS: options });
   expect(stderr).toBe('');
-  return JSON.parse(stdout) as Told;
+  return JSON.parse(stdout) as StartReport;
 }
 
 describe('the launcher', () => {
@@ -80,25 +84,28 @@ describe('the launcher', () => {
     const old = { PATH: path('v20.20.2') };
     const wrong = await run(link, [], { ...old, PORT: 'none' });
     expect(wrong).toEqual({ code: 1, stdout: '', stderr: 'The setting PORT must be a port number from 0 to 65535.\n' });
-    expect((await told(['start'], old, link)).argv).toEqual([join(checkout, 'src/server.ts'), 'start']);
+    expect((await startReport(['start'], old, link)).argv).toEqual([join(checkout, 'src/server.ts'), 'start']);
     expect(await run('gatehouse', ['help'], { PATH: `${folder}:${path('v20.20.2')}` }, tmpdir())).toMatchObject({
       ...{ code: 0, stderr: '' },
       stdout: expect.stringContaining('client create') as string,
     });
-    expect((await told(['user', 'list', '--search', 'a b'], old, link)).argv).toEqual([
+    expect((await startReport(['user', 'list', '--search', 'a b'], old, link)).argv).toEqual([
       join(checkout, 'src/cli.ts'),
       ...['user', 'list', '--search', 'a b'],
     ]);
     // npm run idp without a command prints the help
-    expect((await told([], { npm_lifecycle_event: 'idp' })).argv).toEqual([join(checkout, 'src/cli.ts')]);
+    expect((await startReport([], { npm_lifecycle_event: 'idp' })).argv).toEqual([join(checkout, 'src/cli.ts')]);
   });
 
   test('uses the Node of PATH where the checkout has none, and refuses one before 24 in one sentence (decisions section 8)', async () => {
-    expect(await told([], {})).toMatchObject({ execPath: process.execPath, argv: [join(checkout, 'src/server.ts')] });
+    expect(await startReport([], {})).toMatchObject({
+      execPath: process.execPath,
+      argv: [join(checkout, 'src/server.ts')],
+    });
     // a package whose program was never installed, and a Node that refuses an operator's own options
     mkdirSync(join(packages(), '.bin'));
     symlinkSync('../node/bin/node', join(packages(), '.bin/node'));
-    expect(await told([], { NODE_OPTIONS: '--no-deprecation' })).toMatchObject({ execPath: process.execPath });
+    expect(await startReport([], { NODE_OPTIONS: '--no-deprecation' })).toMatchObject({ execPath: process.execPath });
     for (const node of ['v22.13.0', 'v8.0.0', 'nothing', ''])
       expect(await run(join(checkout, 'bin/gatehouse'), [], { PATH: path(node) }), node).toEqual({
         ...{ code: 1, stdout: '' },
@@ -115,19 +122,19 @@ describe('the launcher', () => {
   });
 
   test('sets the allocator, the compile cache and the options of V8, unless the operator has set them', async () => {
-    const usual = await told([], {});
+    const usual = await startReport([], {});
     // names of the launcher's own variables mean nothing
-    expect(await told([], { settings: '--trace-gc', young: '--trace-gc', node: '/bin/false' })).toEqual(usual);
+    expect(await startReport([], { settings: '--trace-gc', young: '--trace-gc', node: '/bin/false' })).toEqual(usual);
     expect(usual).toMatchObject({
       execArgv: [expect.any(String), expect.any(String), expect.any(String), expect.any(String)],
       allocator: expect.stringMatching(/^glibc\./) as string,
       cache: join(checkout, 'node_modules/.cache/gatehouse'),
     });
-    expect(await told(['help'], {})).toMatchObject({ ...usual, argv: [join(checkout, 'src/cli.ts'), 'help'] });
-    expect(await told([], { GLIBC_TUNABLES: '', NODE_COMPILE_CACHE: '/elsewhere' })).toEqual({
+    expect(await startReport(['help'], {})).toMatchObject({ ...usual, argv: [join(checkout, 'src/cli.ts'), 'help'] });
+    expect(await startReport([], { GLIBC_TUNABLES: '', NODE_COMPILE_CACHE: '/elsewhere' })).toEqual({
       ...{ ...usual, allocator: '', cache: '/elsewhere' },
     });
-    const own = await told([], { NODE_OPTIONS: '--max-semi-space-size=32' });
+    const own = await startReport([], { NODE_OPTIONS: '--max-semi-space-size=32' });
     expect(own.execArgv).toEqual(usual.execArgv.filter((option) => !option.includes('semi-space')));
   });
 
@@ -135,7 +142,7 @@ describe('the launcher', () => {
     const file = join(folder, 'my settings');
     writeFileSync(file, 'PORT=4711\n');
     for (const args of [[], ['start'], ['user', 'list']])
-      expect(await told([`--env-file=${file}`, ...args], {})).toMatchObject({
+      expect(await startReport([`--env-file=${file}`, ...args], {})).toMatchObject({
         ...{ port: '4711', argv: [expect.stringMatching(args[0] === 'user' ? /cli\.ts$/ : /server\.ts$/), ...args] },
       });
   });

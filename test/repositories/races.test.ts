@@ -57,8 +57,8 @@ describe('an authorization code', () => {
       }
       for (const { body } of [redeemed[index]!, refreshed[index]!]) {
         expect(decodeJwt(body['id_token'] as string)).toMatchObject({ sub: user.sub });
-        const told = await userinfo(instance(index), body['access_token'] as string);
-        expect(told).toMatchObject({ status: 200, body: { sub: user.sub } });
+        const answer = await userinfo(instance(index), body['access_token'] as string);
+        expect(answer).toMatchObject({ status: 200, body: { sub: user.sub } });
       }
     }
   });

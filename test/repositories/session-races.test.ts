@@ -67,7 +67,7 @@ test('a silent request concurrent with the end of its session gets a protocol an
 
 test.each([
   ['the user signs in again', undefined, 'id="sign-in"'],
-  ['a silent request is told so', 'none', 'error=login_required'],
+  ['a silent request gets login_required', 'none', 'error=login_required'],
 ])(
   'a session that ends while its code is being issued: %s (OpenID Connect Core 3.1.2.6)',
   async (_, prompt, answer) => {

@@ -110,8 +110,8 @@ test('of hundreds of tokens introspected at once, live, expired, revoked and unk
         const { status, body } = await userinfo(instance(index), token);
         expect([status, body['sub']]).toEqual(live ? [200, sub] : [401, undefined]);
       } else {
-        const told = await introspect(instance(index), client, token);
-        expect(told).toEqual(
+        const answer = await introspect(instance(index), client, token);
+        expect(answer).toEqual(
           live
             ? expect.objectContaining({ active: true, sub, exp: expires, client_id: client.clientId })
             : { active: false },
@@ -180,9 +180,9 @@ test('client credentials grants requested at once each get a token of their own 
   expect(new Set(issued.map(({ token }) => token)).size).toBe(120);
   await Promise.all(
     issued.map(async ({ client, token }, index) => {
-      const told = await introspect(instance(index), client, token);
+      const answer = await introspect(instance(index), client, token);
       const scope = client.metadata.scope.replace('openid profile ', '');
-      expect(told).toMatchObject({ active: true, client_id: client.clientId, sub: client.clientId, scope });
+      expect(answer).toMatchObject({ active: true, client_id: client.clientId, sub: client.clientId, scope });
     }),
   );
 });
