@@ -58,8 +58,8 @@ const poolSize = 20;
 // Until code is compiled and statements are prepared on all connections: in seconds, and in operations, since code is compiled by how often
 // it ran. Slow operations get a longer time, within a limit: all sides alike.
 const warmUp = { seconds: 2, operations: 12_000, most: 30 };
-// A machine shared with others: rounds during which they took more than this share of the processors are repeated, on all sides, twice at
-// most, and as long as that makes the whole no longer than by a half. Of the tries the one from which least was taken counts.
+// A machine shared with others: a round during which they took more than this share of the processors is repeated, on all sides, twice at
+// most, and only while the repetitions add less than half of the planned time. The try with the least share counts.
 const mostStolen = 0.05;
 const comparing = values.profile === undefined && !values.statements;
 const people = Math.max(...connections, 32);

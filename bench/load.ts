@@ -108,7 +108,7 @@ async function onWires(
   }
 }
 
-/** By Node's own client: for load that does not measure speed. */
+/** Uses Node's own client: for load that does not measure speed. */
 export function askOnce(agent: Agent, base: string, { method, path, headers = {}, body }: Request): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };

@@ -1,4 +1,4 @@
-// Changes states as a part of the load, and asks for them: approvals, revocations, settings, and introspection in between.
+// Changes states as a part of the load, and checks them later: approvals, revocations, settings, and introspection in between.
 import { inTurns, redirectUri, type LoadClient, type LoadRequests } from './load-requests.ts';
 
 /** The acknowledged changes of one kind, and how many of them were checked. */

@@ -183,7 +183,7 @@ test('SIGTERM during the start ends the process gracefully, and the database wit
   expect(postmasterOf(dataDir)).toBeUndefined();
 });
 
-test('instances that start at once on an empty database make one schema, one key set and one administrator (decisions section 8, security R92, R95)', async () => {
+test('instances that start at once on an empty database create one schema, one key set and one administrator (decisions section 8, security R92, R95)', async () => {
   const database = await emptyDatabase();
   const servers = await Promise.all(
     Array.from({ length: 3 }, async () =>

@@ -1,4 +1,4 @@
-// A migration of the next version must not fail the previous one, which still serves with its prepared statements.
+// Tests that a migration of the next version does not fail the previous one, which still serves with its prepared statements.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
 

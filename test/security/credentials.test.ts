@@ -205,7 +205,7 @@ test('the credentials say whose settings a request reads: a user or client that 
   expect((await call(path(alice.sub), basic)).body['settings']).toEqual({});
 });
 
-test('a line break in a value of a request makes no line of the log (security R101)', async () => {
+test('a line break in a value of a request adds no line to the log (security R101)', async () => {
   const forged = 'x\n{"event":"user.signed_in","outcome":"success","sub":"forged"}\r\n';
   const agent = new UserAgent(service);
   const before = service.logs.length;
