@@ -3,12 +3,12 @@ import http from 'node:http';
 import https from 'node:https';
 import { RequestFilteringHttpsAgent } from 'request-filtering-agent';
 
-/** The request was refused or brought no usable answer; the message is for the log. */
+/** The request was refused or got no usable answer. The message is for the log. */
 export class FetchRefused extends Error {}
 
 /**
  * Gets a document. Throws FetchRefused unless the answer is 200.
- * @param types the accepted media types of the document; without them any
+ * @param types the accepted media types of the document; without them, any
  */
 export type GuardedFetch = (url: string, types?: readonly string[], options?: FetchOptions) => Promise<string>;
 export interface FetchOptions {

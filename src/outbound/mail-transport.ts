@@ -12,7 +12,7 @@ export interface Letter {
   html: string;
 }
 
-/** The mail was not accepted; `permanent` when no later attempt can succeed. The message is for the log, and holds no secret. */
+/** The mail was not accepted. `permanent`: no later attempt can succeed. The message is for the log and contains no secret. */
 export class MailRefused extends Error {
   readonly permanent: boolean;
   constructor(message: string, permanent: boolean, options?: ErrorOptions) {
@@ -30,7 +30,7 @@ export interface MailTransport {
 }
 
 export interface MailTransportOptions {
-  /** smtp: or smtps: with the credentials in it; undefined for the folder. */
+  /** An smtp: or smtps: address with its credentials; undefined for the folder. */
   smtpUrl: string | undefined;
   folder: string;
   /** "Name <address>" */
@@ -95,7 +95,7 @@ function intoFolder(options: MailTransportOptions): MailTransport {
       const name = `${new Date().toISOString().replace(/[:.]/g, '-')}-${letter.id}.eml`;
       try {
         await mkdir(folder, { recursive: true, mode: 0o700 });
-        // whole or not at all, and readable by the service only: the mail holds links
+        // the rename makes the mail appear whole; only the service may read it, since it contains links
         await writeFile(join(folder, `.${name}`), message as Buffer, { mode: 0o600 });
         await rename(join(folder, `.${name}`), join(folder, name));
       } catch (error) {
@@ -107,7 +107,7 @@ function intoFolder(options: MailTransportOptions): MailTransport {
 
 /** @throws MailRefused for a recipient that is not one address */
 function messageOf({ id, to, subject, text, html }: Letter, { from, host }: MailTransportOptions) {
-  // an address that was stored by SQL has not been checked
+  // an address that an operator stored by SQL is not validated yet
   if (!/^[^\s\p{Cc}<>(),;:"\\@[\]]{1,64}@[^\s\p{Cc}<>(),;:"\\@]{1,255}$/u.test(to))
     throw new MailRefused('the recipient is not a mail address', true);
   return {
@@ -124,11 +124,11 @@ function messageOf({ id, to, subject, text, html }: Letter, { from, host }: Mail
   };
 }
 
-/** The reason in one line, for an administrator, without the credentials; the server's text may repeat what it received. */
+/** The reason in one line for an administrator, without links and, after refused credentials, without the server's text, which may repeat them. */
 function refusal(error: unknown): MailRefused {
   const { code, responseCode, command } = error as { code?: string; responseCode?: number; command?: string };
   const words = error instanceof Error ? error.message.replace(/\p{Cc}+/gu, ' ').replace(/https?:\S+/g, '…') : '';
-  // the server refuses this mail (RFC 5321 4.2.1); a refusal of the service itself can be corrected
+  // the server refuses this mail for good (RFC 5321 4.2.1); other refusals can be corrected
   const permanent = (code === 'EENVELOPE' || code === 'EMESSAGE') && (responseCode ?? 0) >= 500;
   const reason = code === 'EAUTH' ? `the mail server did not take the credentials (${responseCode ?? command})` : words;
   return new MailRefused(reason.slice(0, 300), permanent);

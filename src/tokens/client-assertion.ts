@@ -1,10 +1,10 @@
-// Client assertions (RFC 7523, OpenID Connect Core 9): client_secret_jwt and private_key_jwt.
+// Verifies client assertions (RFC 7523, OpenID Connect Core 9) of client_secret_jwt and private_key_jwt.
 import { decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
 import { assertionSigningAlgorithms, type ClientMetadata } from '../oauth/client-metadata.ts';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
 import { namesAreUnique, type ReadJwks, verifyWithKeys } from './client-signature.ts';
 
-/** An assertion is refused; the message is for the log. */
+/** The assertion is refused. The message is for the log. */
 export class AssertionRefused extends Error {}
 
 export interface VerifiedAssertion {
@@ -12,11 +12,11 @@ export interface VerifiedAssertion {
   expiresAt: Date;
 }
 
-// an assertion is for one request; nobody needs one that lives for long
+// an assertion serves one request, so it needs no long lifetime
 const maxLifetime = 3600; // seconds
 const tolerance = 30; // seconds of difference between clocks
 
-/** The client that an assertion claims to come from, before anything of it is believed. */
+/** The client that an assertion names. Nothing is verified yet. */
 export function assertionSubject(assertion: string): string | undefined {
   if (!/^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(assertion)) return undefined;
   try {
@@ -27,7 +27,7 @@ export function assertionSubject(assertion: string): string | undefined {
   }
 }
 
-/** The method that an assertion is made for, by its algorithm (OpenID Connect Core 9); nothing is verified yet. */
+/** The authentication method of an assertion, by its algorithm (OpenID Connect Core 9). Nothing is verified yet. */
 export function assertionMethod(assertion: string): 'client_secret_jwt' | 'private_key_jwt' {
   try {
     return decodeProtectedHeader(assertion).alg === 'HS256' ? 'client_secret_jwt' : 'private_key_jwt';
@@ -38,7 +38,7 @@ export function assertionMethod(assertion: string): 'client_secret_jwt' | 'priva
 
 /**
  * Verifies an assertion of a client. The caller marks its `jti` as used.
- * @param keys the client's secret, or what gives its key set (with `fresh`, past any cache)
+ * @param keys the client's secret, or a function that reads its key set (with `fresh`, bypassing the cache)
  * @throws AssertionRefused
  */
 export async function verifyClientAssertion(
@@ -69,7 +69,7 @@ export async function verifyClientAssertion(
     else payload = await verifyWithKeys(assertion, keys.jwks, options);
   } catch (error) {
     if (error instanceof AssertionRefused || error instanceof FetchRefused) throw error;
-    // whatever a client's own key or token makes the cryptography say
+    // a client's key or token can cause any error in the cryptography
     throw new AssertionRefused(error instanceof Error ? error.message : 'not verifiable', { cause: error });
   }
   const { jti, exp } = payload;

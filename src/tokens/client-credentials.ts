@@ -1,4 +1,4 @@
-// A client's credentials: made by the service, stored (hashed or sealed), and shown once (security R26, R40, R70).
+// Makes a client's credentials, which are stored hashed or encrypted and shown once (security R26, R40, R70).
 import type { SecretBox } from '../crypto/secret-box.ts';
 import { associatedDataOf } from '../repositories/keys/sealed-values.ts';
 import { digest, randomSecret } from '../crypto/secrets.ts';
@@ -7,14 +7,14 @@ import { conflict, invalidRequest } from '../oauth/errors.ts';
 import type { Client, ClientCredentials } from '../repositories/clients/clients.ts';
 import { newOpaqueToken } from './opaque-token.ts';
 
-/** Credentials as their holder gets them, once. */
+/** The credentials that a client gets once, in the clear. */
 export interface ShownCredentials {
   clientSecret: string | undefined;
   sharedSecret: string | undefined;
   registrationAccessToken: string | undefined;
 }
 
-/** New credentials for a client: what is stored and what is shown. */
+/** Makes a client's credentials: the values to store and the values to show. */
 export function newCredentials(
   secretBox: SecretBox,
   clientId: string,
@@ -36,20 +36,20 @@ export function newCredentials(
   };
 }
 
-/** The secrets of a client, as they are called on the wire. */
+/** The secrets of a client, by their names on the wire. */
 export const clientSecrets = ['client_secret', 'shared_secret', 'registration_access_token'] as const;
 export type ClientSecret = (typeof clientSecrets)[number];
 
-/** The secrets that a client has; none before it collected its credentials. */
+/** The secrets that a client has. It has none before it collected its credentials. */
 export function secretsOf(client: Pick<Client, 'metadata' | 'uncollected'>): ClientSecret[] {
   if (client.uncollected) return [];
   return clientSecrets.filter((secret) => secret !== 'client_secret' || needsSecret(client.metadata));
 }
 
 /**
- * New secrets in the place of those that a client has.
- * @param wanted which; all that it has, if undefined
- * @throws OAuthError invalid_request for one that it does not have, conflict before it collected its credentials
+ * Makes new secrets that replace those of a client.
+ * @param wanted the secrets to replace; undefined for all
+ * @throws OAuthError invalid_request for a secret that the client does not have, conflict before it collected its credentials
  */
 export function renewedSecrets(
   secretBox: SecretBox,
@@ -81,15 +81,15 @@ export function renewedSecrets(
   return { credentials, shown: told };
 }
 
-/** Which metadata a new secret has to serve: what is in force, and what waits, when that is approved. */
+/** The metadata that a new secret must serve: that in force, and that which waits for approval. */
 export function demandingMetadata(inForce: ClientMetadata, waiting: ClientMetadata | undefined): ClientMetadata {
   return waiting && (needsSecretAsKey(waiting) || !needsSecret(inForce)) ? waiting : inForce;
 }
 
 /**
- * What becomes of a client's secret when its metadata changes: nothing, or a new one where it has none or where the one
- * it has was stored as a hash only and must become a key; the secret that the client has just proven can become one. One that was made
- * for a change that waits, or left by an earlier method, is nothing that the client has (security R116).
+ * Makes the secret that a change of metadata requires, if any: a new one where the client has none, or where its secret is stored as a
+ * hash only but must serve as a key. A secret that the client has just presented can become the key. A secret made for a waiting change,
+ * or left by an earlier method, does not count as the client's (security R116).
  */
 export function secretFor(
   secretBox: SecretBox,
@@ -109,7 +109,7 @@ export function secretFor(
   };
 }
 
-/** How a client secret is stored: its hash, and encrypted where it serves as a key. */
+/** The stored form of a client secret: its hash, and its encrypted value where it serves as a key. */
 export function storedSecret(
   secretBox: SecretBox,
   clientId: string,

@@ -1,4 +1,4 @@
-// Encryption to a client's own key: of ID Tokens and UserInfo responses (OpenID Connect Core 10.2, RFC 7516).
+// Encrypts ID Tokens and UserInfo responses to a client's own key (OpenID Connect Core 10.2, RFC 7516).
 import { CompactEncrypt, type CryptoKey, importJWK, type JWK } from 'jose';
 import type { ClientMetadata, EncryptedResponse } from '../oauth/client-metadata.ts';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
@@ -19,8 +19,8 @@ export interface Recipient {
 }
 
 /**
- * The client's key for one kind of response; undefined where that is not encrypted.
- * @throws OAuthError temporarily_unavailable when its jwks_uri cannot be read, invalid_request when no key there will do
+ * Finds the client's key for one kind of response; undefined where that is not encrypted.
+ * @throws OAuthError temporarily_unavailable when its jwks_uri cannot be read, invalid_request when the set has no suitable key
  */
 export async function findRecipient(
   clientKeys: ClientKeys,
@@ -33,9 +33,9 @@ export async function findRecipient(
   try {
     let searched: unknown;
     for (const fresh of [false, true]) {
-      // a key that the client published since we read its set is in the fresh one
+      // the fresh set also has keys that the client published since we read its set
       const set = await clientKeys(metadata, fresh);
-      // one that is still the same is searched once (security R114)
+      // an unchanged set is searched only once (security R114)
       if (set === searched) break;
       searched = set;
       for (const jwk of encryptionKeys(set.keys, alg)) {
@@ -55,7 +55,7 @@ export async function findRecipient(
   throw invalidRequest(`the key set of the client has no key that ${response}_encrypted_response_alg can encrypt to`);
 }
 
-/** A key that has proven to be one; undefined otherwise: what a client publishes is anything. */
+/** Imports a key and tries it; undefined for a value that is no key, since a client may publish anything. */
 async function open(
   { kty, n, e, crv, x, y, kid }: JWK,
   alg: KeyManagementAlgorithm,
@@ -65,7 +65,7 @@ async function open(
     const key = await importJWK({ kty, n, e, crv, x, y } as JWK, alg);
     if (key instanceof Uint8Array) return undefined;
     const recipient = { alg, enc, kid: typeof kid === 'string' ? kid : undefined, key };
-    // one that is too short (RFC 7518 4.3), too long or no key at all shows when it is used
+    // a key that is too short (RFC 7518 4.3), too long or invalid fails when it is used
     await encryptFor(recipient, '', 'claims');
     return recipient;
   } catch {

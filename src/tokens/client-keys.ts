@@ -1,4 +1,4 @@
-// The key sets of clients: registered by value, or fetched from their jwks_uri and kept for a short while.
+// Reads the key sets of clients: registered by value, or fetched from their jwks_uri and cached briefly.
 import type { JSONWebKeySet, JWK } from 'jose';
 import type { ClientMetadata } from '../oauth/client-metadata.ts';
 import { hasAcceptableSize, maxKeys } from '../oauth/json-web-key.ts';
@@ -11,7 +11,7 @@ const minAge = 5_000; // and nobody can make us fetch more often than this
 const maxEntries = 1_000;
 
 /**
- * @returns a reader that throws FetchRefused when the document cannot be had or is no key set. The keys that it gives have fit sizes, and a
+ * @returns a reader that throws FetchRefused when the document cannot be fetched or is no key set. All returned keys have accepted sizes. A
  * set that is registered, or was not fetched again, is the same object.
  */
 export function createClientKeys(fetchDocument: GuardedFetch): ClientKeys {
@@ -20,8 +20,8 @@ export function createClientKeys(fetchDocument: GuardedFetch): ClientKeys {
   return async (metadata, fresh) => {
     const { jwks } = metadata;
     if (jwks) {
-      // what is stored may be older than the rules
-      const known = registered.get(jwks) ?? fitKeys(jwks.keys);
+      // a stored set may be older than the rules
+      const known = registered.get(jwks) ?? usableKeys(jwks.keys);
       registered.set(jwks, known);
       return known;
     }
@@ -30,7 +30,7 @@ export function createClientKeys(fetchDocument: GuardedFetch): ClientKeys {
     const hit = cache.get(uri);
     if (hit && performance.now() - hit.at < (fresh ? minAge : maxAge)) return hit.keys;
     const entry = { at: performance.now(), keys: fetchDocument(uri).then(parse) };
-    // a client that could not be reached is asked again soon
+    // after a failure the next fetch is allowed soon
     entry.keys.catch(() => (entry.at -= maxAge - minAge));
     cache.delete(uri);
     if (cache.size >= maxEntries) cache.delete(cache.keys().next().value!);
@@ -47,11 +47,11 @@ function parse(text: string): JSONWebKeySet {
     throw new FetchRefused('the document is not JSON', { cause: error });
   }
   if (!Array.isArray(document?.keys)) throw new FetchRefused('the document is not a JSON Web Key Set');
-  return fitKeys(document.keys);
+  return usableKeys(document.keys);
 }
 
-/** Those keys of a set that may be used; a set of too many is refused (security R114). @throws FetchRefused */
-function fitKeys(keys: readonly unknown[]): JSONWebKeySet {
+/** Returns the usable keys of a set, and refuses a set with too many (security R114). @throws FetchRefused */
+function usableKeys(keys: readonly unknown[]): JSONWebKeySet {
   if (keys.length > maxKeys) throw new FetchRefused(`the key set has more than ${maxKeys} keys`);
   return { keys: keys.filter((key) => isObject(key) && hasAcceptableSize(key)) as JWK[] };
 }

@@ -1,4 +1,4 @@
-// What a client signed with its own key: verified with a key set that may have changed since it was read.
+// Verifies what a client signed with its own key, also if the client has changed its key set since it was read.
 import {
   decodeProtectedHeader,
   errors,
@@ -12,13 +12,13 @@ import {
 import { hasUniqueNames } from '../oauth/json-text.ts';
 import { canVerify, type JsonWebKey } from '../oauth/json-web-key.ts';
 
-/** A client's key set; with `fresh`, past any cache. */
+/** Reads a client's key set; with `fresh`, it bypasses the cache. */
 export type ReadJwks = (fresh: boolean) => Promise<JSONWebKeySet>;
 
 /**
- * Whether the header and the claims of a compact JWS name nothing twice. A parser may take the last or refuse (RFC 7515 4,
- * RFC 7519 4): what two readers could understand differently is refused here.
- * @throws SyntaxError when they are no JSON
+ * Whether the header and the claims of a compact JWS have no duplicate name. A parser may take the last or refuse (RFC 7515 4,
+ * RFC 7519 4), so two readers could understand such a token differently.
+ * @throws SyntaxError when one of them is not JSON
  */
 export function namesAreUnique(token: string): boolean {
   return token
@@ -28,16 +28,16 @@ export function namesAreUnique(token: string): boolean {
     .every((text) => hasUniqueNames(text, JSON.parse(text)));
 }
 
-/** The name under which an algorithm is registered: newer libraries call EdDSA by its curve (RFC 9864 2.2). */
+/** The name of an algorithm in client metadata: newer libraries name EdDSA by its curve (RFC 9864 2.2). */
 export const registeredName = (alg: string | undefined): string | undefined => (alg === 'Ed25519' ? 'EdDSA' : alg);
 
-/** How many keys a signature is tried against (security R114). */
+/** The most keys that are tried for a signature (security R114). */
 const maxCandidates = 4;
 
-/** More keys could have made the signature than are tried; the message is for the client. */
+/** More keys could have made the signature than are tried. The message is for the client. */
 export class TooManyCandidates extends Error {}
 
-/** @throws TooManyCandidates, what jose throws, and what reading the key set throws */
+/** @throws TooManyCandidates, and the errors of jose and of reading the key set */
 export async function verifyWithKeys(
   token: string,
   jwks: ReadJwks,
@@ -51,13 +51,13 @@ export async function verifyWithKeys(
   try {
     return await verifyWithAny(token, candidatesOf(known, alg, kid), alg, options);
   } catch (error) {
-    // the client may have rotated its keys since we read them, and its keys need no names (Core 10.1.1, RFC 7517 4.5)
+    // the client may have rotated its keys since we read them, and a key needs no kid (Core 10.1.1, RFC 7517 4.5)
     const maybeNew =
       error instanceof errors.JWKSNoMatchingKey ||
       (error instanceof errors.JWSSignatureVerificationFailed && kid === undefined);
     if (!maybeNew) throw error;
     const fresh = await jwks(true);
-    // a registered set, and one that was read a moment ago, is searched once (security R114)
+    // an unchanged set is searched only once (security R114)
     if (fresh === known) throw error;
     return verifyWithAny(token, candidatesOf(fresh, alg, kid), alg, options);
   }
@@ -76,7 +76,7 @@ function candidatesOf({ keys }: JSONWebKeySet, alg: string, kid: string | undefi
   return candidates;
 }
 
-/** Keys without kid, or of one kid, may be several: each is tried. */
+/** Tries each key: several may have no kid, or the same one. */
 async function verifyWithAny(
   token: string,
   candidates: readonly JWK[],
@@ -84,7 +84,7 @@ async function verifyWithAny(
   options: JWTVerifyOptions,
 ): Promise<JWTPayload> {
   for (const { kty, n, e, crv, x, y } of candidates) {
-    // one that is no key shows now
+    // an invalid key fails here
     const key = await importJWK({ kty, n, e, crv, x, y } as JWK, alg).catch(() => undefined);
     if (!key) continue;
     try {

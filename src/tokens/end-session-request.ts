@@ -1,12 +1,12 @@
-// The signed request of the non-standard end-session (decisions section 6, security R70, R71, R72).
+// Verifies the signed request of the non-standard end-session endpoint (decisions section 6, security R70, R71, R72).
 import { decodeProtectedHeader, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import { FetchRefused } from '../outbound/guarded-fetch.ts';
 import { namesAreUnique, verifyWithKeys } from './client-signature.ts';
 
-/** The request is refused; the message is for the log. */
+/** The request is refused. The message is for the log. */
 export class EndSessionRefused extends Error {}
 
-/** The signature is right and something else is not: the message is for the client, which signed it. */
+/** The signature is valid, but a claim is not. The message is for the client, which signed it. */
 export class EndSessionFault extends EndSessionRefused {}
 
 export interface EndSessionRequest {
@@ -25,7 +25,7 @@ const grammar = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const maxLifetime = 300; // seconds from iat to exp
 const maxAge = 60; // seconds that iat may lie in the past or the future
 
-/** The client that a request claims to come from, before anything of it is believed. */
+/** The client that a request names. Nothing is verified yet. */
 export function endSessionIssuer(request: string): string | undefined {
   if (!grammar.test(request)) return undefined;
   try {
@@ -72,7 +72,7 @@ export async function verifyEndSessionRequest(
   return {
     clientId,
     jti,
-    // remembered until the request could no longer be accepted
+    // the jti is stored until the request can no longer be accepted
     expiresAt: new Date((Math.max(exp!, iat! + maxAge) + maxAge) * 1000),
     redirectUri,
     state: text('state'),
@@ -111,10 +111,10 @@ async function verifySignature(
     return payload;
   } catch (error) {
     if (error instanceof EndSessionRefused || error instanceof FetchRefused) throw error;
-    // the claims are looked at once the signature is verified
+    // jose checks the claims after it has verified the signature
     if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired)
       throw new EndSessionFault(claimFault(error, issuer), { cause: error });
-    // whatever a client's own key or token makes the cryptography say
+    // a client's key or token can cause any error in the cryptography
     throw new EndSessionRefused(error instanceof Error ? error.message : 'not verifiable', { cause: error });
   }
 }

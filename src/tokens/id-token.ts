@@ -1,4 +1,4 @@
-// ID Tokens (OpenID Connect Core 2): minted for an authorization, and read back as hints; signed UserInfo beside them.
+// Mints ID Tokens (OpenID Connect Core 2) and signed UserInfo responses, and verifies ID Tokens that clients send back.
 import { hash } from 'node:crypto';
 import { CompactSign, decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { IdTokenSigningAlgorithm } from '../oauth/client-metadata.ts';
@@ -23,7 +23,7 @@ export interface IdTokenContent {
   claims: Record<string, unknown>;
 }
 
-/** What signs for a client; the key of HS256 is the client's secret. */
+/** The key that signs for a client; with HS256 it is the client's secret. */
 export type ResponseKey = { alg: KeyAlgorithm } | { alg: 'HS256'; secret: Buffer };
 
 export async function mintIdToken(ring: KeyRing, key: ResponseKey, content: IdTokenContent): Promise<string> {
@@ -46,14 +46,14 @@ export async function mintIdToken(ring: KeyRing, key: ResponseKey, content: IdTo
   return signJwt(ring, key, 'JWT', payload);
 }
 
-/** A signed UserInfo response (Core 5.3.2). It has neither auth_time nor exp, so that it is never taken for an ID Token. */
+/** A signed UserInfo response (Core 5.3.2). It has neither auth_time nor exp, so that no client mistakes it for an ID Token. */
 export function mintUserinfo(ring: KeyRing, key: ResponseKey, issuer: string, clientId: string, claims: JWTPayload) {
   return signJwt(ring, key, 'JWT', { ...claims, iss: issuer, aud: clientId, iat: Math.floor(Date.now() / 1000) });
 }
 
-/** @param typ the explicit type, which keeps one kind of JWT from being taken for another (RFC 8725 section 3.11) */
+/** @param typ the explicit type, which prevents the confusion of one kind of JWT with another (RFC 8725 section 3.11) */
 export function signJwt(ring: KeyRing, key: ResponseKey, typ: string, payload: JWTPayload): Promise<string> {
-  // what SignJWT does beside is to copy the claims
+  // SignJWT would only copy the claims in addition
   const token = new CompactSign(Buffer.from(JSON.stringify(payload)));
   if (key.alg === 'HS256') return token.setProtectedHeader({ alg: 'HS256', typ }).sign(key.secret);
   const signing = ring.signingKey(key.alg);
@@ -61,8 +61,8 @@ export function signJwt(ring: KeyRing, key: ResponseKey, typ: string, payload: J
 }
 
 /**
- * Reads an ID Token that we issued, expired or not: a hint (Core 3.1.2.1, RP-Initiated Logout 2). Undefined for
- * anything else: another issuer's, another kind of JWT, a wrong signature (security R67).
+ * Reads an ID Token that we issued, expired or not, as a hint (Core 3.1.2.1, RP-Initiated Logout 2). Undefined for the token of
+ * another issuer, another kind of JWT, or a wrong signature (security R67).
  */
 export async function readIdTokenHint(
   ring: KeyRing,
@@ -74,7 +74,7 @@ export async function readIdTokenHint(
   return payload && { sub: payload.sub, clientId: payload.aud, sid: textOf(payload['sid']) };
 }
 
-/** What an ID Token says whatever its time, and whether its client could have signed it as well: the key of HS256 is the client's secret. */
+/** Verifies an ID Token except for its times. `byClient`: the client could have signed it as well, since the key of HS256 is its secret. */
 async function verified(
   ring: KeyRing,
   issuer: string,
@@ -115,22 +115,22 @@ async function verifyWithSecret(
 
 const textOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined);
 
-/** By how much two instances may differ in what they take for the time of the database, in seconds. */
+/** Seconds by which two instances may differ in their estimate of the database's time. */
 const clockDifference = 2;
 
-/** What a valid ID Token says. */
+/** The statement of a valid ID Token. */
 export interface IdTokenStatement {
   sub: string;
   clientId: string;
   sid: string;
   issuedAt: Date;
   expiresAt: Date;
-  /** What only a signature of the service vouches for; undefined where the client could have signed, too (security R122). */
+  /** Claims that only the service's own signature proves; undefined where the client could have signed as well (security R122). */
   vouched: { authTime: Date; nonce: string | undefined } | undefined;
 }
 
 /**
- * Verifies an ID Token with its time; undefined for one whose signature or time is wrong.
+ * Verifies an ID Token and its times; undefined if the signature or a time is wrong.
  * @param lifetimeOf the lifetime of a client's ID Tokens, in seconds
  */
 export async function verifyIdToken(
@@ -146,7 +146,7 @@ export async function verifyIdToken(
   const { payload, byClient } = known;
   const [iat, exp, now] = [Number(payload.iat), Number(payload.exp), ring.now().getTime() / 1000];
   if (!(exp > now)) return undefined;
-  // from now at the latest, and for no longer than the service would have made it (security R122)
+  // it must not start in the future, nor last longer than the service would allow (security R122)
   if (byClient && !(iat <= now + clockDifference && exp <= iat + (await lifetimeOf(payload.aud)))) return undefined;
   const time = (seconds: unknown) => new Date(Number(seconds) * 1000);
   return {
@@ -159,7 +159,7 @@ export async function verifyIdToken(
   };
 }
 
-/** True for a parseable signed JWT that says it is this issuer's; nothing is verified yet. */
+/** Whether a text is a signed JWT that names this issuer. Nothing is verified yet. */
 export function isOwnJwt(issuer: string, token: string): boolean {
   if (!/^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/.test(token)) return false;
   try {
@@ -169,9 +169,9 @@ export function isOwnJwt(issuer: string, token: string): boolean {
   }
 }
 
-/** Left half of the hash of the signature's own algorithm (Core 3.1.3.6); Ed25519 hashes with SHA-512. */
+/** The left half of a hash with the signature algorithm's own function (Core 3.1.3.6), which is SHA-512 for Ed25519. */
 function leftHalf(value: string, alg: IdTokenSigningAlgorithm): string {
-  // by way of a text, as secrets are hashed
+  // a binary string, as for the hashes of secrets
   const whole = hash(alg === 'EdDSA' ? 'sha512' : 'sha256', value, 'binary');
   return Buffer.from(whole.slice(0, whole.length / 2), 'latin1').toString('base64url');
 }

@@ -1,4 +1,4 @@
-// The key ring: signing keys made on first start, encrypted at rest, published before use and after retirement (security R94, R95).
+// Manages the signing keys: made on the first start, encrypted at rest, published before their use and after their retirement (security R94, R95).
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   calculateJwkThumbprint,
@@ -23,7 +23,7 @@ import type { Actor } from '../repositories/audit/actor.ts';
 export type KeyAlgorithm = SigningKeyRow['alg'];
 export const keyAlgorithms: readonly KeyAlgorithm[] = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 
-/** What becomes of a key: published, in use, published still. */
+/** The states of a key, in order. It is published in all of them. */
 export const keyStates = ['waiting', 'signing', 'retired'] as const;
 
 export interface SigningKey {
@@ -33,13 +33,13 @@ export interface SigningKey {
 }
 
 export interface KeyRing {
-  /** The key that signs now. */
+  /** The current signing key. */
   signingKey(alg: KeyAlgorithm): SigningKey;
   /** The published set: public members only (RFC 7517). */
   readonly jwks: { keys: JWK[] };
-  /** Finds the key of the published set that a JWT names; each is imported once a reading. */
+  /** Finds the published key that a JWT names. Each key is imported once after each reading of the ring. */
   readonly verificationKey: LocalJWKSet;
-  /** What an administrator sees. */
+  /** The keys as an administrator sees them. */
   readonly keys: {
     kid: string;
     alg: KeyAlgorithm;
@@ -48,37 +48,37 @@ export interface KeyRing {
     activeAt: Date;
     expiresAt: Date | undefined;
   }[];
-  /** The time by the database's clock, as of the last reading: the only one that counts (security F17). */
+  /** The time of the database's clock, estimated since the last reading: no other clock is used (security F17). */
   now(): Date;
-  /** Reads the ring again, making what is missing. */
+  /** Reads the ring again, and makes missing keys. */
   refresh(): Promise<void>;
-  /** Adds a key for each algorithm, which signs after `lead` seconds; the old ones stay published until their last token has expired. */
+  /** Adds a key for each algorithm, which signs after `lead` seconds. The old keys stay published until their last token has expired. */
   rotate(options: { lead: number; algorithms?: readonly KeyAlgorithm[] | undefined; by: Actor }): Promise<string[]>;
   /**
-   * Does the same for each algorithm whose newest key is older than `interval` seconds by the database's time, on
-   * whichever instance comes first; 0 is never.
+   * Does the same for each algorithm whose newest key is older than `interval` seconds by the database's time. Only one
+   * instance rotates; the interval 0 means never.
    */
   rotateDue(options: { interval: number; lead: number }): Promise<string[]>;
   /**
-   * Takes a key away at once, as when it leaked: it is not published any more, signs nothing and verifies nothing.
-   * @throws OAuthError not_found, or conflict for the one that signs while nothing takes its place
+   * Withdraws a key at once, for example after a leak: it is no longer published, signs nothing and verifies nothing.
+   * @throws OAuthError not_found, or conflict for the signing key while no other key can replace it
    */
   withdraw(kid: string, by: Actor): Promise<void>;
 }
 
-// seconds: every instance publishes a new key before any signs with it, however urgent it is
+// seconds, also in an emergency: every instance publishes a new key before any instance signs with it
 const minimumLead = 2;
 
 export interface KeyRingOptions {
   store: Store;
   secretBox: SecretBox;
-  /** The service's life of an ID Token, in seconds; clients' own are looked up. */
+  /** The service's lifetime of ID Tokens, in seconds. The lifetimes of clients are read from the database. */
   idTokenLifetime: number;
-  /** Whence new keys come, if not from `makeKeyPair`. */
+  /** Replaces `makeKeyPair`. */
   newKeyPair?: typeof makeKeyPair | undefined;
 }
 
-/** A key pair that can be written down: RSA ones have 2048 bits. */
+/** Makes an exportable key pair. RSA keys have 2048 bits. */
 export function makeKeyPair(alg: KeyAlgorithm): Promise<GenerateKeyPairResult> {
   return generateKeyPair(alg, { extractable: true, modulusLength: 2048 });
 }
@@ -87,15 +87,15 @@ interface NewPair extends GenerateKeyPairResult {
   alg: KeyAlgorithm;
 }
 
-/** Who rotates by the schedule, in the audit trail. */
+/** The actor of scheduled rotations in the audit trail. */
 const schedule: Actor = { actor: 'schedule' };
 
 const dataOf = (kid: string) => associatedDataOf('signing_keys.private_key_encrypted', kid);
 
-// seconds that a retired key stays published beyond the longest life of an ID Token, for caches and clocks
+// seconds that a retired key stays published beyond the longest lifetime of an ID Token, for caches and clock differences
 const retirementMargin = 3600;
 
-/** Opens the ring; of several instances that start on an empty one, the first to have keys writes them, and the others read these. */
+/** Opens the ring. Of several instances that start on an empty ring, the first stores its keys, and the others read these. */
 export async function openKeyRing({
   store,
   secretBox,
@@ -122,7 +122,7 @@ export async function openKeyRing({
       const jwk = JSON.parse(openKey(row)) as JWK;
       opened.set(row.kid, (await importJWK(jwk, row.alg)) as CryptoKey);
     }
-    // of two readings at once the first to begin may be the last to end: it would bring a withdrawn key back
+    // an older reading may end after a newer one: it would restore a withdrawn key
     if (turn < lastTurn) return;
     lastTurn = turn;
     clockOffset = offset;
@@ -143,7 +143,7 @@ export async function openKeyRing({
     }
   }
 
-  /** New pairs, before the ring is locked: an RSA one takes a tenth of a second, or as many of them as the machine is busy. */
+  /** Makes key pairs before the ring is locked, since an RSA pair takes a tenth of a second, and longer on a busy machine. */
   async function makePairs(algorithms: readonly KeyAlgorithm[]): Promise<NewPair[]> {
     const pairs: NewPair[] = [];
     for (const alg of algorithms) pairs.push({ alg, ...(await newKeyPair(alg)) });
@@ -169,7 +169,7 @@ export async function openKeyRing({
     return kids;
   }
 
-  /** Changes the ring under its lock, with the event of the audit trail that `work` returns, if it did anything. */
+  /** Changes the ring under its lock, and records the audit event that `work` returns if it changed the ring. */
   async function change(
     by: Actor,
     work: (repositories: Repositories) => Promise<Pick<AuditEvent, 'type' | 'detail'> | undefined>,
@@ -217,7 +217,7 @@ export async function openKeyRing({
       const pairs = await makePairs(keyAlgorithms.filter((alg) => !rows.some((row) => row.alg === alg)));
       await store.transaction(async ({ signingKeys }) => {
         await signingKeys.lock();
-        // another instance may have made them meanwhile
+        // another instance may have made the keys meanwhile
         const { keys } = await signingKeys.list();
         const missing = pairs.filter(({ alg }) => !keys.some((row) => row.alg === alg));
         await add(missing, 0, signingKeys);
@@ -239,7 +239,7 @@ export async function openKeyRing({
       const pairs = await makePairs(await store.signingKeys.findDue(interval));
       if (pairs.length === 0) return kids;
       await change(schedule, async ({ signingKeys }) => {
-        // another instance may have done it meanwhile
+        // another instance may have rotated meanwhile
         const due = await signingKeys.findDue(interval);
         const wanted = pairs.filter(({ alg }) => due.includes(alg));
         kids = await add(wanted, Math.max(lead, minimumLead), signingKeys);
@@ -251,7 +251,7 @@ export async function openKeyRing({
       await read();
       const leaving = rows.find((row) => row.kid === kid);
       const next = rows.findLast((row) => row.alg === leaving?.alg && row.activeAt.getTime() > now());
-      // after a rotation at once: its key is about to take over
+      // after an immediate rotation the new key is about to sign
       const wait = next ? next.activeAt.getTime() - now() : Infinity;
       if (leaving && current(leaving.alg) === leaving && wait <= minimumLead * 1000) await delay(wait + 100);
       await change(by, async ({ signingKeys }) => {
@@ -262,7 +262,7 @@ export async function openKeyRing({
         if (signing === key)
           throw conflict(`this key signs with ${key.alg}: make one at once that takes its place, then withdraw it`);
         await signingKeys.delete(kid);
-        // without the key that was to follow it, the one that signs has no end
+        // without its successor, the signing key has no end
         await signingKeys.keepNewest(key.alg);
         return { type: 'keys.withdrawn', detail: { kid, alg: key.alg } };
       });

@@ -1,4 +1,4 @@
-// Logout Tokens (OpenID Connect Back-Channel Logout 1.0 section 2.4): minted anew for each attempt to deliver one.
+// Mints a Logout Token for each delivery attempt (OpenID Connect Back-Channel Logout 1.0 section 2.4).
 import { randomUUID } from 'node:crypto';
 import { type ResponseKey, signJwt } from './id-token.ts';
 import type { KeyRing } from './key-ring.ts';
@@ -14,7 +14,7 @@ export interface LogoutTokenContent {
 const lifetime = 120; // seconds: what the standard recommends at most
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** @param key the same that signs the client's ID Tokens */
+/** @param key the key that signs the client's ID Tokens */
 export function mintLogoutToken(ring: KeyRing, key: ResponseKey, content: LogoutTokenContent): Promise<string> {
   const issuedAt = Math.floor(content.issuedAt.getTime() / 1000);
   return signJwt(ring, key, 'logout+jwt', {

@@ -1,4 +1,4 @@
-// Opaque tokens: a type prefix, 256 random bits and a checksum, by which a malformed one is told without the database (security R13, R18, R30, R78).
+// Makes and reads opaque tokens: a type prefix, 256 random bits and a checksum, so that a malformed token needs no query (security R13, R18, R30, R78).
 import { crc32 } from 'node:zlib';
 import { digest, randomSecret } from '../crypto/secrets.ts';
 
@@ -19,8 +19,9 @@ export const tokenPrefixes = {
 export type OpaqueTokenKind = keyof typeof tokenPrefixes;
 
 /**
- * Those of which there are most say before the random part when they were made. Their rows stand in an index in the order of time: new ones
- * come to the same few pages, whatever the size of the table. By a digest alone each changes another page, and the log gets it whole.
+ * The most frequent kinds contain their time of issue before the random part. The index then orders their rows by time, so that new rows
+ * change the same few pages, whatever the size of the table. With a digest alone each row would change another page, which PostgreSQL
+ * would write to its log as a whole.
  */
 const timed: ReadonlySet<OpaqueTokenKind> = new Set([
   'access_token',
@@ -31,9 +32,9 @@ const timed: ReadonlySet<OpaqueTokenKind> = new Set([
 ]);
 
 export interface OpaqueToken {
-  /** The value that its holder gets; never stored, never logged. */
+  /** The value for the client. It is never stored and never logged. */
   token: string;
-  /** What is stored: a SHA-256, separated by kind, of one that says its time after that (security R26, R27). */
+  /** The value to store: a SHA-256 that includes the kind, after the time for the timed kinds (security R26, R27). */
   hash: Buffer;
 }
 
@@ -43,16 +44,16 @@ const timeLength = 8;
 const randomLength = 43;
 const checksumLength = 6;
 const timedLength = prefixLength + timeLength + randomLength + checksumLength;
-/** Bytes of the time: milliseconds since 1970, as UUIDs of version 7 have them (RFC 9562 5.7). */
+/** Bytes of the time: milliseconds since 1970, as in UUIDs of version 7 (RFC 9562 5.7). */
 const timeSize = 6;
 const kinds = new Map<string, OpaqueTokenKind>(
   Object.entries(tokenPrefixes).map(([kind, prefix]) => [prefix, kind as OpaqueTokenKind]),
 );
-/** Where a checksum and a time are written before they are read: a buffer of its own costs more than the sum. */
+/** Reused buffers for the checksum and the time: to allocate one costs more than to compute the sum. */
 const scratch = Buffer.alloc(4);
 const timeBytes = Buffer.alloc(timeSize);
 
-/** @param time when it is made, in milliseconds since 1970 */
+/** @param time the time of issue, in milliseconds since 1970 */
 export function newOpaqueToken(kind: OpaqueTokenKind, time = Date.now()): OpaqueToken {
   let body: string = tokenPrefixes[kind];
   if (timed.has(kind)) {
@@ -64,12 +65,12 @@ export function newOpaqueToken(kind: OpaqueTokenKind, time = Date.now()): Opaque
   return { token, hash: hashOf(kind, token) };
 }
 
-/** The digest under which a token of this kind is stored, or undefined when the text cannot be one (security R27, R30). */
+/** The digest under which a token of this kind is stored, or undefined when the text is malformed (security R27, R30). */
 export function opaqueTokenHash(kind: OpaqueTokenKind, text: string): Buffer | undefined {
   return opaqueTokenKind(text) === kind ? hashOf(kind, text) : undefined;
 }
 
-/** The first tokens of all kinds had no time. Beside one 208 bits of the digest are left, for which nobody finds another token. */
+/** The earliest tokens of all kinds have no time. The time leaves 208 bits of the digest, which still prevent a second preimage. */
 function hashOf(kind: OpaqueTokenKind, token: string): Buffer {
   const hash = digest(kind, token);
   if (token.length === timedLength) {
@@ -79,7 +80,7 @@ function hashOf(kind: OpaqueTokenKind, token: string): Buffer {
   return hash;
 }
 
-/** Which kind of token a text has the form of; undefined when this service could never have issued it. */
+/** The kind of a token by its form; undefined when this service cannot have issued it. */
 export function opaqueTokenKind(text: string): OpaqueTokenKind | undefined {
   if (!form.test(text)) return undefined;
   const body = text.slice(0, -checksumLength);
@@ -87,7 +88,7 @@ export function opaqueTokenKind(text: string): OpaqueTokenKind | undefined {
   return kinds.get(text.slice(0, prefixLength));
 }
 
-/** CRC-32 of what stands before: six characters of base64url. */
+/** The CRC-32 of the text before it: six characters of base64url. */
 function checksum(body: string): string {
   scratch.writeUInt32BE(crc32(body));
   return scratch.toString('base64url');

@@ -1,20 +1,20 @@
-// Recovery codes: 80 random bits that a person keeps on paper, good once in the place of another second factor.
+// Makes and reads recovery codes: 80 random bits that a user keeps on paper, and that replace another second factor once.
 import { randomInt } from 'node:crypto';
 import { digest } from '../crypto/secrets.ts';
 
-// neither I nor O, neither 0 nor 1
+// without I, O, 0 and 1, which users confuse
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const length = 16;
 
-/** How many a person gets. */
+/** How many codes a user gets. */
 export const recoveryCodeCount = 10;
 
-/** A new code as people see it: four groups of four. */
+/** Makes a code in the form that users see: four groups of four characters. */
 export function newRecoveryCode(): string {
   return written(Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join(''));
 }
 
-/** What somebody typed as the code that it stands for: whatever the case, the spaces and the punctuation; undefined when it cannot be one. */
+/** Normalises a typed code, ignoring case, spaces and punctuation; undefined when it is malformed. */
 export function readRecoveryCode(typed: string): string | undefined {
   const characters = typed.replace(/[^A-Za-z0-9]/g, '').toUpperCase();
   return characters.length === length && [...characters].every((character) => alphabet.includes(character))
@@ -22,7 +22,7 @@ export function readRecoveryCode(typed: string): string | undefined {
     : undefined;
 }
 
-/** What is stored of a person's code. */
+/** The value stored for a user's code. */
 export function recoveryCodeHash(sub: string, code: string): Buffer {
   return digest('recovery code', `${sub} ${code}`);
 }

@@ -1,4 +1,4 @@
-// Request objects (RFC 9101, OpenID Connect Core 6): by value or from a registered address, verified with the client's own keys.
+// Verifies request objects (RFC 9101, OpenID Connect Core 6), sent by value or fetched from a registered address, with the client's own keys.
 import { decodeProtectedHeader, type JWTPayload, jwtVerify, UnsecuredJWT } from 'jose';
 import { type ClientMetadata, requestObjectSigningAlgorithms } from '../oauth/client-metadata.ts';
 import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
@@ -8,10 +8,10 @@ import { namesAreUnique, registeredName, TooManyCandidates, verifyWithKeys } fro
 type RefusalCode =
   'invalid_request_object' | 'invalid_request_uri' | 'request_not_supported' | 'request_uri_not_supported';
 
-/** A request object is refused; the message is for the client. */
+/** The request object is refused. The message is for the client. */
 export class RequestObjectRefused extends Error {
   readonly code: RefusalCode;
-  /** What only the log is told: the words of the error behind it, not the content of the object. */
+  /** The message of the underlying error, for the log only. It does not contain the content of the object. */
   readonly reason: string | undefined;
   constructor(code: RefusalCode, message: string, cause?: unknown) {
     super(message);
@@ -24,12 +24,12 @@ export interface RequestObjectOptions {
   issuer: string;
   clientKeys: ClientKeys;
   fetchDocument: GuardedFetch;
-  /** Whether an object without a signature is accepted of those who did not register to sign. */
+  /** Whether clients that did not register an algorithm may send an object without a signature. */
   unsigned: boolean;
   now: () => Date;
 }
 
-/** A client as its request objects are verified; the secret is there if it is stored as a key. */
+/** The properties of a client that verify its request objects. The secret is present if it is stored as a key. */
 export interface SigningClient {
   clientId: string;
   metadata: ClientMetadata;
@@ -46,7 +46,7 @@ const tolerance = 30; // seconds of difference between clocks
 export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsigned, now }: RequestObjectOptions) {
   const underWay = new Map<string, Promise<string>>();
 
-  /** However many browsers come at once, an address is asked by one connection. */
+  /** Fetches an address with one request at a time, however many browsers need it. */
   function fetchOnce(address: string): Promise<string> {
     const fetching = underWay.get(address) ?? fetchDocument(address, mediaTypes);
     underWay.set(address, fetching);
@@ -84,13 +84,13 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
     } catch (error) {
       if (error instanceof RequestObjectRefused) throw error;
       if (error instanceof TooManyCandidates) return refuse(error.message);
-      // whatever a client's own key or object makes the cryptography say
+      // a client's key or object can cause any error in the cryptography
       return refuse('the request object cannot be verified: check its signature, aud, iss and times', error);
     }
     const { iss, aud, sub, iat, jti } = payload;
     if ((iss ?? client.clientId) !== client.clientId) refuse('iss of the request object must be the client_id');
     if (![aud ?? issuer].flat().includes(issuer)) refuse('aud of the request object must be the issuer');
-    // what authenticates a client is no request (RFC 9101 10.8)
+    // a client assertion is not an authorization request (RFC 9101 10.8)
     if (sub === client.clientId) refuse('a client assertion is not a request object');
     if (iat !== undefined && iat > now().getTime() / 1000 + tolerance)
       refuse('iat of the request object is in the future');
@@ -117,13 +117,13 @@ export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsign
   }
 
   return {
-    /** An object by value. */
+    /** Verifies an object sent by value. */
     read: (object: string, client: SigningClient): Promise<JWTPayload> => verify(object, client, false),
-    /** An object by reference; that the client registered the address is the caller's to check. */
+    /** Fetches and verifies an object. The caller has checked that the client registered the address. */
     async fetch(uri: string, client: SigningClient): Promise<JWTPayload> {
       let object: string;
       try {
-        // the fragment is a part of the name, not of the address
+        // the fragment identifies a version of the object and is not sent
         object = await fetchOnce(uri.split('#')[0]!);
       } catch (error) {
         if (!(error instanceof FetchRefused)) throw error;

@@ -1,4 +1,4 @@
-// Mints every token that the service issues, and holds the keys that sign them.
+// Issues the tokens of every response, and verifies the ID Tokens that clients send back.
 import type { SecretBox } from '../crypto/secret-box.ts';
 import { acrOf } from '../oauth/acr.ts';
 import type { Binding } from '../oauth/binding.ts';
@@ -28,21 +28,21 @@ export interface TokenServiceOptions {
     refreshTokenAbsolute: number;
     idToken: number;
   };
-  /** Whether confidential clients' refresh tokens rotate too. */
+  /** Whether the refresh tokens of confidential clients rotate too. */
   rotateConfidential: boolean;
 }
 
-/** What a token response may hold beside an access token. */
+/** What a token response may contain in addition to an access token. */
 export type TokenKind = 'id_token' | 'refresh_token' | 'client_session_handle';
 
-/** The tokens of one response, made before they are stored. */
+/** The tokens of one response, before they are stored. */
 export interface PreparedTokens {
   accessToken: OpaqueToken;
-  /** Where the client is registered for refresh tokens. */
+  /** Present if the client is registered for refresh tokens. */
   refreshToken: OpaqueToken | undefined;
-  /** Where the client registered the UMA profile. */
+  /** Present if the client registered the UMA profile. */
   handle: OpaqueToken | undefined;
-  /** Whom the ID Token is encrypted for; undefined where it is not. */
+  /** The key that the ID Token is encrypted to; undefined where it is not encrypted. */
   recipient: Recipient | undefined;
   lifetimes: ReturnType<TokenService['lifetimes']>;
 }
@@ -61,7 +61,7 @@ export function createTokenService(options: TokenServiceOptions) {
 
   async function secretOf(clientId: string): Promise<Buffer | undefined> {
     const client = await options.findClient(clientId);
-    // the service signs by the secret only for a client that registered so, and that was ever enabled (security R113, R122)
+    // the secret signs only for a client that registered HS256 and was enabled once (security R113, R122)
     const isSignedSo = client?.everEnabled === true && client.metadata.id_token_signed_response_alg === 'HS256';
     return isSignedSo ? clientSecret(client) : undefined;
   }
@@ -90,7 +90,7 @@ export function createTokenService(options: TokenServiceOptions) {
   }
 
   /**
-   * Whom the client's ID Tokens are encrypted for; undefined where they are not.
+   * Finds the key that the client's ID Tokens are encrypted to; undefined where they are not encrypted.
    * @throws OAuthError temporarily_unavailable or invalid_request
    */
   async function idTokenRecipient({ metadata }: Client): Promise<Recipient | undefined> {
@@ -99,27 +99,27 @@ export function createTokenService(options: TokenServiceOptions) {
   }
 
   return {
-    /** The key of end-session requests, as its text in UTF-8. */
+    /** The key of end-session requests: the text of the shared secret in UTF-8. */
     sharedSecret: (client: Client): Buffer =>
       secretBox.open(
         client.sharedSecretEncrypted,
         associatedDataOf('clients.shared_secret_encrypted', client.clientId),
       ),
-    /** The key of client_secret_jwt and HS256; undefined when the secret is stored as a hash only. */
+    /** The key of client_secret_jwt and HS256; undefined when only the hash of the secret is stored. */
     clientSecret,
-    /** Lifetimes in force for a client, in seconds. */
+    /** The lifetimes in force for a client, in seconds. */
     lifetimes,
-    /** Public clients' refresh tokens rotate always (RFC 9700 4.14.2). */
+    /** Whether the client's refresh tokens rotate. Those of public clients always do (RFC 9700 4.14.2). */
     rotates: (client: Client): boolean => isPublicClient(client.metadata) || options.rotateConfidential,
     idTokenRecipient,
     /**
-     * Makes the tokens of a response of the token endpoint; they live once their hashes are stored. It comes before a code or a token is
-     * used up, since the keys that ID Tokens are encrypted with may be out of reach.
-     * @param kinds what may be issued beside an access token: the client gets those of them that it is registered for
+     * Prepares the tokens of a token response, which are valid once their hashes are stored. The caller calls it before it redeems a code or
+     * a token, since the client's encryption key may be unreachable.
+     * @param kinds what the grant allows in addition to an access token: the client gets those that it is registered for
      * @throws OAuthError temporarily_unavailable or invalid_request
      */
     async prepare(client: Client, binding: Binding, kinds: readonly TokenKind[]): Promise<PreparedTokens> {
-      // a token that says to be bound and is not would be worse than none
+      // a token that claims a binding without one would be worse than no token
       if (binding !== 'none') throw new Error('no table keeps the thumbprint that a token is bound to');
       const { grant_types: grantTypes, uma_profile: hasHandle } = client.metadata;
       const wants = (kind: TokenKind, isRegistered: boolean) => isRegistered && kinds.includes(kind);
@@ -134,9 +134,9 @@ export function createTokenService(options: TokenServiceOptions) {
       };
     },
     /**
-     * An ID Token for an authorization. With an access token at hand, or a code for one, the claims of the scopes stay at UserInfo, but for
-     * those of the scope `scope` (decisions section 5) and those that were asked for by name (Core 5.5). A client that registered
-     * `id_token_claims` gets them in what it is given directly, and never in what passes through a browser.
+     * Mints an ID Token for an authorization. If the client also gets an access token, or a code for one, the claims of the scopes are left to
+     * UserInfo, except those of the scope `scope` (decisions section 5) and those requested by name (Core 5.5). A client that registered
+     * `id_token_claims` gets them from the token endpoint, and never through a browser.
      */
     async idToken(
       client: Client,
@@ -147,7 +147,7 @@ export function createTokenService(options: TokenServiceOptions) {
         accessToken?: string | undefined;
         code?: string | undefined;
         nonce?: string | undefined;
-        /** Answered to the client itself, at the token endpoint. */
+        /** Whether the token endpoint returns the token to the client itself. */
         direct?: boolean;
       },
     ): Promise<string> {
@@ -156,7 +156,7 @@ export function createTokenService(options: TokenServiceOptions) {
       const all = alone || (issued.direct === true && client.metadata.id_token_claims);
       const carried = all ? scopes : scopes.filter((scope) => scope === 'scope');
       const asked = authorization.requested?.id_token ?? [];
-      // as far as the client is still registered for them
+      // only for scopes that the client is still registered for
       const registered = asked.length > 0 ? claimsOfScopes(splitScope(client.metadata.scope)) : [];
       const requested = asked.filter((claim) => registered.includes(claim));
       const key = await responseKey(client, client.metadata.id_token_signed_response_alg);
@@ -181,7 +181,7 @@ export function createTokenService(options: TokenServiceOptions) {
       return issued.recipient ? encryptFor(issued.recipient, signed, 'jwt') : signed;
     },
     /**
-     * A UserInfo response as a JWT: signed, encrypted, or signed and then encrypted, as the client registered it (Core 5.3.2).
+     * Makes a UserInfo response as a JWT: signed, encrypted, or signed and then encrypted, as the client registered (Core 5.3.2).
      * @throws OAuthError temporarily_unavailable or invalid_request
      */
     async userinfo(client: Client, claims: { sub: string } & Record<string, unknown>): Promise<string> {
@@ -194,19 +194,19 @@ export function createTokenService(options: TokenServiceOptions) {
         ? encryptFor(recipient, signed, 'jwt')
         : encryptFor(recipient, JSON.stringify({ ...claims, iss: issuer, aud: clientId }), 'claims');
     },
-    /** A Logout Token that tells the client of a session's end. @param at the database's time */
+    /** Mints a Logout Token for the end of a session. @param at the database's time */
     async logoutToken(client: Client, ended: { subject: string; sid: string }, at: Date): Promise<string> {
       const { clientId, metadata } = client;
       const key = await responseKey(client, metadata.id_token_signed_response_alg);
       return mintLogoutToken(keyRing, key, { issuer, clientId, sub: ended.subject, sid: ended.sid, issuedAt: at });
     },
-    /** An ID Token of ours, expired or not; undefined for anything else. */
+    /** Reads an ID Token of this issuer, expired or not; undefined for any other text. */
     readIdTokenHint: (hint: string) => readIdTokenHint(keyRing, issuer, hint, secretOf),
-    /** A valid ID Token of ours, within its time; undefined for anything else. */
+    /** Verifies an ID Token of this issuer and its times; undefined for any other text. */
     verifyIdToken: (token: string) => verifyIdToken(keyRing, issuer, token, secretOf, idTokenLifetimeOf),
-    /** The time by which all that was signed is judged: the database's. */
+    /** The time that every signed token is checked against: the database's. */
     now: () => keyRing.now(),
-    /** True for a JWT that could be ours, before anything is verified. */
+    /** Whether a text is a JWT that names this issuer. Nothing is verified yet. */
     isOwnJwt: (token: string) => isOwnJwt(issuer, token),
     get jwks() {
       return keyRing.jwks;

@@ -1,18 +1,18 @@
-// Verification codes: eight letters that a person reads from one screen and types on another (RFC 8628 6.1).
+// Makes and reads verification codes: eight letters that a user reads on one screen and types on another (RFC 8628 6.1).
 import { randomInt } from 'node:crypto';
 import type { SecretBox } from '../crypto/secret-box.ts';
 
-// no vowels, so that no word comes of it, and no Y: 20 letters, 34 bits in all
+// no vowels and no Y, so that no code spells a word: 20 letters, 34 bits in total
 const alphabet = 'BCDFGHJKLMNPQRSTVWXZ';
 const length = 8;
 
-/** A new code as people see it: four letters, a hyphen, four letters. */
+/** Makes a code in the form that users see: four letters, a hyphen, four letters. */
 export function newVerificationCode(): string {
   const letters = Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
   return written(letters);
 }
 
-/** What somebody typed as the code that it stands for: whatever the case, the spaces and the punctuation; undefined when it cannot be one. */
+/** Normalises a typed code, ignoring case, spaces and punctuation; undefined when it is malformed. */
 export function readVerificationCode(typed: string): string | undefined {
   const letters = typed.replace(/[^A-Za-z0-9]/g, '').toUpperCase();
   return letters.length === length && [...letters].every((letter) => alphabet.includes(letter))
@@ -20,12 +20,12 @@ export function readVerificationCode(typed: string): string | undefined {
     : undefined;
 }
 
-/** What is stored of a code: keyed, since so few bits can be tried out. Its key may change while the code is good. */
+/** The value stored for a code: a keyed hash, since an attacker could try out so few bits. The key may change while the code is valid. */
 export function verificationCodeHash(secretBox: SecretBox, code: string): Buffer {
   return Buffer.from(secretBox.mac('verification code', code), 'base64url');
 }
 
-/** What may be stored of a code that was typed. */
+/** The values that may be stored for a typed code: one for each key. */
 export function verificationCodeHashes(secretBox: SecretBox, code: string): Buffer[] {
   return secretBox.macs('verification code', code).map((mac) => Buffer.from(mac, 'base64url'));
 }
