@@ -16,7 +16,7 @@ const { values } = parseArgs({ options: { each: { type: 'string', default: '2000
 const each = Number(values.each);
 const lanes = 16;
 const redirectUri = 'https://rp.example.com/callback';
-const cleanUpLimit = 120; // seconds for the clean-up
+const deadline = 120; // seconds for the clean-up
 
 process.exitCode = (await withService(
   {
@@ -152,7 +152,7 @@ async function main({ service, settings, connection, stops }: Bed): Promise<bool
   let after = await counts(sql);
   const kept = () =>
     Object.keys(after).filter((table) => table !== 'audit_events' && after[table]! > (before[table] ?? 0));
-  for (let waited = 0; waited < cleanUpLimit && kept().length > 0; waited++) {
+  for (let waited = 0; waited < deadline && kept().length > 0; waited++) {
     await delay(1000);
     after = await counts(sql);
   }

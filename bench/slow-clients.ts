@@ -13,7 +13,7 @@ const { values } = parseArgs({
   options: { slow: { type: 'string', default: '500' }, idle: { type: 'string', default: '200' } },
 });
 const inTime = 20; // seconds
-const cutLimit = 25; // seconds
+const deadline = 25; // seconds
 
 interface Line {
   socket: Socket;
@@ -75,7 +75,7 @@ async function main({ service, settings }: Bed): Promise<boolean> {
   }, 1000);
   const slow = [...headers, ...bodies, ...silent];
   const during = await traffic(5);
-  for (let waited = 0; waited < cutLimit && slow.some((line) => line.closed === undefined); waited += 0.1)
+  for (let waited = 0; waited < deadline && slow.some((line) => line.closed === undefined); waited += 0.1)
     await delay(100);
   clearInterval(drip);
 

@@ -1,4 +1,4 @@
-// Turns a database at the last migration before the baseline into one at the baseline.
+// Adopts a database at the last migration before the baseline, so that it continues at the baseline.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -7,25 +7,25 @@ import { MigrationError } from './migration-error.ts';
 const firstMigration = '0001_clients';
 const lastMigration = '0056_refresh_token_lines';
 const isBaseline = /^01\d\d_/;
-/** The files of the baseline that an adopted database runs: it has the tables of the others. */
+/** The files of the baseline that run on an adopted database: it already has the tables of the others. */
 const isRunAtAdoption = /_(triggers|stored_functions|encryption_at_rest)$/;
 
 interface Adoption {
   directory: string;
   /** The names of all files, in order. */
   files: string[];
-  /** The names of the migrations that ran. */
+  /** The names of the migrations that have run. */
   known: string[];
   beforeAdoption: ((client: pg.ClientBase) => Promise<void>) | undefined;
 }
 
-/** @param known the names of the migrations that ran */
+/** @param known the names of the migrations that have run */
 export function isBeforeBaseline(known: string[]): boolean {
   return known[0] === firstMigration;
 }
 
 /**
- * To be called in a transaction that holds the lock of migrations.
+ * Called in a transaction that holds the migration lock.
  * @throws MigrationError when the database is at another migration, or an older instance is connected
  */
 export async function adopt(client: pg.ClientBase, adoption: Adoption): Promise<void> {
@@ -49,7 +49,7 @@ export async function adopt(client: pg.ClientBase, adoption: Adoption): Promise<
   await client.query('INSERT INTO migrations (name, run_on) SELECT unnest($1::text[]), now()', [baseline]);
 }
 
-/** An instance of an older version shows itself by the name of its connection that listens; it has one for as long as it serves. */
+/** An instance of an older version is recognised by the name of its listening connection, which it holds for as long as it serves. */
 async function refuseOlderInstances(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query(
     `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'gatehouse listener%' LIMIT 1`,

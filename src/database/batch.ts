@@ -1,19 +1,19 @@
-// Prepared statements sent to PostgreSQL together and answered together: one write, one transaction, one wait (PostgreSQL 55.2.3).
+// Sends several prepared statements to PostgreSQL as one batch: one write, one transaction, one round trip (PostgreSQL 55.2.3).
 import pg from 'pg';
-// @ts-expect-error the types of the driver do not tell of this file, which makes parameters of values exactly as its own queries do
+// @ts-expect-error the driver's types omit this file, which converts values to parameters exactly as the driver's own queries do
 import utils from 'pg/lib/utils.js';
 import { readInstant } from './timestamps.ts';
 import type { Statement } from './statement.ts';
 
 type Fields = { name: string; dataTypeID: number }[];
-/** How the rows of a statement are read: said once a connection, since the server refuses a plan whose result changed (0A000). */
+/** How the rows of a statement are read. A connection asks once, since the server refuses a plan whose result changed (0A000). */
 interface Shape {
   names: string[];
   parsers: ((text: string) => unknown)[];
   empty: Record<string, unknown>;
 }
 
-/** What the driver's connection offers to a query: the messages of the protocol. */
+/** The protocol messages that the driver's connection offers to a query. */
 interface Wire {
   stream: { cork(): void; uncork(): void; destroy(): void };
   parse(message: { name: string; text: string }): void;
@@ -21,16 +21,16 @@ interface Wire {
   describe(message: { type: 'P'; name: string }): void;
   execute(message: object): void;
   sync(): void;
-  /** What is prepared there, as the driver notes it. */
+  /** The statements prepared on this connection, as the driver records them. */
   parsedStatements: Record<string, string | undefined>;
 }
 
 export interface Part {
   readonly statement: Statement;
-  /** As the protocol takes them. */
+  /** In the form of the protocol. */
   readonly parameters: unknown[];
   readonly rows: unknown[];
-  /** What the server says that it did, such as `COMMIT`. */
+  /** The command tag of the server's answer, such as `COMMIT`. */
   command: string;
 }
 
@@ -38,21 +38,21 @@ const shapes = new WeakMap<object, Map<string, Shape>>();
 const toParameter = utils.prepareValue as (value: unknown) => unknown;
 const noMessage = {};
 
-/** @throws TypeError for a value that no parameter can be made of */
+/** @throws TypeError for a value that cannot be converted to a parameter */
 export function newPart(statement: Statement, values: unknown[]): Part {
   return { statement, parameters: values.map((value) => toParameter(value)), rows: [], command: '' };
 }
 
-/** Whether a connection has run the statement before: only such ones go together, so that an error leaves no doubt about the others. */
+/** Whether a connection has run the statement before. Only such statements are batched, so that a failed preparation cannot affect others. */
 export function isKnown(client: pg.ClientBase, { name }: Statement): boolean {
   return shapes.get(wireOf(client))?.has(name) === true;
 }
 
 /**
- * Runs the parts in order as one transaction, or within the one that is open.
+ * Runs the parts in order as one transaction, or within the open one.
  * @param parts several only if each isKnown()
- * @param done called with the first error, after which nothing of the parts is in force, unless their time was over
- * @param milliseconds that they get; undefined where somebody else looks after that
+ * @param done called with the first error; the parts are then rolled back, unless the error was a timeout
+ * @param milliseconds the timeout; undefined where the caller enforces its own
  */
 export function submit(
   client: pg.ClientBase,
@@ -60,16 +60,16 @@ export function submit(
   done: (error?: Error) => void,
   milliseconds?: number,
 ): void {
-  // the driver's type of what it takes says less than the driver calls: the handlers of a Batch
+  // the driver's type lacks handlers that the driver calls
   client.query(new Batch(parts, done, milliseconds) as unknown as pg.Submittable);
 }
 
-/** What the driver calls while its answer arrives. */
+/** Handles the messages of the answer, which the driver passes on. */
 class Batch {
-  /** The driver notes it as prepared once it is: only a statement that goes alone can be new. */
+  /** The driver records this statement as prepared: only a statement that is sent alone can be new. */
   readonly name: string;
   readonly text: string;
-  /** The driver puts its timer around it. */
+  /** The driver wraps it with its timer. */
   callback: (error?: Error) => void;
   readonly query_timeout: number | undefined;
   readonly #parts: readonly Part[];
@@ -110,7 +110,7 @@ class Batch {
     const row = { ...empty };
     for (let index = 0; index < fields.length; index++) {
       const text = fields[index]!;
-      // a null, too: of columns with one name the last counts
+      // also for a null: of columns with the same name the last one counts
       row[names[index]!] = text === null ? null : parsers[index]!(text);
     }
     this.#parts[this.#index]!.rows.push(row);
@@ -153,7 +153,7 @@ function shapeOf(fields: Fields): Shape {
   };
 }
 
-/** The driver's types leave the connection out, which it has had in every version. */
+/** The driver's types omit the connection, which every version has had. */
 export function wireOf(client: pg.ClientBase): Wire {
   return (client as unknown as { connection: Wire }).connection;
 }

@@ -1,27 +1,27 @@
-// One statement in place of several: askers of the same who wait at the same time are asked for together, and each gets its own rows.
+// Coalesces equal statements that wait at the same time into one, and returns to each caller its own rows.
 import { newPart, type Part } from './batch.ts';
 import type { Statement } from './statement.ts';
 
-interface Asker {
+interface Waiting {
   readonly part: Part;
 }
 
-/** What asks for them, who are of one statement. */
-export function statementOf(askers: readonly Asker[]): Statement {
-  const { statement } = askers[0]!.part;
-  return askers.length === 1 ? statement : statement.many!;
+/** The statement to send for a group of callers, who all wait for the same statement. */
+export function statementOf(group: readonly Waiting[]): Statement {
+  const { statement } = group[0]!.part;
+  return group.length === 1 ? statement : statement.many!;
 }
 
-/** A part that asks for them. */
-export function join(askers: readonly Asker[]): Part {
-  const { part } = askers[0]!;
-  if (askers.length === 1) return part;
-  const columns = part.parameters.map((_, index) => askers.map((asker) => asker.part.parameters[index]));
+/** The part to send for a group of callers. */
+export function coalesce(group: readonly Waiting[]): Part {
+  const { part } = group[0]!;
+  if (group.length === 1) return part;
+  const columns = part.parameters.map((_, index) => group.map((waiting) => waiting.part.parameters[index]));
   return newPart(part.statement.many!, columns);
 }
 
-/** Gives each of them the rows that its place says. */
-export function share({ rows }: Part, askers: readonly Asker[]): void {
-  if (askers.length === 1) return;
-  for (const row of rows as { place: number }[]) askers[row.place - 1]!.part.rows.push(row);
+/** Gives each row to the caller whose number is its `place`. */
+export function distribute({ rows }: Part, group: readonly Waiting[]): void {
+  if (group.length === 1) return;
+  for (const row of rows as { place: number }[]) group[row.place - 1]!.part.rows.push(row);
 }

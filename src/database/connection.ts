@@ -16,9 +16,9 @@ export interface Connection {
   /** The driver's options for a connection to the server itself: the embedded one's socket, DATABASE_DIRECT_URL, or DATABASE_URL. */
   options: { connectionString: string } | { host: string; port: number; user: string; database: string; ssl: boolean };
   database: Database;
-  /** The keys of SECRET_KEY or of the file in DATA_DIR, the one that encrypts first. */
+  /** The keys of SECRET_KEY or of the file in DATA_DIR. The first one encrypts. */
   secretKeys: readonly string[];
-  /** Brings the schema up to date and returns what ran. @throws MigrationError */
+  /** Brings the schema up to date and returns the migrations that ran. @throws MigrationError */
   migrate(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -26,13 +26,13 @@ export interface Connection {
 const restartPause = 1_000; // milliseconds
 const reachPause = 500; // milliseconds
 /** Codes of errors that the operator can correct: unknown server or database, refused, no right to create tables, full or starting. */
-const refusals = /^(E[A-Z_]+|08...|28...|3D...|42501|53...|57P..)$/;
-/** Those that may pass without a change of the settings. A timeout, and a connection that ends at once, have no code. */
-const passing = /^(|ECONN[A-Z]+|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EPIPE|EAI_AGAIN|ENOENT|08...|53...|57P..)$/;
+const correctable = /^(E[A-Z_]+|08...|28...|3D...|42501|53...|57P..)$/;
+/** Codes of errors that may pass without a change of the settings. A timeout, and a connection that ends at once, have no code. */
+const transient = /^(|ECONN[A-Z]+|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EPIPE|EAI_AGAIN|ENOENT|08...|53...|57P..)$/;
 
 /** @throws ConfigError or EmbeddedPostgresError */
 export async function openConnection(config: Config, logger: Logger): Promise<Connection> {
-  // not the error itself: the driver attaches its whole client to it
+  // not the error itself, to which the driver attaches its whole client
   const onError = ({ code, message: reason }: NodeJS.ErrnoException) =>
     logger.warn({ code, reason }, 'a database connection was lost');
   const carryOver = (secretKeys: readonly string[]) => carryOverDataKeys(secretKeys, (line) => logger.info(line));
@@ -67,7 +67,7 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
     logger.error('the embedded PostgreSQL server ended; it is started again');
     void restart();
   });
-  // the server has no TLS on its socket; environment variables of the driver may say otherwise
+  // the server has no TLS on its socket, but environment variables of the driver could demand it
   const options = { ...embedded.connection, ssl: false };
   const database = openDatabase({ connection: options, poolSize: config.databasePoolSize, onError });
   return {
@@ -85,8 +85,8 @@ export async function openConnection(config: Config, logger: Logger): Promise<Co
 }
 
 /**
- * Brings the schema up to date and returns what ran. It waits as long as the settings say for a database that does not answer
- * yet, since it starts later or fails over at this moment (security R109).
+ * Brings the schema up to date and returns the migrations that ran. It waits up to DATABASE_WAIT for a database that does not answer
+ * yet, because it starts later or fails over just then (security R109).
  * @throws ConfigError with a sentence that names the setting, or MigrationError
  */
 export async function migrateOnceReachable(
@@ -96,23 +96,23 @@ export async function migrateOnceReachable(
   stopped?: AbortSignal,
 ): Promise<string[]> {
   const end = performance.now() + config.databaseWait * 1000;
-  for (let told = false; ; told = true) {
+  for (let warned = false; ; warned = true) {
     try {
       return await connection.migrate();
     } catch (error) {
       if (connection.kind === 'embedded' || error instanceof MigrationError || !(error instanceof Error)) throw error;
       // when a name has several addresses, the error of the first one is enough
       const { code = '', message } = ((error as AggregateError).errors?.[0] ?? error) as NodeJS.ErrnoException;
-      if (code !== '' && !refusals.test(code)) throw error;
+      if (code !== '' && !correctable.test(code)) throw error;
       const sentence = `The database of DATABASE_URL cannot be used: ${message}.`;
-      if (!passing.test(code) || performance.now() > end) throw new ConfigError(sentence, { cause: error });
-      if (!told) logger.warn(`${sentence} The start waits for it, ${config.databaseWait} seconds at most.`);
+      if (!transient.test(code) || performance.now() > end) throw new ConfigError(sentence, { cause: error });
+      if (!warned) logger.warn(`${sentence} The start waits for it, ${config.databaseWait} seconds at most.`);
       await delay(reachPause, undefined, { signal: stopped });
     }
   }
 }
 
-/** The keys in DATA_DIR, the first one made on the first start; readable by their owner only. */
+/** The keys in DATA_DIR, which only its owner may read. The first start makes the first key. */
 function keptSecretKeys(dataDir: string): readonly string[] {
   const file = path.join(dataDir, 'secret-key');
   try {
@@ -127,7 +127,7 @@ function keptSecretKeys(dataDir: string): readonly string[] {
     );
   }
   if (!existsSync(file)) {
-    // a link appears with all bytes or not at all; when two starts race, one of them makes the file
+    // a link appears with all bytes or not at all; of two concurrent starts one makes the file
     const draft = `${file}.${process.pid}`;
     try {
       writeFileSync(draft, `${randomSecret()}\n`, { flag: 'wx', mode: 0o600, flush: true });

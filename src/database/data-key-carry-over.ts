@@ -1,4 +1,4 @@
-// Encrypts the values of a database with data keys anew with SECRET_KEY itself, once, before such a database is adopted.
+// Re-encrypts the values of a database that has data keys with SECRET_KEY itself, once, before the database is adopted.
 import type { ClientBase } from 'pg';
 import type { KeyObject } from 'node:crypto';
 import { decrypt } from '../crypto/authenticated-encryption.ts';
@@ -6,7 +6,7 @@ import { createSecretBox } from '../crypto/secret-box.ts';
 import { deriveKey, parseSecretKey } from '../crypto/secret-key.ts';
 import { MigrationError } from './migration-error.ts';
 
-/** The encrypted columns of that schema; the triggers would demand that a data key encrypted each new value. */
+/** The encrypted columns of that schema. Its triggers would refuse a new value that no data key encrypted. */
 const columns = [
   { table: 'signing_keys', column: 'private_key_encrypted', key: 'kid', trigger: 'signing_keys_sealed' },
   { table: 'clients', column: 'shared_secret_encrypted', key: 'client_id', trigger: 'clients_sealed' },
@@ -17,9 +17,9 @@ const batch = 500;
 const logInterval = 10_000; // values
 
 /**
- * A data key is stored under each SECRET_KEY that was in use, and encrypted the values whose first bytes name its version.
+ * That schema stores each data key encrypted under each SECRET_KEY in use. A value's first bytes name the version of its data key.
  * @param secretKeys the keys of SECRET_KEY as text: the first encrypts, any of them may decrypt the data keys
- * @returns a function for the transaction of the adoption; it skips values that are carried over already
+ * @returns a function for the transaction of the adoption; it skips values that are already re-encrypted
  * @throws MigrationError when no key of SECRET_KEY decrypts the data keys, or a value was altered
  */
 export function carryOverDataKeys(
@@ -37,7 +37,7 @@ export function carryOverDataKeys(
         try {
           return decrypt(key, body, associatedData);
         } catch {
-          // it was encrypted with another one, or altered
+          // another key encrypted it, or it was altered
         }
       }
       throw new MigrationError(
@@ -46,17 +46,17 @@ export function carryOverDataKeys(
     };
 
     for (const { table, trigger } of columns) await client.query(`ALTER TABLE ${table} DISABLE TRIGGER ${trigger}`);
-    // the same secret is no new version of its client
+    // a re-encrypted secret makes no new version of its client
     await client.query(`SELECT set_config('gatehouse.reencrypt', 'on', true)`);
-    const left = (column: string) => `substr(${column}, 1, 1) <> '\\x03'`;
-    const counts = columns.map(({ table, column }) => `(SELECT count(*) FROM ${table} WHERE ${left(column)})`);
+    const isLeft = (column: string) => `substr(${column}, 1, 1) <> '\\x03'`;
+    const counts = columns.map(({ table, column }) => `(SELECT count(*) FROM ${table} WHERE ${isLeft(column)})`);
     const { rows } = await client.query<{ total: number }>(`SELECT (${counts.join(' + ')})::int AS total`);
     const { total } = rows[0]!;
     let done = 0;
     for (const { table, column, key } of columns) {
       for (let after = ''; ;) {
         const found = await client.query<{ id: string; sealed: Buffer }>(
-          `SELECT ${key} AS id, ${column} AS sealed FROM ${table} WHERE ${key} > $1 AND ${left(column)} ORDER BY ${key} LIMIT ${batch}`,
+          `SELECT ${key} AS id, ${column} AS sealed FROM ${table} WHERE ${key} > $1 AND ${isLeft(column)} ORDER BY ${key} LIMIT ${batch}`,
           [after],
         );
         if (found.rows.length === 0) break;
@@ -79,13 +79,13 @@ export function carryOverDataKeys(
   };
 }
 
-/** By version, the keys that may have encrypted values of it. */
+/** The keys that may have encrypted the values of each version. */
 async function readDataKeys(client: ClientBase, secretKeys: readonly string[]): Promise<Map<number, KeyObject[]>> {
   const roots = new Map(secretKeys.map((text) => [parseSecretKey(text).id, Buffer.from(text, 'base64url')]));
   const { rows } = await client.query<{ version: number; secret_key_id: string; wrapped: Buffer }>(
     'SELECT version, secret_key_id, wrapped FROM data_key_wrappings ORDER BY version',
   );
-  // a database from before data keys, on which no version with data keys has started: SECRET_KEY itself is the first one
+  // no version with data keys has started on this database: SECRET_KEY itself is the first data key
   if (rows.length === 0)
     return new Map([[1, [...roots.values()].map((root) => deriveKey(root, 'encryption at rest'))]]);
   const keys = new Map<number, KeyObject[]>();

@@ -1,30 +1,30 @@
-// The one door to PostgreSQL: the pool, named prepared statements, transactions, and the database's trouble as one named error.
+// Opens PostgreSQL: it offers the pool, named prepared statements and transactions, and reports each outage as DatabaseUnavailable.
 import { hash } from 'node:crypto';
 import pg from 'pg';
 import { newPart, type Part, submit } from './batch.ts';
 import { createListener } from './listener.ts';
-import { patience, patiently } from './deadline.ts';
-import { createSharedStatements, FailedTogether, type SharedStatements } from './statement-batcher.ts';
+import { databaseDeadline, withinDeadline } from './deadline.ts';
+import { BatchFailed, createStatementBatcher, type StatementBatcher } from './statement-batcher.ts';
 import { refuseStandby } from './standby.ts';
 import type { Kind, Statement } from './statement.ts';
 
-/** The database cannot be asked just now: callers answer 503 with Retry-After, never a verdict. */
+/** The database cannot answer now: callers answer 503 with Retry-After, and never decide without it. */
 export class DatabaseUnavailable extends Error {}
 
 export interface Sql {
-  /** @throws DatabaseUnavailable when the database cannot be asked; any other error is the statement's own */
+  /** @throws DatabaseUnavailable when the database cannot answer; any other error comes from the statement */
   query<Row>(statement: Statement, values?: unknown[]): Promise<Row[]>;
 }
 
 export interface Database extends Sql {
   /**
-   * Runs `work` in one transaction on one connection; a serialization failure or a deadlock is tried again,
-   * three times at most, so `work` must have no effect but its statements.
+   * Runs `work` in one transaction on one connection. It is retried up to three times after a serialization failure or a
+   * deadlock, so `work` must have no effect but its statements.
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** Calls `listener` with each notification on the channel, and with undefined whenever some may have been missed. */
   listen(channel: string, listener: (payload: string | undefined) => void): void;
-  /** How many connections are at work and idle, and how many callers wait for one. */
+  /** How many connections are busy and idle, and how many callers wait for one. */
   connections(): { busy: number; idle: number; waiting: number };
   close(): Promise<void>;
 }
@@ -32,34 +32,34 @@ export interface Database extends Sql {
 export interface DatabaseOptions {
   connection: pg.ClientConfig;
   /**
-   * The server itself, where `connection` leads to a pooler that lends a session for one transaction: what needs a session of
-   * its own goes there, and settings of a session are the pooler's business.
+   * The server itself, where `connection` leads to a pooler that lends a session for one transaction. What needs its own session uses this
+   * connection, and the pooler makes the settings of sessions.
    */
   direct?: pg.ClientConfig | undefined;
-  /** False where a statement is forgotten once its transaction is over: such a pooler may not know prepared statements. */
+  /** False where a pooler does not keep prepared statements after a transaction. */
   prepared?: boolean;
   poolSize: number;
-  /** Called with trouble of idle connections, which nobody else would see. */
+  /** Called with the errors of idle connections, which no caller would get. */
   onError: (error: Error) => void;
 }
 
 const serializationFailures = new Set(['40001', '40P01']);
-/** A plan that a migration made stale: the connection that holds it has to go (SQLSTATE 0A000). */
+/** A migration made the plan stale: the connection that holds it must be dropped (SQLSTATE 0A000). */
 const stalePlan = /^cached plan must not change result type/;
-// connection exceptions (but not a protocol violation, which is a mistake of ours), our statement_timeout, shutdowns, too
-// many connections, out of resources, read-only during a failover, our idle_in_transaction_session_timeout, a database that
-// lets nobody in just now (or not with these credentials)
+// connection exceptions (except a protocol violation, which is a bug of ours), our statement_timeout, shutdowns, too many
+// connections, out of resources, read-only during a failover, our idle_in_transaction_session_timeout, a database that
+// accepts no connections now (or not with these credentials)
 const unavailable = /^(08(?!P01)...|57014|57P0[1-5]|53...|25006|25P0[34]|40003|58...|XX...|55000|3D000|28...)$/;
-/** Callers that wait for a connection at a time: a database that stands still must not fill the memory (security R108). */
+/** Callers that may wait for a connection at once: a database that does not respond must not fill the memory (security R108). */
 const maxWaiting = 1_000;
 const maxAttempts = 4;
-/** Milliseconds that an act waits for a lock before those who went with it are let go, each by itself: mostly it is held for one or two. */
-const mostLockWait = 100;
+/** Milliseconds that a batched operation waits for a lock before each of its callers retries alone. A lock is usually held for one or two. */
+const maxLockWait = 100;
 /**
- * Milliseconds for which acts wait for those that are under way, of any kind: mostly they take one or two, with the disk. Where a commit takes
- * longer, as with a standby that is waited for, this is what each kind waits for the one before it, and more would cost more than it saves.
+ * Milliseconds that operations wait at most for those under way, which usually take one or two, including the disk. Where a commit takes
+ * longer, as with a synchronous standby, each operation waits this long, and a longer wait would cost more than it saves.
  */
-const mostGathering = 4;
+const maxCoalescingWait = 4;
 
 export function isUniqueViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
@@ -69,14 +69,14 @@ export function isCheckViolation(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.code === '23514' && error.constraint === constraint;
 }
 
-/** What a trigger refused under a name of its own, if that is what went wrong: its sentence. */
+/** The sentence of a trigger that refused a change under the name `constraint`; undefined for any other error. */
 export function refusalOfTrigger(error: unknown, constraint: string): string | undefined {
   return error instanceof pg.DatabaseError && error.code === '22023' && error.constraint === constraint
     ? error.message
     : undefined;
 }
 
-/** A value that no column could hold, such as text with NUL: the sender's fault (SQLSTATE class 22). */
+/** Whether a value fits no column, such as text with NUL: the client's mistake (SQLSTATE class 22). */
 export function isInvalidValue(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code ?? '').startsWith('22');
 }
@@ -85,72 +85,72 @@ export function isForeignKeyViolation(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23503';
 }
 
-/** The text of each name in this process. */
+/** The text of each statement in this process, by name. */
 const texts = new Map<string, string>();
 export const statementTexts: ReadonlyMap<string, string> = texts;
-/** PostgreSQL cuts off what is longer, and takes two names with the same beginning for one. */
-const mostNameBytes = 63;
+/** PostgreSQL truncates a longer name, so that two names could become equal. */
+const maxNameBytes = 63;
 
-/** @throws Error for a name that has another text: a connection that prepared one of the two would run it for the other (security R125) */
+/** @throws Error for a name with another text: a connection that prepared one of the two would run it for the other (security R125) */
 export function statement(name: string, text: string): Statement {
   const known = texts.get(name);
   if (known !== undefined && known !== text) throw new Error(`two statements have the name ${name}`);
   if (known === undefined) {
-    if (Buffer.byteLength(name) > mostNameBytes) throw new Error(`the name of the statement ${name} is too long`);
+    if (Buffer.byteLength(name) > maxNameBytes) throw new Error(`the name of the statement ${name} is too long`);
     texts.set(name, text);
   }
   return { name, text };
 }
 
 /**
- * A statement whose text depends on which filters are set. Its name is made of its text, so that two texts never have one name. The text
- * holds no value, since each text stays prepared (security R125).
+ * A statement whose text depends on which filters are set. Its name contains a hash of its text, so that two texts never share a name. The
+ * text contains no value, since each text stays prepared (security R125).
  */
 export function composedStatement(name: string, text: string): Statement {
   return statement(`${name}.${hash('sha256', text).slice(0, 32)}`, text);
 }
 
 /**
- * A statement of the hot paths: it finds rows by a key (`read`), writes rows that nobody else can know yet (`write`), or is all that an
- * act does (`act`). Outside a transaction it shares a connection, and its transaction, with those of other requests; and with those that
- * wait for the same of other keys even the statement, if there is one for many.
+ * A statement of the hot paths: it finds rows by a key (`read`), writes rows that no other request can know yet (`write`), or does a whole
+ * operation (`operation`). Outside a transaction it is batched with statements of other requests, in one transaction on one connection. With
+ * `textForMany`, calls that wait for the same statement are coalesced into one.
  */
-export function sharedStatement(kind: Kind, name: string, text: string, textOfMany?: string): Statement {
-  const many = textOfMany === undefined ? {} : { many: statement(`${name}.many`, textOfMany) };
-  return { ...statement(name, text), shared: kind, ...many };
+export function batchedStatement(kind: Kind, name: string, text: string, textForMany?: string): Statement {
+  const many = textForMany === undefined ? {} : { many: statement(`${name}.many`, textForMany) };
+  return { ...statement(name, text), batched: kind, ...many };
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { direct, prepared = true } = options;
-  // a host that vanished without a word, as in a failover, is found out before a request meets it
+  // finds a host that vanished silently, as in a failover, before a request needs it
   const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
   const settings = {
     ...options.connection,
     ...keepAlive,
-    connectionTimeoutMillis: patience - 200,
-    // the server gives up about when we do: little happens after the answer
-    ...(!direct && { statement_timeout: patience + 100, idle_in_transaction_session_timeout: 10_000 }),
+    connectionTimeoutMillis: databaseDeadline - 200,
+    // the server cancels at about the same time as we do, so that little happens after the answer
+    ...(!direct && { statement_timeout: databaseDeadline + 100, idle_in_transaction_session_timeout: 10_000 }),
     application_name: 'gatehouse',
   };
-  // reads apart from what writes, which may have to wait for a disk or a standby, and that apart from what may have to wait for a row
-  const lanes = direct ? 0 : Math.min(4, Math.floor(options.poolSize / 5));
+  // each kind has its own connections: writes may wait for a disk or a standby, and operations for a row lock
+  const connectionsPerKind = direct ? 0 : Math.min(4, Math.floor(options.poolSize / 5));
   const pool = new pg.Pool({
     ...settings,
-    max: options.poolSize - 3 * lanes,
-    query_timeout: patience + 200,
-    // a new connection plans every statement anew, five times: that costs the server more than an idle one
+    max: options.poolSize - 3 * connectionsPerKind,
+    query_timeout: databaseDeadline + 200,
+    // a new connection plans every statement five times, which costs the server more than an idle connection
     idleTimeoutMillis: 600_000,
     onConnect: refuseStandby,
   });
-  function share(gathering: number, ...more: string[]): SharedStatements {
-    const setUp = { text: [settlePlans, ...more].join('; '), query_timeout: patience };
-    return createSharedStatements({
-      lanes,
-      gathering,
+  function createBatcher(coalescingWait: number, ...commands: string[]): StatementBatcher {
+    const setUp = { text: [keepPlans, ...commands].join('; '), query_timeout: databaseDeadline };
+    return createStatementBatcher({
+      maxConnections: connectionsPerKind,
+      coalescingWait,
       maxWaiting,
       connect: async () => {
         const client = new pg.Client(settings);
-        // one that breaks before it is ready fails what waits for it; unheard, it would end the process
+        // a connection that breaks early fails its callers; an unhandled error event would end the process
         client.on('error', () => undefined);
         try {
           await client.connect();
@@ -167,17 +167,17 @@ export function openDatabase(options: DatabaseOptions): Database {
       onError: options.onError,
     });
   }
-  const shared: Record<Kind, SharedStatements> = {
-    read: share(0),
-    write: share(0),
-    act: share(mostGathering, `SET lock_timeout = ${mostLockWait}`),
+  const batchers: Record<Kind, StatementBatcher> = {
+    read: createBatcher(0),
+    write: createBatcher(0),
+    operation: createBatcher(maxCoalescingWait, `SET lock_timeout = ${maxLockWait}`),
   };
   pool.on('error', options.onError);
-  // a connection that breaks while a transaction holds it fails that transaction's statement; unheard, it would end the process
+  // a connection that breaks within a transaction fails its statement; an unhandled error event would end the process
   pool.on('connect', (client) => client.on('error', () => undefined));
   const listener = createListener({ ...(direct ?? options.connection), ...keepAlive }, options.onError);
 
-  /** A connection of the pool, within the given milliseconds; one that comes later goes back. */
+  /** Gets a connection of the pool within the given milliseconds. A connection that comes later returns to the pool. */
   function acquire(milliseconds: number): Promise<pg.PoolClient> {
     if (milliseconds <= 0 || pool.waitingCount >= maxWaiting)
       throw new DatabaseUnavailable('too many wait for the database');
@@ -197,7 +197,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 
   const send = (client: pg.PoolClient, query: Statement, values: unknown[] = []) =>
-    patiently((left) => run(client, query, values, left()));
+    withinDeadline((left) => run(client, query, values, left()));
 
   async function run(
     client: pg.PoolClient,
@@ -208,7 +208,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     if (milliseconds <= 0) throw new DatabaseUnavailable('the database was too slow');
     try {
       if (direct) {
-        // as the driver does it: behind a pooler the server is another one each time
+        // through the driver's own query: behind a pooler each transaction may have another server
         const { name, text } = query;
         const config = { ...(prepared && { name }), text, values, query_timeout: milliseconds };
         return await client.query<pg.QueryResultRow>(config);
@@ -223,9 +223,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     }
   }
 
-  /** Lends a connection; it is gone afterwards when what happened makes it doubtful. */
+  /** Lends a connection, and drops it afterwards if an error makes it doubtful. */
   async function withConnection<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await patiently((left) => acquire(left()));
+    const client = await withinDeadline((left) => acquire(left()));
     let doubtful = false;
     try {
       return await work(client);
@@ -247,17 +247,17 @@ export function openDatabase(options: DatabaseOptions): Database {
         const result = await work({
           query: async <Row>(query: Statement, values?: unknown[]) => (await send(client, query, values)).rows as Row[],
         });
-        // after a failed statement COMMIT takes all back and says so only by its answer
-        if ((await send(client, commit)).command !== 'COMMIT') throw new Error('the transaction was taken back');
+        // after a failed statement COMMIT rolls back, which only its command tag says
+        if ((await send(client, commit)).command !== 'COMMIT') throw new Error('the transaction was rolled back');
         return result;
       } catch (error) {
-        // what is doubtful is dropped, which takes its transaction back too, without another wait
+        // a doubtful connection is dropped, which also rolls back, without another wait
         if (!(error instanceof DatabaseUnavailable)) await send(client, rollback);
         throw error;
       }
     });
 
-  /** Tries again what lost against another transaction, or met a stale plan, and left nothing behind (security R110). */
+  /** Retries work that lost against another transaction or had a stale plan, and so left no effect (security R110). */
   async function retried<T>(work: (again: boolean) => Promise<T>): Promise<T> {
     let stale = 0;
     let again = false;
@@ -265,9 +265,9 @@ export function openDatabase(options: DatabaseOptions): Database {
       try {
         return await work(again);
       } catch (error) {
-        // perhaps by another request's statement: alone it tells
-        if (error instanceof FailedTogether) continue;
-        // each connection may hold one, and is dropped for it
+        // another request's statement may be the cause: sent alone, this one gives its own result
+        if (error instanceof BatchFailed) continue;
+        // each connection may hold a stale plan, and is dropped for it
         if (isStalePlan(error) && stale++ <= options.poolSize) continue;
         if (!isSerializationFailure(error)) throw error;
         if (attempt++ === maxAttempts) throw new DatabaseUnavailable('too much contention', { cause: error });
@@ -276,31 +276,31 @@ export function openDatabase(options: DatabaseOptions): Database {
     }
   }
 
-  async function together<Row>(kind: Kind, query: Statement, values: unknown[] = []): Promise<Row[]> {
+  async function batched<Row>(kind: Kind, query: Statement, values: unknown[] = []): Promise<Row[]> {
     try {
-      return (await shared[kind].query(query, values)) as Row[];
+      return (await batchers[kind].query(query, values)) as Row[];
     } catch (error) {
-      // by itself it may wait longer
-      if (isLockTimeout(error)) throw new FailedTogether('a lock was waited for', { cause: error });
-      const trouble = asUnavailable(error instanceof FailedTogether ? error.cause : error);
-      if (!(trouble instanceof DatabaseUnavailable)) throw error;
-      // a read that was lost with the connection of many did nothing, and is asked once more (security R109)
-      throw kind === 'read' && trouble !== error
-        ? new FailedTogether('a connection was lost', { cause: error })
-        : trouble;
+      // sent alone, the statement may wait longer
+      if (isLockTimeout(error)) throw new BatchFailed('a lock was waited for', { cause: error });
+      const failure = asUnavailable(error instanceof BatchFailed ? error.cause : error);
+      if (!(failure instanceof DatabaseUnavailable)) throw error;
+      // a read that was lost with its batch's connection had no effect, and is repeated once (security R109)
+      throw kind === 'read' && failure !== error ? new BatchFailed('a connection was lost', { cause: error }) : failure;
     }
   }
 
   return {
     query: <Row>(query: Statement, values?: unknown[]) =>
       retried((again) =>
-        query.shared && lanes > 0 && !again ? together<Row>(query.shared, query, values) : once<Row>(query, values),
+        query.batched && connectionsPerKind > 0 && !again
+          ? batched<Row>(query.batched, query, values)
+          : once<Row>(query, values),
       ),
     transaction: (work) => retried(() => transactionOnce(work)),
     listen: (channel, handler) => listener.listen(channel, handler),
     connections() {
       const all = { busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount };
-      for (const { busy, idle, waiting } of Object.values(shared).map((each) => each.connections())) {
+      for (const { busy, idle, waiting } of Object.values(batchers).map((each) => each.connections())) {
         all.busy += busy;
         all.idle += idle;
         all.waiting += waiting;
@@ -308,7 +308,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       return all;
     },
     async close() {
-      await Promise.all([listener.close(), ...Object.values(shared).map((each) => each.close())]);
+      await Promise.all([listener.close(), ...Object.values(batchers).map((each) => each.close())]);
       await pool.end();
     },
   };
@@ -322,7 +322,7 @@ function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
-/** Whether a connection is to go after this: nobody can tell what it still does, it leads to a server that is no longer the right one, or its plan is stale. */
+/** Whether a connection must be dropped after an error: its state is unknown, its server is no longer the right one, or its plan is stale. */
 function isDoubtful(error: unknown): boolean {
   return asUnavailable(error) instanceof DatabaseUnavailable || isStalePlan(error);
 }
@@ -332,10 +332,10 @@ function isStalePlan(error: unknown): boolean {
 }
 
 /**
- * What finds rows by a key has one good plan, by the index, however many keys there are: to plan it anew costs more than to run it,
- * and a plan that was made while the table was small must do when it has grown.
+ * A statement that finds rows by a key has one good plan, by the index, for any number of keys. Planning costs more than running it, and
+ * a plan made for a small table must stay good when the table has grown.
  */
-const settlePlans = 'SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off';
+const keepPlans = 'SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off';
 const begin = statement('begin', 'BEGIN');
 const commit = statement('commit', 'COMMIT');
 const rollback = statement('rollback', 'ROLLBACK');
@@ -343,12 +343,12 @@ const rollback = statement('rollback', 'ROLLBACK');
 function asUnavailable(error: unknown): unknown {
   if (error instanceof DatabaseUnavailable) return error;
   if (error instanceof pg.DatabaseError) {
-    // PgBouncer says with the code of a protocol violation that a server or a place was not to be had, and hangs up; ours are no FATAL
+    // PgBouncer reports a missing server or connection as a FATAL protocol violation; our own violations are not FATAL
     return unavailable.test(error.code ?? '') || (error.severity === 'FATAL' && error.code === '08P01')
       ? new DatabaseUnavailable('the database refused', { cause: error })
       : error;
   }
-  // everything that is no answer of the server: refused, reset, timed out, ended
+  // any error that the server did not send: refused, reset, timed out, ended
   return error instanceof Error && !(error instanceof TypeError)
     ? new DatabaseUnavailable('the database cannot be reached', { cause: error })
     : error;

@@ -1,47 +1,47 @@
-// How long one request may wait for the database in all: past it the answer is 503, however many statements it takes (security R108).
+// Limits how long one request may wait for the database in total: after that the answer is 503, however many statements it needs (security R108).
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What is left of a request's waiting, in milliseconds. */
-export interface Patience {
+/** The milliseconds for which a request may still wait for the database. */
+export interface Deadline {
   left: number;
 }
 
-/** Milliseconds: that a database stands still is told within 3 s, and the machine may be busy too. */
-export const patience = 2_500;
+/** Milliseconds: the answer must say within 3 s that the database does not respond, and the machine may be busy too. */
+export const databaseDeadline = 2_500;
 
-/** In milliseconds, by the clock of the process, which nothing moves. */
+/** Milliseconds on the monotonic clock of the process, which no change of the system time moves. */
 export const now = () => process.uptime() * 1000;
 
-const current = new AsyncLocalStorage<Patience>();
+const current = new AsyncLocalStorage<Deadline>();
 
-export const newPatience = (): Patience => ({ left: patience });
+export const newDeadline = (): Deadline => ({ left: databaseDeadline });
 
-/** The request's; outside one, a new one. */
-export const currentPatience = (): Patience => current.getStore() ?? newPatience();
+/** The deadline of the current request; outside a request, a new one. */
+export const currentDeadline = (): Deadline => current.getStore() ?? newDeadline();
 
-/** Runs `work`, and what it begins, with one patience for all its statements. Outside each statement has its own. */
-export function withPatience(shared: Patience, work: () => void): void {
-  current.run(shared, work);
+/** Runs `work`, and everything that it starts, with one deadline for all statements. Outside it each statement has its own deadline. */
+export function withDeadline(deadline: Deadline, work: () => void): void {
+  current.run(deadline, work);
 }
 
 /**
- * Does something with the database and takes the time from the request's patience: other work, such as the hashing of a
- * password, does not count.
- * @param work gets a function that tells how many milliseconds are left
+ * Runs work on the database and subtracts its duration from the request's deadline. Other work, such as hashing a
+ * password, is not subtracted.
+ * @param work gets a function that returns how many milliseconds are left
  */
-export async function patiently<T>(work: (left: () => number) => Promise<T>): Promise<T> {
-  const shared = currentPatience();
+export async function withinDeadline<T>(work: (left: () => number) => Promise<T>): Promise<T> {
+  const deadline = currentDeadline();
   const begin = now();
-  const granted = shared.left;
+  const granted = deadline.left;
   try {
     return await work(() => granted - (now() - begin));
   } finally {
-    // of statements side by side the longest counts
-    shared.left = Math.min(shared.left, granted - (now() - begin));
+    // of concurrent statements only the longest is subtracted
+    deadline.left = Math.min(deadline.left, granted - (now() - begin));
   }
 }
 
-/** Does a part of long work, which may wait as long as a request: what is long in all is not made to hurry (an import, an export). */
-export function withNewPatience<T>(work: () => Promise<T>): Promise<T> {
-  return current.run(newPatience(), work);
+/** Runs one part of long work, such as an import or an export, with the full deadline of a request: the total may take longer. */
+export function withNewDeadline<T>(work: () => Promise<T>): Promise<T> {
+  return current.run(newDeadline(), work);
 }

@@ -1,4 +1,4 @@
-// The embedded PostgreSQL server's life: a real server as a child process, shared by all processes that use one DATA_DIR.
+// Starts, watches and stops the embedded PostgreSQL: a server as a child process, which all processes with one DATA_DIR use.
 import { closeSync, constants, openSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,28 +13,28 @@ export { EmbeddedPostgresError };
 
 export interface EmbeddedPostgres {
   /**
-   * For the driver: `host` is the folder with the socket, which is the absolute DATA_DIR, or another name of it that only
-   * this process can use when DATA_DIR is too long for a socket's address.
+   * For the driver. `host` is the folder with the socket: the absolute DATA_DIR or, where that is too long for a socket's
+   * address, another name of it that only this process can use.
    */
   readonly connection: { host: string; port: number; user: 'gatehouse'; database: 'gatehouse' };
-  /** How this process came to the server; `adopted`: a killed process had left it running, `joined`: another one uses it. */
+  /** How this process got its server. `adopted`: a killed process had left it running. `joined`: another process uses it. */
   readonly origin: Origin;
   /** Calls `listener` each time that the server ends without stop(). */
   onExit(listener: () => void): void;
   /**
-   * Starts the server again unless it answers; safe to call from several processes at once, and to repeat when it failed.
+   * Starts the server again unless it answers. Several processes may call it at once, and a caller may repeat it after a failure.
    * @throws EmbeddedPostgresError when it cannot be started, or after stop().
    */
   ensureRunning(): Promise<void>;
   /**
-   * Stops the server unless another process still uses it. The caller closes its own connections first: what is left of
-   * them is cut. Calling it again waits for the same stop.
+   * Stops the server unless another process still uses it. The caller closes its own connections first; the server cuts
+   * the rest. A second call waits for the same stop.
    * @throws EmbeddedPostgresError when the server does not end within 40 s.
    */
   stop(): Promise<void>;
 }
 
-/** How the server is told to stop, and the ms that it gets: orderly, then at once with a recovery at the next start. */
+/** The signals that stop the server, and the ms that each gets: an orderly stop, then one that the next start recovers from. */
 const STOP_SIGNALS: [NodeJS.Signals, number][] = [
   ['SIGINT', 25_000],
   ['SIGQUIT', 10_000],
@@ -46,7 +46,7 @@ const TRIM_INTERVAL_MS = 60_000;
 
 /**
  * Makes the cluster in `dataDir` unless it exists, and starts its server or joins one that runs.
- * @throws EmbeddedPostgresError with a sentence for the operator when there can be no server here.
+ * @throws EmbeddedPostgresError with a sentence for the operator when the server cannot run here.
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string;
@@ -102,7 +102,7 @@ class EmbeddedServer implements EmbeddedPostgres {
     await this.#stopping;
   }
 
-  /** Lets go of what this process holds besides the server. */
+  /** Releases the timer and the folder of this process. */
   release(): void {
     clearInterval(this.#trimming);
     this.#folder?.close();
@@ -111,7 +111,7 @@ class EmbeddedServer implements EmbeddedPostgres {
   async #enter(): Promise<void> {
     if (await this.#session?.answers()) return;
     void this.#session?.close();
-    // Anew each time: the folder may have been deleted, and then there is a new cluster to make.
+    // The folder may have been deleted since, and then a new cluster is made.
     this.#cluster = await openCluster(this.#dataDir, this.#log);
     this.#folder ??= new SocketFolder(this.#dataDir, this.#log);
     await this.#trim();
@@ -127,8 +127,8 @@ class EmbeddedServer implements EmbeddedPostgres {
   }
 
   /**
-   * After the loss of the connection that marks this process as a user: a server that lives (it cuts all connections when
-   * one of its processes crashed) gets a new one; one that has ended is reported.
+   * Runs when the connection that marks this process as a user is lost. A server that is alive gets a new connection: it cuts
+   * all of them when one of its processes crashes. A server that has ended is reported to the listeners.
    */
   async #recover(lost: Session): Promise<void> {
     if (this.#session === lost) this.#session = undefined;
@@ -156,7 +156,7 @@ class EmbeddedServer implements EmbeddedPostgres {
       try {
         return await this.#leaveBy(session);
       } catch (error) {
-        // Lost on the way, since the server just crashed: it is asked again when it has recovered.
+        // The server crashed just now: try again when it has recovered.
         if (!session.closed && !isConnectionLoss(error)) throw error;
       } finally {
         await session.close();
@@ -164,7 +164,7 @@ class EmbeddedServer implements EmbeddedPostgres {
     }
   }
 
-  /** @throws what the driver throws when the connection is lost before the server is told to stop. */
+  /** @throws the driver's error when the connection is lost before the server gets its signal. */
   async #leaveBy(session: Session): Promise<void> {
     const last = await session.becomeLast();
     const pid = last ? await findServer(this.#cluster!) : undefined;
@@ -172,13 +172,13 @@ class EmbeddedServer implements EmbeddedPostgres {
       this.#log('the embedded PostgreSQL goes on running: another process uses it');
       return;
     }
-    // A server that is told to stop while it recovers from a crash may hang, so one more look whether it is well. The
-    // exclusive lock stays until the server cuts this connection: who comes meanwhile waits for it.
+    // A server that is stopped while it recovers from a crash may hang, so check its state once more. The exclusive
+    // lock stays until the server cuts this connection, so that other processes wait for it.
     await session.check();
     await this.#stopServer(pid);
   }
 
-  /** The connection with the lock, or a new one when the last was lost just now; undefined when there is no server. */
+  /** The connection with the lock, or a new one if that was just lost; undefined without a server. */
   async #currentSession(): Promise<Session | undefined> {
     if (this.#session && !this.#session.closed) return this.#session;
     if (!this.#folder) return undefined;
@@ -227,7 +227,7 @@ class SocketFolder {
         `DATA_DIR (${dataDir}) is ${length - limit} bytes too long for the embedded PostgreSQL's socket: choose a shorter one, or set DATABASE_URL.`,
       );
     }
-    // Linux has a short name for what a process holds open.
+    // Linux has a short name for an open file of a process.
     this.#descriptor = openSync(dataDir, constants.O_RDONLY | constants.O_DIRECTORY);
     this.host = `/proc/self/fd/${this.#descriptor}`;
     log(

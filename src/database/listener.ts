@@ -9,7 +9,7 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-const pause = 500; // milliseconds before it connects again
+const pause = 500; // milliseconds before the next connection
 
 export function createListener(connection: pg.ClientConfig, onError: (error: Error) => void): Listener {
   const handlers = new Map<string, Notified>();
@@ -26,7 +26,7 @@ export function createListener(connection: pg.ClientConfig, onError: (error: Err
       query_timeout: 2_500,
     });
     let over = false;
-    // runs once for each connection: several events may report its end
+    // runs once for each connection, whose end several events may report
     const lost = (): void => {
       if (over) return;
       over = true;

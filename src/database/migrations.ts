@@ -1,4 +1,4 @@
-// Brings the schema up to date with the SQL files of migrations/, under a lock that lets one of several instances do it.
+// Brings the schema up to date with the SQL files of migrations/, under a lock that only one of several instances gets.
 import { readdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -13,26 +13,27 @@ export { MigrationError };
 export interface MigrationOptions {
   directory?: string;
   /**
-   * Runs in the transaction that adopts a database from before the baseline, before its schema changes. It may run again, so it must have no
-   * effect but its statements.
+   * Runs in the transaction that adopts a database from before the baseline, before the schema changes. The transaction may be retried, so the
+   * function must have no effect but its statements.
    */
   beforeAdoption?: ((client: pg.ClientBase) => Promise<void>) | undefined;
 }
 
 const folder = fileURLToPath(new URL('../../migrations', import.meta.url));
 const fileName = /^(\d{4}_\w+)\.sql$/;
-// any constant: the name of the lock among all advisory locks of the database
+// an arbitrary constant that identifies this advisory lock
 const lockKey = 7_106_342;
 const oldestMajor = 15;
-// A change of a table waits for each transaction that uses the table, and all later ones wait behind it: so it waits briefly, and tries again.
+// ALTER TABLE waits for all transactions that use the table, and later ones queue behind it. So it waits briefly, and tries again.
 const lockTimeout = 1_000; // milliseconds
-const lockPause = 1_000; // milliseconds in which other transactions use the table
+const lockPause = 1_000; // milliseconds in which other transactions can use the table
 const lockAttempts = 60;
 
 /**
- * Brings the schema up to date, installs the stored functions, and returns the names of the migrations that ran. Several instances may call it at once: one works, the others
- * wait and find nothing to do. Each file is a transaction, and the previous version goes on serving: no request waits longer than a second for it
- * (security F19). A database from before the baseline is adopted in one transaction, for which all older instances have to be stopped.
+ * Brings the schema up to date, installs the stored functions, and returns the names of the migrations that ran. Several instances may call
+ * it at once: one works, and the others wait and find nothing to do. Each file is a transaction. The previous version keeps serving, and
+ * none of its requests waits longer than a second (security F19). A database from before the baseline is adopted in one transaction, for
+ * which the operator stops all older instances.
  * @throws MigrationError when the server is older than PostgreSQL 15, the schema is newer than this version or too old for it, an older
  * instance is connected, or transactions use a table that has to change for minutes without a pause
  */
@@ -87,7 +88,7 @@ async function checkServer(client: pg.Client): Promise<void> {
     );
 }
 
-/** The names of the migrations that ran, none on an empty database. */
+/** The names of the migrations that have run: none on an empty database. */
 async function migrationsOf(client: pg.Client): Promise<string[]> {
   const { rows } = await client
     .query<{ name: string }>('SELECT name FROM migrations ORDER BY id')
@@ -106,7 +107,7 @@ async function adoptInTransaction(...[client, adoption]: Parameters<typeof adopt
 }
 
 async function runPending(client: pg.Client, directory: string): Promise<void> {
-  // a start with nothing pending need not load it
+  // loaded here, since a start without pending migrations does not need it
   const { runner } = await import('node-pg-migrate');
   await runner({
     dbClient: client,
@@ -115,14 +116,14 @@ async function runPending(client: pg.Client, directory: string): Promise<void> {
     direction: 'up',
     migrationsTable: 'migrations',
     noLock: true,
-    // each file is a transaction: no lock of a table is held longer than its own file needs it
+    // each file is a transaction, so that a table is locked only while its own file runs
     singleTransaction: false,
     verbose: false,
     logger: { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined },
   });
 }
 
-/** Does `work`, and again while it does not get the lock of a table. */
+/** Runs `work`, and repeats it while it does not get the lock of a table. */
 async function untilUnlocked(client: pg.Client, work: () => Promise<void>): Promise<void> {
   await client.query(`SET lock_timeout = ${lockTimeout}`);
   for (let attempt = 1; ; attempt++) {

@@ -1,13 +1,13 @@
-// Keeps away from a standby: what it shows may be older than what was acknowledged, so that a live token would look dead.
+// Refuses connections to a standby, which may lag behind what was acknowledged, so that a valid token would look invalid.
 import type pg from 'pg';
-import { patience } from './deadline.ts';
+import { databaseDeadline } from './deadline.ts';
 
 /**
- * To be asked once for each connection: a server that is demoted restarts, and one that is promoted was refused before.
- * @throws Error when the server only follows another one
+ * Called once for each connection: a server that is demoted restarts, and one that is promoted was refused before.
+ * @throws Error when the server is a standby
  */
 export async function refuseStandby(client: pg.ClientBase): Promise<void> {
-  const query = { text: 'SELECT pg_is_in_recovery() AS standby', query_timeout: patience };
+  const query = { text: 'SELECT pg_is_in_recovery() AS standby', query_timeout: databaseDeadline };
   const { rows } = await client.query<{ standby: boolean }>(query);
   if (rows[0]?.standby !== false) throw new Error('the database server is a standby');
 }

@@ -1,83 +1,82 @@
-// Statements of many requests over a few connections: those who ask the same go as one statement, and what waits for nobody goes several at a time.
+// Batches the statements of many requests over a few connections: it coalesces equal ones, and sends several at once where none waits for a lock.
 import pg from 'pg';
 import { isKnown, newPart, type Part, submit, wireOf } from './batch.ts';
-import { join, share, statementOf } from './coalesce.ts';
-import { currentPatience, now, type Patience } from './deadline.ts';
+import { coalesce, distribute, statementOf } from './coalesce.ts';
+import { currentDeadline, type Deadline, now } from './deadline.ts';
 import type { Statement } from './statement.ts';
 
-/** The server refused one of several statements, and took all of them back. */
-export class FailedTogether extends Error {}
+/** The server refused one statement of a batch, and rolled all of them back. */
+export class BatchFailed extends Error {}
 
-export interface SharedStatements {
-  /** @throws FailedTogether when the refusal may be that of another one; else the trouble that it met, in the driver's words */
+export interface StatementBatcher {
+  /** @throws BatchFailed when another statement may have caused the refusal; else the driver's error */
   query(statement: Statement, values: unknown[]): Promise<unknown[]>;
   connections(): { busy: number; idle: number; waiting: number };
   close(): Promise<void>;
 }
 
-export interface SharedOptions {
-  /** Makes a connection that is ready. */
+export interface BatcherOptions {
+  /** Opens a connection that is ready. */
   connect: () => Promise<pg.Client>;
-  /** How many connections. */
-  lanes: number;
+  maxConnections: number;
   /**
-   * Where 0, several statements go over a connection at a time, and at once. Else each goes apart, so that whoever waits for a lock holds up
-   * only those who ask the same; and for so many milliseconds at most those who come while others are served wait for these, to go together
-   * then: few large statements cost less than many small ones. Mostly one connection serves all; the others are there for when one takes
-   * longer, or many wait.
+   * Milliseconds. With 0, several statements go over a connection at a time, and at once. Otherwise each statement goes alone, so that a wait
+   * for a lock delays only callers of the same statement. While some are under way, new ones wait at most this long to be coalesced: a few
+   * large statements cost less than many small ones. One connection usually serves all; the others help when a statement takes longer, or
+   * many wait.
    */
-  gathering: number;
+  coalescingWait: number;
   /** How many statements may wait. */
   maxWaiting: number;
-  /** Whether a connection is of no use after an error: it may be lost, or hold a plan that is stale. */
+  /** Whether a connection must be dropped after an error: it may be lost, or hold a stale plan. */
   isDoubtful: (error: Error) => boolean;
-  /** What is told to those for whom nothing is left of their patience. */
+  /** Makes the error for a statement whose deadline has passed. */
   tooSlow: () => Error;
   onError: (error: Error) => void;
 }
 
-interface Lane {
+interface Connection {
   client: pg.Client | undefined;
-  /** What is under way there, each as one statement. */
+  /** The groups under way, each sent as one statement. */
   groups: Entry[][];
-  /** Since when, by now(). */
+  /** When the groups were sent, by now(). */
   since: number;
-  /** When what is under way there has to be over, by now(). */
+  /** When the groups must be answered, by now(). */
   deadline: number;
 }
 
 interface Entry {
   part: Part;
-  patience: Patience;
+  deadline: Deadline;
   begin: number;
   granted: number;
-  /** Undefined once it has its answer. */
+  /** Undefined once the entry has its answer. */
   settle: ((error?: Error) => void) | undefined;
 }
 
-/** Statements that one connection gets while another is idle: sent together they share the cost, apart they share the processors. */
-const together = 4;
-/** Statements that go together at most, and askers whom one of them serves. */
-const most = 32;
-/** Askers whom one statement serves where few wait: some are answered while others are asked for, and both sides have work. */
-const few = 8;
-const sweepInterval = 100; // milliseconds
-const pause = 500; // milliseconds before one more connection is tried, while there are others
+/** Statements that one connection gets while another is idle: one batch shares the cost, several batches use several processors. */
+const minBatch = 4;
+/** The most statements in a batch, and the most callers in a group. */
+const maxBatch = 32;
+/** Callers in a group while few wait: some get their answers while others are queried, so that both sides have work. */
+const minGroup = 8;
+const pruneInterval = 100; // milliseconds
+const pause = 500; // milliseconds before it tries another connection, while it has one
 
-export function createSharedStatements(options: SharedOptions): SharedStatements {
-  const apart = options.gathering > 0;
-  const lanes: Lane[] = [];
-  /** Each of these goes as one statement: nobody joins it once it was sent, so that everybody sees what was acknowledged before. */
+export function createStatementBatcher(options: BatcherOptions): StatementBatcher {
+  const sendsAlone = options.coalescingWait > 0;
+  const connections: Connection[] = [];
+  /** Each group is sent as one statement. No caller joins it after that, so that each caller sees all that was acknowledged before. */
   let queue: Entry[][] = [];
   let waiting = 0;
   let flushing = false;
   let closed = false;
-  /** When a connection could not be made last. */
-  let failed = -Infinity;
-  let sweep: NodeJS.Timeout | undefined;
-  let gathered: NodeJS.Timeout | undefined;
+  /** When the last attempt to connect failed, by now(). */
+  let failedAt = -Infinity;
+  let pruning: NodeJS.Timeout | undefined;
+  let coalescing: NodeJS.Timeout | undefined;
 
-  /** After all that the event loop has read at once, so that what came together goes together. */
+  /** Sends after the event loop has read all its input, so that statements that arrived at once share a batch. */
   function flushSoon(): void {
     if (flushing) return;
     flushing = true;
@@ -87,25 +86,26 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
   function flush(): void {
     flushing = false;
     while (queue.length > 0) {
-      if (waiting < most && gathers()) return;
-      const lane = lanes.find(({ client, groups }) => client && groups.length === 0);
-      if (!lane) {
-        if (lanes.length < options.lanes && (lanes.length === 0 || now() > failed + pause)) void open();
+      if (waiting < maxBatch && isCoalescing()) return;
+      const connection = connections.find(({ client, groups }) => client && groups.length === 0);
+      if (!connection) {
+        const mayOpen = connections.length === 0 || now() > failedAt + pause;
+        if (connections.length < options.maxConnections && mayOpen) void open();
         return;
       }
-      const free = lanes.length === options.lanes ? lanes.filter(({ groups }) => groups.length === 0).length : 1;
-      send(lane, apart ? 1 : Math.min(most, Math.max(together, Math.ceil(queue.length / free))));
+      const idle = connections.length === options.maxConnections ? connections.filter(isIdle).length : 1;
+      send(connection, sendsAlone ? 1 : Math.min(maxBatch, Math.max(minBatch, Math.ceil(queue.length / idle))));
     }
   }
 
-  /** Whether those who wait go on gathering; if nothing else happens until it is over, they go by a timer. */
-  function gathers(): boolean {
+  /** Whether the queue goes on coalescing; a timer sends it when that time is over. */
+  function isCoalescing(): boolean {
     let since = -Infinity;
-    for (const lane of lanes) if (lane.groups.length > 0) since = Math.max(since, lane.since);
-    const left = since + options.gathering - now();
+    for (const connection of connections) if (!isIdle(connection)) since = Math.max(since, connection.since);
+    const left = since + options.coalescingWait - now();
     if (left <= 0) return false;
-    gathered ??= setTimeout(() => {
-      gathered = undefined;
+    coalescing ??= setTimeout(() => {
+      coalescing = undefined;
       flush();
     }, left);
     return true;
@@ -113,7 +113,9 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
 
   function enqueue(entry: Entry): void {
     const { statement } = entry.part;
-    const size = apart ? most : Math.min(most, Math.max(few, Math.ceil(waiting / options.lanes)));
+    const size = sendsAlone
+      ? maxBatch
+      : Math.min(maxBatch, Math.max(minGroup, Math.ceil(waiting / options.maxConnections)));
     const group =
       statement.many && queue.findLast((group) => group.length < size && group[0]!.part.statement === statement);
     if (group) group.push(entry);
@@ -127,116 +129,120 @@ export function createSharedStatements(options: SharedOptions): SharedStatements
     return groups;
   }
 
-  function send(lane: Lane, size: number): void {
-    const client = lane.client!;
+  function send(connection: Connection, size: number): void {
+    const client = connection.client!;
     let count = 0;
     while (count < Math.min(size, queue.length) && isKnown(client, statementOf(queue[count]!))) count++;
     const groups = dequeue(Math.max(1, count));
-    lane.groups = groups;
-    lane.since = now();
-    lane.deadline = 0;
+    connection.groups = groups;
+    connection.since = now();
+    connection.deadline = 0;
     for (const group of groups)
-      for (const { begin, granted } of group) lane.deadline = Math.max(lane.deadline, begin + granted);
-    const parts = groups.map(join);
+      for (const { begin, granted } of group) connection.deadline = Math.max(connection.deadline, begin + granted);
+    const parts = groups.map(coalesce);
     submit(client, parts, (error) => {
-      lane.groups = [];
-      if (!error) groups.forEach((group, index) => share(parts[index]!, group));
-      if (error && options.isDoubtful(error)) drop(lane);
-      // of a connection that was lost nobody can tell what is in force; of what the server refused nothing is
-      const told =
+      connection.groups = [];
+      if (!error) groups.forEach((group, index) => distribute(parts[index]!, group));
+      if (error && options.isDoubtful(error)) drop(connection);
+      // after a lost connection it is unknown what was committed; of a batch that the server refused nothing was
+      const failure =
         error instanceof pg.DatabaseError && (groups.length > 1 || groups[0]!.length > 1)
-          ? new FailedTogether('one of several statements failed', { cause: error })
+          ? new BatchFailed('one of several statements failed', { cause: error })
           : error;
-      for (const group of groups) for (const entry of group) entry.settle?.(told);
+      for (const group of groups) for (const entry of group) entry.settle?.(failure);
       if (queue.length > 0) flush();
     });
   }
 
   async function open(): Promise<void> {
-    const lane: Lane = { client: undefined, groups: [], since: 0, deadline: 0 };
-    lanes.push(lane);
+    const connection: Connection = { client: undefined, groups: [], since: 0, deadline: 0 };
+    connections.push(connection);
     try {
       const client = await options.connect();
       client.on('error', (error: Error) => {
-        // what is under way hears of it itself, and of what was dropped nobody wants to
-        if (lane.groups.length === 0 && lanes.includes(lane)) options.onError(error);
-        drop(lane);
+        // statements under way fail with the error themselves, and a dropped connection needs no report
+        if (isIdle(connection) && connections.includes(connection)) options.onError(error);
+        drop(connection);
       });
-      client.on('end', () => drop(lane));
+      client.on('end', () => drop(connection));
       if (closed) return void client.end();
-      lane.client = client;
+      connection.client = client;
     } catch (error) {
-      failed = now();
-      drop(lane);
-      // who could be served by another connection still is
-      if (!lanes.some(({ client }) => client))
+      failedAt = now();
+      drop(connection);
+      // another connection may still serve the queue
+      if (!connections.some(({ client }) => client))
         for (const entry of dequeue(queue.length).flat()) entry.settle?.(error as Error);
     }
     flush();
   }
 
-  function drop(lane: Lane): void {
-    const index = lanes.indexOf(lane);
+  function drop(connection: Connection): void {
+    const index = connections.indexOf(connection);
     if (index < 0) return;
-    lanes.splice(index, 1);
-    const { client } = lane;
-    lane.client = undefined;
-    // without waiting for what is under way there, as end() would
+    connections.splice(index, 1);
+    const { client } = connection;
+    connection.client = undefined;
+    // end() would wait for the statements under way
     if (client) wireOf(client).stream.destroy();
   }
 
-  /** Lets those go whose patience is over, and connections that do not answer. */
-  function tend(): void {
+  /** Fails the entries whose deadline has passed, and drops connections that do not answer. */
+  function prune(): void {
     const time = now();
     const isOver = ({ begin, granted }: Entry) => time > begin + granted;
-    for (const entry of [...queue.flat(), ...lanes.flatMap(({ groups }) => groups.flat())]) {
+    for (const entry of [...queue.flat(), ...connections.flatMap(({ groups }) => groups.flat())]) {
       if (isOver(entry)) entry.settle?.(options.tooSlow());
     }
     queue = queue.map((group) => group.filter(({ settle }) => settle)).filter(({ length }) => length > 0);
     waiting = queue.flat().length;
-    for (const lane of lanes.filter(({ groups, deadline }) => groups.length > 0 && time > deadline)) drop(lane);
-    if (queue.length === 0 && lanes.every(({ groups }) => groups.length === 0)) {
-      clearInterval(sweep);
-      sweep = undefined;
+    for (const connection of connections.filter((each) => !isIdle(each) && time > each.deadline)) drop(connection);
+    if (queue.length === 0 && connections.every(isIdle)) {
+      clearInterval(pruning);
+      pruning = undefined;
     }
   }
 
   return {
     query(statement, values) {
       if (closed || waiting >= options.maxWaiting) return Promise.reject(options.tooSlow());
-      const patience = currentPatience();
-      if (patience.left <= 0) return Promise.reject(options.tooSlow());
+      const deadline = currentDeadline();
+      if (deadline.left <= 0) return Promise.reject(options.tooSlow());
       return new Promise((resolve, reject) => {
         const part = newPart(statement, values);
         const entry: Entry = {
           part,
-          patience,
+          deadline,
           begin: now(),
-          granted: patience.left,
+          granted: deadline.left,
           settle(error) {
             entry.settle = undefined;
-            // of statements side by side the longest counts
-            patience.left = Math.min(patience.left, entry.granted - (now() - entry.begin));
+            // of concurrent statements only the longest is subtracted
+            deadline.left = Math.min(deadline.left, entry.granted - (now() - entry.begin));
             if (error) reject(error);
             else resolve(part.rows);
           },
         };
         enqueue(entry);
-        sweep ??= setInterval(tend, sweepInterval).unref();
+        pruning ??= setInterval(prune, pruneInterval).unref();
         flushSoon();
       });
     },
     connections: () => ({
-      busy: lanes.filter(({ groups }) => groups.length > 0).length,
-      idle: lanes.filter(({ groups }) => groups.length === 0).length,
+      busy: connections.filter((each) => !isIdle(each)).length,
+      idle: connections.filter(isIdle).length,
       waiting,
     }),
     async close() {
       closed = true;
-      clearInterval(sweep);
-      clearTimeout(gathered);
+      clearInterval(pruning);
+      clearTimeout(coalescing);
       for (const entry of dequeue(queue.length).flat()) entry.settle?.(options.tooSlow());
-      await Promise.all(lanes.map(({ client }) => client?.end()));
+      await Promise.all(connections.map(({ client }) => client?.end()));
     },
   };
+}
+
+function isIdle({ groups }: Connection): boolean {
+  return groups.length === 0;
 }

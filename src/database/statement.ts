@@ -1,19 +1,19 @@
-// Declares a prepared statement, and how it goes together with those of other requests.
+// Declares a prepared statement, and how it is batched with the statements of other requests.
 
-/** A statement that is prepared once a connection under its name. */
+/** A statement that each connection prepares once, under its name. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
   /**
-   * Outside a transaction it goes with those of other requests: what waits for no lock of another transaction (`read`, `write`) with any of
-   * its kind, what may wait (an `act`) only with the same.
+   * Outside a transaction the statement is batched with those of other requests. A `read` or `write` never waits for a row lock, so it is
+   * sent with any statement of its kind. An `operation` may wait for one, so it is sent only with calls of the same statement.
    */
-  readonly shared?: Kind;
+  readonly batched?: Kind;
   /**
-   * The same for several at once, which costs less than each by itself: it takes an array of each parameter (of arrays, their texts),
-   * and gives each row with a `place`, the number from 1 of whom it is for.
+   * The same statement for several callers, which costs less than one statement for each: it takes an array of each parameter (arrays as
+   * their text), and returns each row with a `place`, the number of its caller, from 1.
    */
   readonly many?: Statement;
 }
 
-export type Kind = 'read' | 'write' | 'act';
+export type Kind = 'read' | 'write' | 'operation';

@@ -5,23 +5,23 @@ import { basename } from 'node:path';
 import type pg from 'pg';
 
 export interface StoredFunction {
-  /** In the database: the name of its file and a hash of its text. */
+  /** Its name in the database: the name of its file and a hash of its text. */
   readonly name: string;
   /** The statement that creates it. */
   readonly text: string;
 }
 
-/** The functions that this process calls, each after those that it calls itself. */
+/** The functions that this process calls. Each one follows the functions that it calls itself. */
 const declared: StoredFunction[] = [];
-/** The name of a function in the text of a file: its own, or that of a function that it calls. */
+/** Matches the placeholder of a function's name in a file: its own, or that of a function that it calls. */
 const placeholder = /\{\{(\w+)\}\}/g;
-/** A function that no instance names for so long is dropped. Each instance names its own every hour. */
-const keptFor = '1 week';
+/** A function that no instance has declared for this long is dropped. Each instance declares its functions every hour. */
+const retention = '1 week';
 
 /**
- * Reads a function from `<name>.sql`, where `{{name}}` is the name in the database of the function or of one that it calls. Its name changes with its
- * text and with those of the functions that it calls, so that instances of two versions call each their own.
- * @param calls the functions that its text names
+ * Reads a function from `<name>.sql`, where `{{name}}` is replaced by the function's name in the database, or by that of a function that it
+ * calls. The name changes with the text of the function and of those that it calls, so that two versions of Gatehouse can run at once.
+ * @param calls the functions that its text calls
  */
 export function readStoredFunction(file: URL, calls: readonly StoredFunction[] = []): StoredFunction {
   const self = basename(file.pathname, '.sql');
@@ -35,7 +35,7 @@ export function readStoredFunction(file: URL, calls: readonly StoredFunction[] =
   return made;
 }
 
-/** Reads a function, and declares that this process calls it. */
+/** Reads a function and declares that this process calls it. */
 export function storedFunction(...parameters: Parameters<typeof readStoredFunction>): StoredFunction {
   const made = readStoredFunction(...parameters);
   declared.push(made);
@@ -47,7 +47,7 @@ const baseName = (name: string) => name.replace(/_[0-9a-f]{8}$/, '');
 /** The names of the functions that this process may call. */
 export const storedFunctionNames = (): string[] => declared.map(({ name }) => name);
 
-/** Installs the functions that are missing, and drops those that no instance names any more. To be called under the lock of migrations. */
+/** Installs missing functions, and drops those that no instance declares any more. Called under the migration lock. */
 export async function installStoredFunctions(client: pg.ClientBase, functions = declared): Promise<void> {
   const names = functions.map(({ name }) => name);
   const { rows } = await client.query<{ name: string }>('SELECT name FROM stored_functions');
@@ -60,10 +60,10 @@ export async function installStoredFunctions(client: pg.ClientBase, functions = 
       `INSERT INTO stored_functions (name) SELECT unnest($1::text[]) ON CONFLICT (name) DO UPDATE SET named_at = now()`,
       [names],
     );
-    const unnamed = await client.query<{ name: string }>(
-      `DELETE FROM stored_functions WHERE named_at < now() - interval '${keptFor}' RETURNING quote_ident(name) AS name`,
+    const unused = await client.query<{ name: string }>(
+      `DELETE FROM stored_functions WHERE named_at < now() - interval '${retention}' RETURNING quote_ident(name) AS name`,
     );
-    for (const { name } of unnamed.rows) await client.query(`DROP FUNCTION IF EXISTS ${name}`);
+    for (const { name } of unused.rows) await client.query(`DROP FUNCTION IF EXISTS ${name}`);
     await client.query('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);

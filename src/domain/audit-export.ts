@@ -1,7 +1,7 @@
 // The audit trail as a file, piece by piece, for console, admin routes and command line: as CSV for spreadsheets, or as JSON Lines for programs.
-import { newPatience, withPatience } from '../database/deadline.ts';
+import { withNewDeadline } from '../database/deadline.ts';
 import { markedCell } from '../oauth/table-cell.ts';
-import type { AuditSearch, Found } from '../repositories/audit/audit-search.ts';
+import type { AuditSearch } from '../repositories/audit/audit-search.ts';
 import type { Store } from '../repositories/store.ts';
 import { auditEventView } from './administrator-views.ts';
 import type { TransferFormat } from './user-records.ts';
@@ -33,7 +33,7 @@ async function* eventsOf(
 ): AsyncGenerator<string> {
   if (format === 'csv') yield `${columns.join(',')}\r\n`;
   for (let before: string | undefined; ;) {
-    const { events, next } = await patiently(() => store.auditSearch.search(search, { limit: piece, before }));
+    const { events, next } = await withNewDeadline(() => store.auditSearch.search(search, { limit: piece, before }));
     if (events.length > 0) {
       const views = events.map(auditEventView);
       yield views.map((view) => (format === 'csv' ? line(view) : `${JSON.stringify(view)}\n`)).join('');
@@ -41,11 +41,6 @@ async function* eventsOf(
     if (!next) return;
     before = next.id;
   }
-}
-
-/** Each piece may wait for the database as long as a request may, however many there are. */
-function patiently(work: () => Promise<Found>): Promise<Found> {
-  return new Promise((resolve, reject) => withPatience(newPatience(), () => void work().then(resolve, reject)));
 }
 
 /** RFC 4180; what a spreadsheet would take for a formula begins with an apostrophe. */

@@ -1,7 +1,7 @@
 // Imports and exports of users, for the command line, the admin routes and the console: a stream in, a report out, and the other way round.
 import type { Readable } from 'node:stream';
 import { isUsableHash } from '../crypto/password-hashing.ts';
-import { withNewPatience } from '../database/deadline.ts';
+import { withNewDeadline } from '../database/deadline.ts';
 import type { ImportReason } from '../oauth/import-reasons.ts';
 import type { RecordProblem, UserRecord } from '../oauth/user-record.ts';
 import type { Administration } from './administration/administration.ts';
@@ -86,14 +86,14 @@ export async function* importFile(
   yield* store();
   const detail = { ...counts, update: options.update };
   if (!options.dryRun)
-    await withNewPatience(() =>
+    await withNewDeadline(() =>
       parts.store.auditEvents.insert({ ...by, type: 'users.imported', outcome: 'success', detail }),
     );
   return counts;
 }
 
 const keysOf = (store: Store, rows: readonly { user: ImportedUser }[]): Promise<string[]> =>
-  withNewPatience(() => store.userBatches.keys(rows.map((row) => row.user.username)));
+  withNewDeadline(() => store.userBatches.keys(rows.map((row) => row.user.username)));
 
 /**
  * What an import would have stored by now: a check stores nothing, and would not see that an earlier batch takes an address or a sub.
@@ -102,7 +102,7 @@ const keysOf = (store: Store, rows: readonly { user: ImportedUser }[]): Promise<
 function claims(store: Store) {
   const taken = new Set<string>();
   return async (users: readonly ImportedUser[], outcomes: readonly ImportOutcome[]): Promise<ImportOutcome[]> => {
-    const emails = await withNewPatience(() => store.userBatches.keys(users.map((user) => user.email ?? '')));
+    const emails = await withNewDeadline(() => store.userBatches.keys(users.map((user) => user.email ?? '')));
     return outcomes.map((outcome, place): ImportOutcome => {
       if (outcome.outcome !== 'created' && outcome.outcome !== 'updated') return outcome;
       const { sub } = users[place]!;
@@ -154,7 +154,7 @@ export async function* exportUsers(
   yield headOf(format, hashes);
   let after: string | undefined;
   do {
-    const page = await withNewPatience(() => store.userBatches.export(exportSize, after, filter));
+    const page = await withNewDeadline(() => store.userBatches.export(exportSize, after, filter));
     yield rowsOf(
       format,
       page.users.map((user) => recordOf(user, hashes)),

@@ -1,19 +1,19 @@
-// A look-up of one row by its key, on the hot paths: alone it is a statement for one, and those that wait at the same time are one for all.
-import { sharedStatement } from '../database/database.ts';
+// Declares a statement that selects one row by its key: once for a single caller, or in one batch for all that wait.
+import { batchedStatement } from '../database/database.ts';
 import type { Statement } from '../database/statement.ts';
 
 /**
  * @param types of the parts of the key
- * @param text finds one row at most, by the names of these parts in it
+ * @param text makes the SELECT, of one row at most, from the expressions for these parts
  */
-export function lookUp(name: string, types: readonly string[], text: (...key: string[]) => string): Statement {
+export function batchedSelect(name: string, types: readonly string[], text: (...key: string[]) => string): Statement {
   const columns = types.map((_, index) => `key_${index + 1}`);
   const arrays = types.map((type, index) => `$${index + 1}::${type}[]`);
-  return sharedStatement(
+  return batchedStatement(
     'read',
     name,
     text(...types.map((_, index) => `$${index + 1}`)),
-    // LIMIT keeps the plan of one, by the indexes: joined with the keys, tables that are small when it is planned would be read whole
+    // LIMIT keeps the plan that uses the index: a plain join with the keys would read a table whole that is small when it is planned
     `SELECT asked.place::integer, found.*
        FROM unnest(${arrays.join(', ')}) WITH ORDINALITY AS asked (${columns.join(', ')}, place),
             LATERAL (${text(...columns.map((column) => `asked.${column}`))} LIMIT 1) AS found`,

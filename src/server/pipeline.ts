@@ -1,7 +1,7 @@
 // Does what happens to every request, whatever its address: before its route, and after its answer.
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { newPatience, withPatience } from '../database/deadline.ts';
+import { newDeadline, withDeadline } from '../database/deadline.ts';
 import { invalidRequest } from '../oauth/errors.ts';
 import { jsonErrors } from './errors.ts';
 import { trackHandlers } from './handler-deadline.ts';
@@ -38,7 +38,7 @@ export function addPipeline(app: FastifyInstance, options: PipelineOptions): voi
     const refusal = syntaxRefusal(request) ?? methodRefusal(request) ?? authorizationRefusal(request);
     if (refusal) return done(refusal);
     // all statements of a request share one deadline (security R108); Fastify enters this context again once it has read the body
-    withPatience(newPatience(), done);
+    withDeadline(newDeadline(), done);
   });
 
   app.addHook('preParsing', (request, _reply, payload, done) => {

@@ -1,7 +1,7 @@
 // Acts that wait at the same time, and go as one statement: each is all or nothing, and what one waits for holds up nobody for long.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Database, openDatabase, sharedStatement, statement } from '../../src/database/database.ts';
-import { call } from '../../src/repositories/batched-call.ts';
+import { type Database, openDatabase, batchedStatement, statement } from '../../src/database/database.ts';
+import { batchedCall } from '../../src/repositories/batched-call.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 
 let database: TestDatabase;
@@ -29,7 +29,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-const add = call('things.add', {
+const add = batchedCall('things.add', {
   function: { name: 'add_to_thing' },
   types: 'integer, integer, text[]',
   columns: 'r.*',
@@ -108,9 +108,9 @@ test('those of two instances that want the same rows in opposite order do not wa
 });
 
 test('what an act sets for its transaction holds for none of another kind', async () => {
-  const set = sharedStatement('act', 'things.set', "SELECT set_config('gatehouse.own', 'own', true) AS value");
-  const show = sharedStatement(
-    'act',
+  const set = batchedStatement('operation', 'things.set', "SELECT set_config('gatehouse.own', 'own', true) AS value");
+  const show = batchedStatement(
+    'operation',
     'things.show',
     "SELECT coalesce(current_setting('gatehouse.own', true), '') AS value",
   );

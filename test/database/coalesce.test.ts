@@ -1,6 +1,6 @@
 // Askers of one statement who wait at the same time, and go as one: each gets its own, and nobody gets what is older than his question.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Database, openDatabase, sharedStatement } from '../../src/database/database.ts';
+import { type Database, openDatabase, batchedStatement } from '../../src/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 
 let database: TestDatabase;
@@ -28,14 +28,14 @@ interface Found {
 /** Waits while somebody holds the lock 7, with what it saw before. */
 const one = (key: string) =>
   `SELECT key, value FROM things WHERE key = ${key} AND pg_advisory_xact_lock_shared(7)::text = ''`;
-const find = sharedStatement(
+const find = batchedStatement(
   'read',
   'things.find',
   `SELECT one.*, 1 AS asked FROM (${one('$1')}) AS one`,
   `SELECT asked.place::integer, one.*, cardinality($1::integer[]) AS asked
      FROM unnest($1::integer[]) WITH ORDINALITY AS asked (key, place), LATERAL (${one('asked.key')} LIMIT 1) AS one`,
 );
-const insert = sharedStatement(
+const insert = batchedStatement(
   'write',
   'things.insert',
   'INSERT INTO things VALUES ($1, $2) RETURNING key',

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, DatabaseUnavailable, openDatabase, statement } from '../../src/database/database.ts';
-import { newPatience, patience, withPatience } from '../../src/database/deadline.ts';
+import { databaseDeadline, newDeadline, withDeadline } from '../../src/database/deadline.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 
 let database: TestDatabase;
@@ -19,15 +19,15 @@ afterAll(async () => {
 const ask = statement('test.ask', 'SELECT 1 AS one');
 const sleep = statement('test.sleep', 'SELECT pg_sleep($1)');
 
-/** Work that has one patience, as a request has. */
+/** Work that has one deadline, as a request has. */
 const asRequest = <T>(work: () => Promise<T>): Promise<T> =>
-  new Promise((resolve, reject) => withPatience(newPatience(), () => void work().then(resolve, reject)));
+  new Promise((resolve, reject) => withDeadline(newDeadline(), () => void work().then(resolve, reject)));
 
-test('other work within a transaction takes nothing from the patience of its request (security R108)', async () => {
+test('other work within a transaction takes nothing from the deadline of its request (security R108)', async () => {
   const rows = await asRequest(async () => {
     await opened.transaction(async (sql) => {
       await sql.query(ask);
-      await delay(patience + 100);
+      await delay(databaseDeadline + 100);
       await sql.query(ask);
     });
     return opened.query(ask);

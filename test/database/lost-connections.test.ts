@@ -1,6 +1,6 @@
 // What a connection of the database does to the process when it breaks at a bad moment.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDatabase, sharedStatement } from '../../src/database/database.ts';
+import { openDatabase, batchedStatement } from '../../src/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 import { Forwarder } from '../helpers/forwarder.ts';
 
@@ -24,7 +24,7 @@ test.each(['before', 'after'] as const)(
     try {
       forwarder.cutAt = { statement: 'pg_is_in_recovery() AS standby', when };
       // the first connection is the one of these statements; a read that it lost is asked once more
-      const read = sharedStatement('read', 'test.one', 'SELECT 1 AS one');
+      const read = batchedStatement('read', 'test.one', 'SELECT 1 AS one');
       expect(await opened.query(read)).toEqual([{ one: 1 }]);
       expect(forwarder.cutAt).toBeUndefined();
     } finally {

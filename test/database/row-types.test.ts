@@ -28,10 +28,10 @@ interface Column {
 /** The functions that make statements, and which of their parameters is the name. */
 const factories: Record<string, number> = {
   statement: 0,
-  sharedStatement: 1,
+  batchedStatement: 1,
   composedStatement: 0,
-  lookUp: 0,
-  call: 0,
+  batchedSelect: 0,
+  batchedCall: 0,
 };
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

@@ -2,8 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createSharedStatements, type SharedStatements } from '../../src/database/statement-batcher.ts';
-import { call } from '../../src/repositories/batched-call.ts';
+import { createStatementBatcher, type StatementBatcher } from '../../src/database/statement-batcher.ts';
+import { batchedCall } from '../../src/repositories/batched-call.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 
 let database: TestDatabase;
@@ -20,18 +20,18 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-const act = call('things.act', {
+const act = batchedCall('things.act', {
   function: { name: 'act_on' },
   types: 'integer',
   columns: 'r.transaction',
   locks: 'value_1',
 });
 
-/** Calls `work` while an act waits for a row that somebody else holds. @param gathering in milliseconds */
-async function whileOneWaits(gathering: number, work: (actOn: (key: number) => Promise<string>) => Promise<void>) {
-  const shared = createSharedStatements({
-    lanes: 4,
-    gathering,
+/** Calls `work` while an act waits for a row that somebody else holds. @param coalescingWait in milliseconds */
+async function whileOneWaits(coalescingWait: number, work: (actOn: (key: number) => Promise<string>) => Promise<void>) {
+  const shared = createStatementBatcher({
+    maxConnections: 4,
+    coalescingWait,
     maxWaiting: 1000,
     connect: async () => {
       const client = new pg.Client(database.connection);
@@ -76,7 +76,7 @@ async function hold(holder: pg.Client): Promise<void> {
   await holder.query('SELECT FROM things WHERE key = 9 FOR UPDATE');
 }
 
-async function transactionOf(shared: SharedStatements, key: number): Promise<string> {
+async function transactionOf(shared: StatementBatcher, key: number): Promise<string> {
   return ((await shared.query(act, [key])) as { transaction: string }[])[0]!.transaction;
 }
 

@@ -1,13 +1,13 @@
 // The names under which statements are prepared: a connection runs what it prepared under a name, whatever text is sent with that name.
 import { expect, test } from 'vitest';
-import { composedStatement, sharedStatement, statement } from '../../src/database/database.ts';
+import { composedStatement, batchedStatement, statement } from '../../src/database/database.ts';
 
 test('a second text under the name of another statement is refused where it is first used (security R125)', () => {
   expect(statement('test.two_texts', 'SELECT 1').name).toBe('test.two_texts');
   expect(statement('test.two_texts', 'SELECT 1').text).toBe('SELECT 1');
   expect(() => statement('test.two_texts', 'SELECT 2')).toThrow('two statements have the name test.two_texts');
-  expect(() => sharedStatement('read', 'test.two_texts', 'SELECT 2')).toThrow('two statements have the name');
-  sharedStatement('read', 'test.shared', 'SELECT 1', 'SELECT 2');
+  expect(() => batchedStatement('read', 'test.two_texts', 'SELECT 2')).toThrow('two statements have the name');
+  batchedStatement('read', 'test.shared', 'SELECT 1', 'SELECT 2');
   expect(() => statement('test.shared.many', 'SELECT 3')).toThrow('two statements have the name');
 });
 

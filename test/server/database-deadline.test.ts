@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { currentPatience, type Patience } from '../../src/database/deadline.ts';
+import { currentDeadline, type Deadline } from '../../src/database/deadline.ts';
 import { onlyForms } from '../../src/server/form-body.ts';
 import { addPipeline } from '../../src/server/pipeline.ts';
 
-test('a request has one patience, which nobody else has, also when its body comes in pieces (security R108)', async () => {
-  const met = new Map<string, Set<Patience>>();
+test('each request has one deadline of its own, also when its body comes in pieces (security R108)', async () => {
+  const met = new Map<string, Set<Deadline>>();
   const app = Fastify();
   addPipeline(app, {
     metrics: { observe: () => undefined },
@@ -19,10 +19,10 @@ test('a request has one patience, which nobody else has, also when its body come
   });
   await onlyForms(app);
   app.post<{ Params: { name: string } }>('/:name', async ({ params }) => {
-    const own = new Set<Patience>();
-    met.set(params.name, own.add(currentPatience()));
+    const own = new Set<Deadline>();
+    met.set(params.name, own.add(currentDeadline()));
     await delay(1);
-    own.add(currentPatience());
+    own.add(currentDeadline());
     return {};
   });
   await app.listen({ port: 0 });

@@ -1,4 +1,4 @@
-// Which operating system account runs the server when the service itself runs as root, which PostgreSQL refuses.
+// Finds the operating system account that runs the server when the service runs as root, which PostgreSQL refuses.
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { EmbeddedPostgresError } from './error.ts';
@@ -9,13 +9,13 @@ export interface Account {
   readonly gid: number;
 }
 
-/** In order of preference: our own account, PostgreSQL's own ones, and those that every system has. */
+/** In order of preference: Gatehouse's account, PostgreSQL's accounts, and accounts of every system. */
 const PREFERRED = ['gatehouse', 'postgres', '_postgres', 'nobody', 'daemon'];
 
 /**
  * The account to run the server as, or undefined when this process is not root and runs it as itself.
- * An existing cluster keeps its owner, and a data folder that belongs to somebody decides for them, so that a service
- * which runs once as root and once as that user works both times.
+ * An existing cluster keeps its owner. Without a cluster the owner of the data folder is taken unless it is root, so that a
+ * service works both as root and as that owner.
  * @throws EmbeddedPostgresError when the system has no unprivileged account.
  */
 export async function serverAccount(dataDir: string, clusterDir: string): Promise<Account | undefined> {
@@ -29,7 +29,7 @@ export async function serverAccount(dataDir: string, clusterDir: string): Promis
     if (owner === undefined || owner.uid === 0) continue;
     const account = known.find(({ uid }) => uid === owner.uid);
     if (account !== undefined) return account;
-    // Only initdb insists that the account has a name: a cluster that exists can do without.
+    // Only initdb needs an account with a name: an existing cluster does not.
     if (!mustBeKnown) return { name: String(owner.uid), uid: owner.uid, gid: owner.gid };
   }
   for (const name of PREFERRED) {
@@ -41,7 +41,7 @@ export async function serverAccount(dataDir: string, clusterDir: string): Promis
   );
 }
 
-/** The unprivileged accounts of /etc/passwd; negative ids (macOS) are left out, since Node cannot change owners to them. */
+/** The unprivileged accounts of /etc/passwd, without the negative ids of macOS, to which Node cannot change owners. */
 async function accounts(): Promise<Account[]> {
   const text = await readFile('/etc/passwd', 'utf8').catch(() => '');
   return text
@@ -51,7 +51,7 @@ async function accounts(): Promise<Account[]> {
     .filter(({ name, uid, gid }) => name !== '' && uid > 0 && uid < 2 ** 31 && gid >= 0 && gid < 2 ** 31);
 }
 
-/** Whether the account may use this file or folder (read and execute) and pass all folders above it, by their modes. */
+/** Whether the modes let the account read and execute this file or folder, and pass all folders above it. */
 export async function canUse(account: Account, target: string): Promise<boolean> {
   for (let current = target, need = 0o5; ; current = path.dirname(current), need = 0o1) {
     const { mode, uid, gid } = await stat(current);

@@ -1,4 +1,4 @@
-// How a process comes to a server that answers: it joins one that is there, or starts one and clears what prevents that.
+// Connects a process to the cluster's server: it joins a running one, or starts one and removes what prevents the start.
 import { setTimeout as delay } from 'node:timers/promises';
 import { folderError, type Cluster } from './cluster.ts';
 import { EmbeddedPostgresError, errorCode, errorText } from './error.ts';
@@ -6,25 +6,25 @@ import { logPath } from './log-file.ts';
 import { findServer, removeStaleLocks, signal, signalOrphans, startServer, type StartedServer } from './postmaster.ts';
 import { openSession, type Session } from './session.ts';
 
-/** How this process came to the server; `adopted`: a killed process had left it running, `joined`: another one uses it. */
+/** How this process got its server. `adopted`: a killed process had left it running. `joined`: another process uses it. */
 export type Origin = 'started' | 'adopted' | 'joined';
 
-/** Milliseconds without a sign of life from any server, after which a start has failed. */
+/** Milliseconds without an answer from any server, after which a start has failed. */
 const QUIET_LIMIT = 60_000;
 /** Milliseconds that a server may recover or stop, and how often the log says so meanwhile. */
 const BUSY_LIMIT = 15 * 60_000;
 const BUSY_NOTICE = 10_000;
-/** Milliseconds that the orphans of a killed server get to end by themselves, and then after the first signal. */
+/** Milliseconds before the processes of a killed server get the first signal, and before they are killed. */
 const ORPHANS_SIGNAL = 3_000;
 const ORPHANS_KILL = 6_000;
-/** Milliseconds after which an empty lock file is not one that is just being written. */
+/** Milliseconds after which an empty lock file is taken for stale: a server may just be writing a younger one. */
 const EMPTY_LOCK_LIMIT = 1_000;
-/** Starts that may fail for no reason that is known to pass. */
+/** Starts that may fail for an unknown reason. */
 const MAX_FAILURES = 2;
 
 /**
  * Joins the cluster's server or starts it, waits until it answers, and makes the role and the database.
- * @throws EmbeddedPostgresError when it does not come up, or refuses.
+ * @throws EmbeddedPostgresError when the server does not start, or refuses this process.
  */
 export async function arrive(
   cluster: Cluster,
@@ -41,10 +41,10 @@ class Arrival {
   readonly #begin = Date.now();
   #lastSign = Date.now();
   #lastNotice = Date.now();
-  /** Since when something stands in the way of a start. */
+  /** Since when a lock file or a process prevents the start. */
   #blockedSince: number | undefined;
   #server: StartedServer | undefined;
-  /** Whether another process's server was seen to come up or go down. */
+  /** Whether another process was seen to start or stop the server. */
   #sawOther = false;
   #failures = 0;
 
@@ -73,7 +73,7 @@ class Arrival {
     }
   }
 
-  /** Undefined when the server went down meanwhile, so that all starts anew. */
+  /** Undefined when the server ended meanwhile; the caller tries again. */
   async #settle(session: Session): Promise<Origin | undefined> {
     try {
       const ours = this.#server?.pid !== undefined && this.#server.pid === (await findServer(this.#cluster));
@@ -99,7 +99,7 @@ class Arrival {
     await delay(20);
   }
 
-  /** One step towards a server where none listens. */
+  /** Takes one step towards a server where none listens. */
   async #advance(): Promise<void> {
     if (Date.now() - this.#lastSign > QUIET_LIMIT) {
       if (this.#server?.pid !== undefined && !this.#server.ended) signal(this.#server.pid, 'SIGQUIT');
@@ -122,7 +122,7 @@ class Arrival {
     });
   }
 
-  /** Deals with what ended a server right after its start. */
+  /** Removes the cause that ended a server right after its start. */
   async #clear(reason: string): Promise<void> {
     const blockedFor = Date.now() - (this.#blockedSince ??= Date.now());
     if (/lock file .*(already exists|is empty)/.test(reason)) {

@@ -1,4 +1,4 @@
-// Finds the PostgreSQL programs in the npm package of this platform and makes them usable by the account that runs them.
+// Finds the PostgreSQL programs in this platform's npm package, and gives the account that runs them access.
 import {
   chmod,
   copyFile,
@@ -23,10 +23,10 @@ export interface Binaries {
   readonly postgres: string;
 }
 
-/** Where root may put a copy of the programs that every account can reach; the first one that works is taken. */
+/** Folders for a copy of the programs that every account can reach. The first one that works is taken. */
 const SHARED_FOLDERS = ['/var/lib/gatehouse', '/usr/local/lib/gatehouse', '/var/tmp/gatehouse', '/tmp/gatehouse'];
 
-/** Platforms with a package; musl systems such as Alpine Linux share a name with the others and fail at the first start. */
+/** Platforms with a package. Systems with musl, such as Alpine Linux, have the same names, and fail at the first start. */
 const PACKAGED = [
   ...['linux-x64', 'linux-arm64', 'linux-arm', 'linux-ia32', 'linux-ppc64'],
   ...['darwin-x64', 'darwin-arm64'],
@@ -34,7 +34,7 @@ const PACKAGED = [
 
 /**
  * The name of the npm package that holds the server for a platform.
- * @throws EmbeddedPostgresError when there is none.
+ * @throws EmbeddedPostgresError when there is no package.
  */
 export function packageFor(platform: string, arch: string): string {
   const name = `${platform}-${arch}`;
@@ -79,8 +79,8 @@ async function importPackage(name: string): Promise<Binaries> {
 }
 
 /**
- * Makes the links between library names that the package's install script makes, and that npm packages cannot hold:
- * they are absent after an installation with `--ignore-scripts`. Gives back the error when that is not allowed.
+ * Makes the links between library names that the package's install script makes, since npm packages cannot hold links:
+ * they are absent after an installation with `--ignore-scripts`. Returns the error when this user may not make them.
  */
 async function makeLinks(packageRoot: string, targetRoot: string): Promise<unknown> {
   const listed = await readFile(path.join(packageRoot, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]');
@@ -97,8 +97,8 @@ async function makeLinks(packageRoot: string, targetRoot: string): Promise<unkno
 }
 
 /**
- * A copy of the programs outside of folders that are closed to the account. Only programs are copied, never data: the
- * cluster stays in the data folder, which the server enters through its inherited working directory.
+ * Copies the programs to a folder that the account can reach. The data is never copied: the cluster stays in the data
+ * folder, which the server enters through its inherited working directory.
  */
 async function sharedCopy(
   name: string,
@@ -128,7 +128,7 @@ async function sharedCopy(
   );
 }
 
-/** Makes sure that a folder is one that everybody may read and only root may change: it may lie in a public place. */
+/** Makes sure that every account may read a folder and only root may change it, since its parent may be public. */
 async function openFolder(folder: string, account: Account): Promise<void> {
   await mkdir(folder, { mode: 0o755 }).catch((error: unknown) => {
     if (errorCode(error) !== 'EEXIST') throw error;
@@ -140,7 +140,7 @@ async function openFolder(folder: string, account: Account): Promise<void> {
   if (!(await canUse(account, folder))) throw new Error(`${folder} cannot be reached by ${account.name}`);
 }
 
-/** Copies into a temporary sibling and renames, so that a copy is whole or absent whenever this process is killed. */
+/** Copies into a temporary sibling and renames it, so that a killed process leaves a whole copy or none. */
 async function copyPackage(root: string, target: string): Promise<void> {
   const draft = `${target}.${randomBytes(6).toString('hex')}`;
   try {

@@ -1,4 +1,4 @@
-// The cluster's files: DATA_DIR, the folder DATA_DIR/postgres that initdb fills, its owner, and the socket's address.
+// Prepares the cluster's files: DATA_DIR, the folder DATA_DIR/postgres that initdb fills, its owner, and the socket's link.
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, lchown, mkdir, readdir, readlink, rename, stat, symlink } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,13 +10,13 @@ import { initialise } from './initdb.ts';
 export const PORT = 5432;
 const SOCKET = `.s.PGSQL.${PORT}`;
 
-/** Everything that stays the same while the server comes and goes. */
+/** What stays the same while the server stops and starts. */
 export interface Cluster {
   /** Absolute DATA_DIR. */
   readonly dataDir: string;
   /** DATA_DIR/postgres, the PostgreSQL data directory; the socket is in it, and DATA_DIR holds a link to the socket. */
   readonly directory: string;
-  /** Marks the processes of this cluster in the process list: made of the folder's identity, so it survives a move. */
+  /** Identifies the processes of this cluster in the process list. It is made of the folder's inode, so it survives a move. */
   readonly name: string;
   /** The account that runs the server, when it is not the one of this process. */
   readonly account: Account | undefined;
@@ -43,7 +43,7 @@ export async function openCluster(dataDir: string, log: (line: string) => void):
   }
 }
 
-/** The sentence for a file system error in DATA_DIR. */
+/** Explains a file system error in DATA_DIR to the operator. */
 export function folderError(dataDir: string, error: unknown): EmbeddedPostgresError {
   const reason =
     {
@@ -60,7 +60,7 @@ export function folderError(dataDir: string, error: unknown): EmbeddedPostgresEr
   );
 }
 
-/** Makes a folder and those above it. Node's own recursive way never ends where the system refuses with ENOENT. */
+/** Makes a folder and those above it. Node's recursive mkdir never ends where the system refuses with ENOENT. */
 async function makeFolder(folder: string, retry = true): Promise<void> {
   try {
     await mkdir(folder, { mode: 0o700 });
@@ -73,7 +73,7 @@ async function makeFolder(folder: string, retry = true): Promise<void> {
   }
 }
 
-/** PostgreSQL insists on owning its folder and on its mode; a copied or restored DATA_DIR may belong to root as a whole. */
+/** PostgreSQL requires that it owns its folder, and mode 0700. A copied or restored DATA_DIR may belong to root. */
 async function repairOwner(directory: string, account: Account | undefined): Promise<void> {
   const { uid, mode } = await stat(directory);
   if (account && uid === 0) {
@@ -90,8 +90,8 @@ async function repairOwner(directory: string, account: Account | undefined): Pro
 }
 
 /**
- * DATA_DIR/.s.PGSQL.5432, where clients look: a link to the socket, which is in the only folder that the server's account
- * can surely write to.
+ * Makes DATA_DIR/.s.PGSQL.5432, where clients look, a link to the socket. The socket itself is in the only folder that the
+ * server's account can certainly write to.
  */
 async function linkSocket(dataDir: string): Promise<void> {
   const link = path.join(dataDir, SOCKET);

@@ -1,6 +1,6 @@
-// The one error that the embedded PostgreSQL server raises: a sentence for the operator.
+// Defines the error of the embedded PostgreSQL, whose message is a sentence for the operator.
 
-/** Says in one sentence what is wrong with the embedded database and what to do; `cause` holds the technical error. */
+/** Says in one sentence what is wrong with the embedded database and what to do. `cause` holds the technical error. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
 }
@@ -10,7 +10,7 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** The message of anything thrown. */
+/** The message of any thrown value. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-// Making a new cluster: initdb in a draft folder, renamed into place, whatever is killed and whoever does the same at once.
+// Makes a new cluster: initdb fills a draft folder, which is then renamed, so that a kill or a concurrent start does no harm.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chown, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import type { Binaries } from './binaries.ts';
 import { EmbeddedPostgresError, errorCode } from './error.ts';
 import { directoryArgument, programError, spawnProgram, switchRefused } from './program.ts';
 
-/** A cluster whose folder initdb has yet to fill. */
+/** A cluster whose folder initdb has not filled yet. */
 interface Uninitialised {
   dataDir: string;
   directory: string;
@@ -20,7 +20,7 @@ interface Uninitialised {
 
 /**
  * Defaults for a small machine, which initdb writes to postgresql.conf, so that an operator can tune them there.
- * io_method=sync saves three worker processes that a database which fits in memory does not need.
+ * io_method=sync saves three worker processes, which a database that fits in memory does not need.
  */
 const TUNABLE = {
   max_connections: '100',
@@ -48,14 +48,14 @@ const INITDB = [
 
 const DRAFT_PREFIX = 'postgres.initdb-';
 const DRAFT_MAX_AGE_MS = 10 * 60_000;
-/** Tries, since another process may take the draft away. */
+/** Attempts, since another process may remove the draft. */
 const MAX_ROUNDS = 4;
 const INITDB_TIMEOUT_MS = 180_000;
-/** The drafts that this process fills at this moment. */
+/** The drafts that this process is filling. */
 const ownDrafts = new Set<string>();
 
 /**
- * Makes the cluster unless it exists; DATA_DIR does.
+ * Makes the cluster unless it exists. DATA_DIR must exist.
  * @throws EmbeddedPostgresError when initdb fails, or a file system error.
  */
 export async function initialise(cluster: Uninitialised): Promise<void> {
@@ -71,8 +71,8 @@ export async function initialise(cluster: Uninitialised): Promise<void> {
 }
 
 /**
- * Runs initdb in a sibling folder and renames it into place, so that a kill in between leaves no half-made cluster and
- * of several processes that do so at once exactly one wins.
+ * Runs initdb in a sibling folder and renames that, so that a kill leaves no incomplete cluster, and of several
+ * concurrent processes exactly one wins.
  */
 async function initialiseDraft(
   { dataDir, directory, account, binaries }: Uninitialised,
@@ -88,7 +88,7 @@ async function initialiseDraft(
     await rename(draft, directory);
     await syncFolder(dataDir);
   } catch (error) {
-    // ENOTEMPTY: another process has won; ENOENT: somebody emptied the folder, so the next round tries again
+    // ENOTEMPTY: another process has won. ENOENT: another process removed the draft, so the next attempt repeats it.
     if (lastRound || !['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errorCode(error) ?? '')) throw error;
   } finally {
     await rm(draft, { recursive: true, force: true, maxRetries: 5 });
@@ -118,7 +118,7 @@ async function runInitdb(program: string, draft: string, account: Account | unde
   );
 }
 
-/** initdb looks up the name of its user, which an arbitrary user id in a container does not have. */
+/** initdb needs the name of its user, but an arbitrary user id in a container has no name. */
 function requireUserName(): void {
   try {
     userInfo();
@@ -130,7 +130,7 @@ function requireUserName(): void {
   }
 }
 
-/** Drafts of processes that were killed; those of other live processes are left alone. */
+/** Removes the drafts of killed processes. Those of live processes stay. */
 async function removeAbandonedDrafts(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     if (!name.startsWith(DRAFT_PREFIX) || ownDrafts.has(name)) continue;
@@ -138,7 +138,7 @@ async function removeAbandonedDrafts(dataDir: string): Promise<void> {
     const maker = Number(name.slice(DRAFT_PREFIX.length).split('-')[0]);
     const age = Date.now() - ((await stat(draft).catch(() => undefined))?.mtimeMs ?? 0);
     if (maker !== process.pid && isAlive(maker) && age < DRAFT_MAX_AGE_MS) continue;
-    // An orphaned initdb may still be writing there: then the rest goes at the next start.
+    // An orphaned initdb may still be writing there: the next start removes the rest.
     await rm(draft, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
   }
 }
@@ -152,7 +152,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Gives a new folder to the account that runs the server, which takes the same rights as starting it does. */
+/** Gives a new folder to the account that runs the server. It takes the same rights as starting the server. */
 async function giveTo(account: Account, folder: string): Promise<void> {
   await chown(folder, account.uid, account.gid).catch((error: unknown) => {
     if (!['EPERM', 'EINVAL'].includes(errorCode(error) ?? '')) throw error;
@@ -163,7 +163,7 @@ async function giveTo(account: Account, folder: string): Promise<void> {
   });
 }
 
-/** Makes a rename in the folder survive a power failure. */
+/** Flushes the folder, so that a rename in it survives a power failure. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   try {

@@ -1,9 +1,9 @@
-// The server's log, DATA_DIR/postgres.log: opened for the server to append to, and kept from growing for ever.
+// Opens, reads and shortens the server's log, DATA_DIR/postgres.log.
 import { constants } from 'node:fs';
 import { copyFile, open, rm, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Bytes after which the log becomes postgres.log.1 and starts anew. */
+/** Bytes after which the log is moved to postgres.log.1. */
 const LIMIT = 4 * 1024 * 1024;
 
 export function logPath(dataDir: string): string {
@@ -11,7 +11,7 @@ export function logPath(dataDir: string): string {
 }
 
 /**
- * Opens the log for appending. Links are not followed: root must not write where the owner of the folder points it.
+ * Opens the log for appending. It follows no links: the owner of the folder must not choose where root writes.
  * @throws a file system error when the file cannot be opened.
  */
 export async function openLog(dataDir: string): Promise<FileHandle> {
@@ -30,7 +30,7 @@ export async function openLog(dataDir: string): Promise<FileHandle> {
 }
 
 /**
- * What was written to the log after `offset`, 256 KiB at most.
+ * Returns what was written to the log after `offset`, 256 KiB at most.
  * @throws a file system error when there is no log.
  */
 export async function readLogFrom(dataDir: string, offset: number): Promise<string> {
@@ -46,7 +46,7 @@ export async function readLogFrom(dataDir: string, offset: number): Promise<stri
   }
 }
 
-/** Copies a log that is too long aside and empties it in place, which the server does not notice since it only appends. */
+/** Copies a log that is too long and empties it in place, which does not disturb the server, since it only appends. */
 export async function trimLog(dataDir: string, limit = LIMIT): Promise<void> {
   const file = await openLog(dataDir);
   try {

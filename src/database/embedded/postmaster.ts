@@ -1,4 +1,4 @@
-// The server's processes as the operating system shows them: starting, recognising, signalling, and what a kill leaves behind.
+// Starts, recognises and signals the server's processes, and removes what a killed server leaves behind.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { link, readdir, readFile, rename, rm } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { errorCode, type EmbeddedPostgresError } from './error.ts';
 import { openLog, readLogFrom } from './log-file.ts';
 import { directoryArgument, programError, spawnProgram } from './program.ts';
 
-/** What must hold whatever postgresql.conf says: durability, no network, one socket, and no values of rows in the log. */
+/** Settings that override postgresql.conf: durability, no network, one socket, and no values of rows in the log. */
 const FIXED = {
   listen_addresses: '',
   port: String(PORT),
@@ -24,16 +24,16 @@ const FIXED = {
   log_min_error_statement: 'panic',
 };
 
-/** A server that this process has started, which outlives it. */
+/** A server that this process has started. It outlives this process. */
 export interface StartedServer {
   readonly pid: number | undefined;
-  /** Set once the process has ended: with the error that prevented its start, or with the way to its reason in the log. */
+  /** Set once the server has ended: the error that prevented its start, or a function that reads the reason from the log. */
   ended: { error: EmbeddedPostgresError } | { error?: undefined; readReason: () => Promise<string> } | undefined;
 }
 
 /**
- * Starts the server in a session of its own, so that the interrupt key of a terminal does not reach it.
- * PostgreSQL itself makes sure that no second server starts on the same data.
+ * Starts the server in its own session, so that the interrupt key of a terminal does not reach it.
+ * PostgreSQL itself prevents a second server on the same data.
  */
 export async function startServer(cluster: Cluster): Promise<StartedServer> {
   const log = await openLog(cluster.dataDir);
@@ -63,20 +63,20 @@ export async function startServer(cluster: Cluster): Promise<StartedServer> {
   }
 }
 
-/** Why a server ended: the fatal line of that process, or else the last line, which the dynamic loader may have written. */
+/** The reason why a server ended: the fatal line of that process, else the last line, which may be from the dynamic loader. */
 function reasonIn(log: string, pid: number | undefined): string {
   const lines = log.split('\n').filter((line) => line.trim() !== '');
   const fatal = lines.find((line) => line.includes(`[${pid}]`) && /\b(FATAL|PANIC):/.test(line)) ?? lines.at(-1);
   return fatal?.replace(/^.*?\b(FATAL|PANIC): +/, '') ?? 'it gave no reason';
 }
 
-/** The process id of the cluster's server, or undefined when no such process lives. */
+/** The process id of the cluster's server, or undefined when it does not run. */
 export async function findServer(cluster: Cluster): Promise<number | undefined> {
   const pid = pidIn((await readLock(cluster, LOCK_FILES[0])) ?? '');
   return pid !== undefined && (await isServer(cluster, pid)) ? pid : undefined;
 }
 
-/** Sends the server a signal; one that has just ended is no error. */
+/** Signals the server. If it has just ended, that is no error. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -86,9 +86,9 @@ export function signal(pid: number, name: NodeJS.Signals): void {
 }
 
 /**
- * Removes lock files whose process id now belongs to a stranger: PostgreSQL takes any process with that id for a running
- * server, and in containers ids repeat at every start. A file is moved aside before the last look, and put back if it
- * turns out to be a new one, so that no live server loses its lock.
+ * Removes lock files whose process id now belongs to another program: PostgreSQL takes any process with that id for a running
+ * server, and in containers ids repeat at every start. A file is moved aside before the last check, and put back if it is a
+ * new one, so that no live server loses its lock.
  */
 export async function removeStaleLocks(cluster: Cluster, emptyToo: boolean): Promise<void> {
   for (const name of LOCK_FILES) {
@@ -109,9 +109,9 @@ export async function removeStaleLocks(cluster: Cluster, emptyToo: boolean): Pro
 }
 
 /**
- * Signals the processes that still hold the cluster's shared memory while it has no server: those whose server was
- * killed, and a server whose folder was deleted under it. Ending them loses nothing that was committed: the next start
- * recovers from the log.
+ * Signals the processes that still hold the cluster's shared memory although its server does not run: the children of a
+ * killed server, and a server whose folder was deleted. Ending them loses nothing that was committed: the next start recovers
+ * it from the write-ahead log.
  */
 export async function signalOrphans(cluster: Cluster, name: NodeJS.Signals): Promise<void> {
   if ((await findServer(cluster)) !== undefined) return;
@@ -134,7 +134,7 @@ function pidIn(lock: string): number | undefined {
   return pid > 1 ? pid : undefined;
 }
 
-/** Whether a process is this cluster's server: its arguments carry the cluster's name. One that has ended has none. */
+/** Whether a process is this cluster's server: its arguments contain the cluster's name. A process that has ended has no arguments. */
 export async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   return namesCluster((await commandOf(pid)) ?? '', cluster);
 }
@@ -143,7 +143,7 @@ function namesCluster(command: string, cluster: Cluster): boolean {
   return command.split(' ').includes(`cluster_name=${cluster.name}`);
 }
 
-/** A process's command line. Other ways to recognise a process need more rights than root has in a container. */
+/** A process's command line. Other means to recognise a process need more rights than root has in a container. */
 async function commandOf(pid: number): Promise<string | undefined> {
   if (process.platform !== 'linux') return psOutput(['-p', String(pid), '-o', 'command=']);
   const text = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => undefined);

@@ -1,14 +1,14 @@
-// Running PostgreSQL's programs: as which user, in which folder, with what environment, and what to say when it fails.
+// Runs PostgreSQL's programs: it sets the user, the folder and the environment, and explains a failure.
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import type { Account } from './account.ts';
 import { EmbeddedPostgresError, errorCode } from './error.ts';
 
-/** What every child gets as its environment: nothing of the service's own, which may hold secrets. */
+/** The environment of every child. It has nothing of the service's own environment, which may hold secrets. */
 const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /**
- * Starts a program as the account, with an environment of its own.
- * @throws EmbeddedPostgresError when that is refused at once; what is refused later is the child's `error` event.
+ * Starts a program as the account.
+ * @throws EmbeddedPostgresError when the system refuses at once; a later refusal is the child's `error` event.
  */
 export function spawnProgram(
   account: Account | undefined,
@@ -28,14 +28,14 @@ export function spawnProgram(
 }
 
 /**
- * How a child names its data directory. An account that is not ours may be shut out of the folders above it (/root, or
- * any folder of mode 0700), but the working directory that a child inherits stays open to it: Linux has a name for that.
+ * How a child names its data directory. Another account may have no access to the folders above it (/root, or any folder
+ * of mode 0700), but a child keeps access to the working directory that it inherits, for which Linux has a name.
  */
 export function directoryArgument(account: Account | undefined, directory: string): string {
   return account && process.platform === 'linux' ? '/proc/self/cwd' : directory;
 }
 
-/** The sentence for a program that could not be started at all. */
+/** Explains to the operator that a program could not be started. */
 export function programError(program: string, account: Account | undefined, error: unknown): EmbeddedPostgresError {
   const code = errorCode(error);
   const reason =
@@ -50,7 +50,7 @@ export function programError(program: string, account: Account | undefined, erro
   );
 }
 
-/** Why root could not run something as the account. */
+/** The reason why root could not run a program as the account. */
 export function switchRefused(account: Account): string {
   return `root may not switch to the user ${account.name} here; start the service as an unprivileged user`;
 }

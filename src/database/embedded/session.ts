@@ -1,19 +1,19 @@
-// The connection by which a process uses the server: it holds a shared lock that tells the others somebody is there.
+// Opens the connection that marks a process as a user of the server: it holds a shared lock, which the other processes can see.
 import pg from 'pg';
 import { PORT } from './cluster.ts';
 import { errorCode } from './error.ts';
 
-/** Advisory lock of database "postgres": shared by every process that uses the server, exclusive for the one that stops it. */
+/** Advisory lock of the database "postgres": every process that uses the server holds it shared, and the one that stops it exclusively. */
 const IN_USE = 0x67617465;
-/** Advisory lock under which the role and the database are made. */
+/** Advisory lock held while the role and the database are made. */
 const PROVISION = 0x67617466;
 
 /**
- * `busy`: a server is there, but it starts, stops, recovers or is full. `absent`: no server listens.
+ * `busy`: a server runs, but it starts, stops, recovers or is full. `absent`: no server listens.
  */
 export type Attempt = { session: Session } | { session?: undefined; state: 'busy' | 'absent' };
 
-/** A connection as the superuser, who always finds a free place: PostgreSQL reserves some for him. */
+/** A connection as the superuser, for whom PostgreSQL reserves connections. */
 export class Session {
   readonly #client: pg.Client;
   #closed = false;
@@ -31,7 +31,7 @@ export class Session {
     this.#client.once('end', listener);
   }
 
-  /** @throws what the driver throws when the server does not answer. */
+  /** @throws the driver's error when the server does not answer. */
   async check(): Promise<void> {
     await this.#client.query('SELECT 1');
   }
@@ -45,7 +45,7 @@ export class Session {
     );
   }
 
-  /** Whether another process uses the server too. */
+  /** Whether another process also uses the server. */
   async isShared(): Promise<boolean> {
     const { rows } = await this.#client.query<{ shared: boolean }>(
       `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = ${IN_USE}
@@ -74,8 +74,8 @@ export class Session {
   }
 
   /**
-   * Gives up the shared lock and asks for the exclusive one. True: nobody else uses the server, and whoever comes now
-   * waits until this connection ends.
+   * Replaces the shared lock by the exclusive one. True: no other process uses the server, and a new one waits until this
+   * connection ends.
    */
   async becomeLast(): Promise<boolean> {
     await this.#client.query(`SELECT pg_advisory_unlock_shared(${IN_USE})`);
@@ -89,11 +89,11 @@ export class Session {
 }
 
 /**
- * Tries to use the server: connects and takes the shared lock, for which it waits while another process stops the server.
+ * Connects to the server and takes the shared lock, for which it waits while another process stops the server.
  * @throws the driver's error when the server answers with an unexpected refusal.
  */
 export async function openSession(host: string): Promise<Attempt> {
-  // Everything that the driver would else read from the environment is named here.
+  // These override everything that the driver would read from the environment.
   const client = new pg.Client({
     host,
     port: PORT,
@@ -105,7 +105,7 @@ export async function openSession(host: string): Promise<Attempt> {
     application_name: 'gatehouse: in use',
     connectionTimeoutMillis: 10_000,
   });
-  client.on('error', () => undefined); // the server may die at any time; 'end' follows and is dealt with
+  client.on('error', () => undefined); // the server may die at any time; the 'end' event follows
   const session = new Session(client);
   try {
     await client.connect();
@@ -120,13 +120,13 @@ export async function openSession(host: string): Promise<Attempt> {
   }
 }
 
-/** Whether an error means that the server starts, stops, recovers, is full or has just died, so that waiting may help. */
+/** Whether an error means that the server starts, stops, recovers, is full or has just died, so that a retry may succeed. */
 export function isConnectionLoss(error: unknown): boolean {
   const code = errorCode(error);
   return error instanceof pg.DatabaseError ? /^(57P0|53300)/.test(code ?? '') : !FATAL_CODES.has(code);
 }
 
-/** System errors that no waiting mends; others come with a server that goes down while it is asked. */
+/** System errors that no retry solves. Others occur when a server ends during a request. */
 const FATAL_CODES = new Set<string | undefined>([
   'EACCES',
   'EPERM',

@@ -1,6 +1,6 @@
 // Imports a batch of users in one transaction, a part of administration.ts: each has its row in the trail, and a bad one spoils no other.
 import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../../database/database.ts';
-import { withNewPatience } from '../../database/deadline.ts';
+import { withNewDeadline } from '../../database/deadline.ts';
 import type { ImportReason } from '../../oauth/import-reasons.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { userEvent } from '../../repositories/audit/audit-diff.ts';
@@ -43,7 +43,7 @@ export function importUsers(store: Store) {
 
   async function attempt(by: Actor, users: readonly ImportedUser[], options: ImportOptions): Promise<ImportOutcome[]> {
     try {
-      return await withNewPatience(() =>
+      return await withNewDeadline(() =>
         store.transaction(async (repositories) => {
           const outcomes = await importAll(repositories, by, users, options);
           if (options.dryRun) throw new Tried(outcomes);

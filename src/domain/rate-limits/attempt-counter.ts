@@ -1,6 +1,6 @@
 // Counts attempts in the database, those of one instance in one statement at a time, so that no request waits for a row that another one has locked.
 import { DatabaseUnavailable } from '../../database/database.ts';
-import { now, patiently, withNewPatience } from '../../database/deadline.ts';
+import { now, withinDeadline, withNewDeadline } from '../../database/deadline.ts';
 import type { Attempts, Count } from '../../repositories/rate-limits/rate-limits.ts';
 import type { Repositories } from '../../repositories/store.ts';
 
@@ -37,7 +37,7 @@ export function createAttemptCounter(rateLimits: Repositories['rateLimits']) {
       running = batch;
       next = undefined;
       try {
-        const counts = await withNewPatience(() => rateLimits.count(batch.attempts));
+        const counts = await withNewDeadline(() => rateLimits.count(batch.attempts));
         for (const each of batch.waiting) each.resolve(counts);
       } catch (error) {
         for (const each of batch.waiting) each.reject(error);
@@ -64,7 +64,7 @@ export function createAttemptCounter(rateLimits: Repositories['rateLimits']) {
     let own = batch.attempts.get(id);
     if (!own) batch.attempts.set(id, (own = { taken: 0, refunded: 0, milliseconds: window * 1000 }));
     const place = ++own[change];
-    const counts = await patiently(
+    const counts = await withinDeadline(
       (left) =>
         new Promise<Map<string, Count>>((resolve, reject) => {
           batch.waiting.push({ until: now() + left(), resolve, reject });

@@ -3,8 +3,8 @@ import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { ErrorCode } from '../../oauth/errors.ts';
 import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from '../audit/audit-events.ts';
-import { call } from '../batched-call.ts';
-import { lookUp } from '../batched-select.ts';
+import { batchedCall } from '../batched-call.ts';
+import { batchedSelect } from '../batched-select.ts';
 import { addToGrant } from '../clients/grants.ts';
 
 export interface AuthorizationRequestRow {
@@ -44,7 +44,7 @@ const pushRequest = storedFunction(new URL('push_request.sql', import.meta.url),
 const takeRequest = storedFunction(new URL('take_request.sql', import.meta.url), [networkIsFull]);
 const decideRequest = storedFunction(new URL('decide_request.sql', import.meta.url), [addToGrant]);
 
-const insert = call('authorization_requests.insert', {
+const insert = batchedCall('authorization_requests.insert', {
   function: storeRequest,
   types: 'bytea, bytea, text, text, jsonb, jsonb, double precision, integer, text, integer',
   columns: 'r AS stored',
@@ -60,14 +60,14 @@ const take = statement(
   `SELECT ${takeRequest.name}($1, $2, $3, $4, $5, $6, $7, $8) AS outcome`,
 );
 /** The request of a name, if it is the browser's. */
-export const findRequest = lookUp(
+export const findRequest = batchedSelect(
   'authorization_requests.find',
   ['bytea', 'bytea'],
   (idHash, browserHash) =>
     `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
       WHERE id_hash = ${idHash} AND browser_hash = ${browserHash} AND expires_at > now()`,
 );
-const decide = call('authorization_requests.decide', {
+const decide = batchedCall('authorization_requests.decide', {
   function: decideRequest,
   types: `bytea, text, text, text, text[], text, text[], ${eventTypes}`,
   columns: 'r AS done',

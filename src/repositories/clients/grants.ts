@@ -1,5 +1,5 @@
 // The table grants: consent that is remembered until it is withdrawn.
-import { sharedStatement, type Sql, statement } from '../../database/database.ts';
+import { batchedStatement, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { Page } from './clients.ts';
 
@@ -13,7 +13,7 @@ export interface Grant {
   clientName: string;
 }
 
-const find = sharedStatement(
+const find = batchedStatement(
   'read',
   'grants.find',
   'SELECT scope, claims, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2',

@@ -1,5 +1,5 @@
 // Reads and removes second factors of every kind: the table second_factors, from which the table of each kind inherits.
-import { sharedStatement, type Sql, statement } from '../../database/database.ts';
+import { batchedStatement, type Sql, statement } from '../../database/database.ts';
 
 export interface SecondFactor {
   id: string;
@@ -29,7 +29,7 @@ const list = statement(
   'second_factors.list',
   `SELECT ${columns} FROM second_factors f WHERE sub = $1 ORDER BY created_at, id`,
 );
-const mfaStatus = sharedStatement(
+const mfaStatus = batchedStatement(
   'read',
   'second_factors.mfa_status',
   `SELECT u.admin, u.groups, EXISTS (${remaining}) AS enrolled, clock_timestamp() AS now FROM users u WHERE u.sub = $1`,

@@ -1,9 +1,9 @@
 // The table client_sessions: one authorization of one client by one user, the family of all that came of it.
 import { type Sql, statement } from '../../database/database.ts';
-import { lookUp } from '../batched-select.ts';
+import { batchedSelect } from '../batched-select.ts';
 import { toUser, type User, type UserRow } from '../users/users.ts';
 
-const findBySid = lookUp(
+const findBySid = batchedSelect(
   'client_sessions.find_by_sid',
   ['text', 'text', 'text'],
   (sid, clientId, subject) =>

@@ -1,5 +1,5 @@
 // The table known_browsers: in which browsers a person has signed in with the present password (security R63).
-import { sharedStatement, type Sql, statement } from '../../database/database.ts';
+import { batchedStatement, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { pauses, signInHeldUntil } from './sign-in-failures.ts';
 
@@ -9,7 +9,7 @@ export const mostBrowsers = 10;
 export const rememberBrowser = storedFunction(new URL('remember_browser.sql', import.meta.url));
 
 // one that failed too often is a stranger again: a stolen cookie is good for that many tries
-const knows = sharedStatement(
+const knows = batchedStatement(
   'read',
   'known_browsers.knows',
   `SELECT 1 AS known FROM known_browsers WHERE token_hash = $1 AND sub = $2 AND expires_at > now() AND failures < $3`,

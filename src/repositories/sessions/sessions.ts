@@ -2,7 +2,7 @@
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { Page } from '../clients/clients.ts';
-import { lookUp } from '../batched-select.ts';
+import { batchedSelect } from '../batched-select.ts';
 import { remaining } from '../second-factors/second-factors.ts';
 import { toUser, type User, userColumns, type UserRow } from '../users/users.ts';
 
@@ -71,7 +71,7 @@ export const foundSession = (tokenHash: string, idleLifetime: string) => `
           EXISTS (${remaining}) AS enrolled
      FROM sessions s JOIN users u ON u.sub = s.sub AND u.status = 'enabled'
     WHERE s.token_hash = ${tokenHash} AND s.idle_expires_at > now()`;
-const find = lookUp('sessions.find', ['bytea', 'double precision'], foundSession);
+const find = batchedSelect('sessions.find', ['bytea', 'double precision'], foundSession);
 const touch = statement(
   'sessions.touch',
   `UPDATE sessions SET used_at = now(), idle_expires_at = least(expires_at, now() + make_interval(secs => $2))

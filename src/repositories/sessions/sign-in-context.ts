@@ -7,7 +7,7 @@ import {
   toAuthorizationRequest,
 } from '../authorization-requests/authorization-requests.ts';
 import type { Grant } from '../clients/grants.ts';
-import { lookUp } from '../batched-select.ts';
+import { batchedSelect } from '../batched-select.ts';
 import { foundSession, type Session, type SessionRow, toSession } from './sessions.ts';
 
 export interface SignInContext {
@@ -41,7 +41,7 @@ interface Row extends SessionRow {
   redirect_uris: string[];
 }
 
-const find = lookUp(
+const find = batchedSelect(
   'visits.find',
   ['bytea', 'double precision', 'bytea', 'bytea', 'text'],
   (

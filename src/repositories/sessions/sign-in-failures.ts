@@ -2,7 +2,7 @@
 import { digest } from '../../crypto/secrets.ts';
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
-import { call } from '../batched-call.ts';
+import { batchedCall } from '../batched-call.ts';
 
 /** After so many failures in a row an account takes no more tries from strange browsers (NIST SP 800-63B-4 3.2.2, security R63). */
 export const mostFailures = 100;
@@ -12,7 +12,7 @@ export const pauses = 5;
 export const signInHeldUntil = storedFunction(new URL('sign_in_held_until.sql', import.meta.url));
 const countSignInFailure = storedFunction(new URL('count_sign_in_failure.sql', import.meta.url), [signInHeldUntil]);
 
-const reserve = call('sign_in_failures.reserve', {
+const reserve = batchedCall('sign_in_failures.reserve', {
   function: countSignInFailure,
   types: 'bytea, text, integer, boolean, integer',
   columns: 'r AS failures',

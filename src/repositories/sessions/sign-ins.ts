@@ -2,7 +2,7 @@
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from '../audit/audit-events.ts';
-import { call } from '../batched-call.ts';
+import { batchedCall } from '../batched-call.ts';
 import { mostBrowsers, rememberBrowser } from './device-cookies.ts';
 import type { MailOrder } from '../mails/mails.ts';
 import { type NewSession, sessionValues, storeSession } from './sessions.ts';
@@ -24,7 +24,7 @@ export interface NewSignIn {
 }
 
 const signInFunction = storedFunction(new URL('sign_in.sql', import.meta.url), [storeSession, rememberBrowser]);
-const signIn = call('sign_ins.insert', {
+const signIn = batchedCall('sign_ins.insert', {
   function: signInFunction,
   types: `bytea, text, text, text, text[], double precision, double precision, text, inet, timestamptz, bigint,
     integer, bytea, bytea, double precision, integer, text, text, jsonb, ${eventTypes}, bytea`,

@@ -1,10 +1,10 @@
 // The table access_tokens: small rows that are read on every request of a resource.
-import { sharedStatement, type Sql } from '../../database/database.ts';
+import { batchedStatement, type Sql } from '../../database/database.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import { isForeign } from '../../oauth/own-resource.ts';
 import { splitScope, withoutAdministration } from '../../oauth/scope.ts';
-import { lookUp } from '../batched-select.ts';
+import { batchedSelect } from '../batched-select.ts';
 
 /** What a token tells of its user, who is enabled: asked for by name, since each column more is written, sent and read each time. */
 export interface TokenUser extends Subject {
@@ -64,7 +64,7 @@ interface Row {
 }
 
 // dead when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
-const find = lookUp(
+const find = batchedSelect(
   'access_tokens.find',
   ['bytea'],
   (tokenHash) =>
@@ -86,7 +86,7 @@ const find = lookUp(
      LEFT JOIN users u ON u.sub = cs.sub
     WHERE t.token_hash = ${tokenHash} AND t.expires_at > now() AND (cs.id IS NULL OR u.status = 'enabled')`,
 );
-const insertForClient = sharedStatement(
+const insertForClient = batchedStatement(
   'write',
   'access_tokens.insert_for_client',
   `INSERT INTO access_tokens (token_hash, client_id, client_epoch, scope, expires_at, audience)

@@ -4,7 +4,7 @@ import { storedFunction } from '../../database/stored-functions.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
 import type { RedemptionFailure, RedemptionRequest } from '../../oauth/code-redemption.ts';
-import { call } from '../batched-call.ts';
+import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
 
 export interface NewCode {
@@ -86,7 +86,7 @@ const keepNewestCodes = storedFunction(new URL('keep_newest_codes.sql', import.m
 const issueCode = storedFunction(new URL('issue_code.sql', import.meta.url), [keepNewestCodes]);
 const redeemCode = storedFunction(new URL('redeem_code.sql', import.meta.url));
 
-const issue = call('authorization_codes.issue', {
+const issue = batchedCall('authorization_codes.issue', {
   function: issueCode,
   types: `bytea, bigint, text, integer, text[], boolean, text, text, text, double precision, integer, text[], bytea,
     double precision, double precision, jsonb, text[], text, integer, bytea`,
@@ -95,7 +95,7 @@ const issue = call('authorization_codes.issue', {
   locks: 'value_2',
 });
 
-const redeem = call('authorization_codes.redeem', {
+const redeem = batchedCall('authorization_codes.redeem', {
   function: redeemCode,
   types: 'bytea, jsonb, jsonb',
   columns: 'r.*, u.*',

@@ -3,7 +3,7 @@ import { type Sql } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { grace, type RefreshFailure, type RefreshRequest } from '../../oauth/refresh-rotation.ts';
 import type { Authorization } from './authorization-codes.ts';
-import { call } from '../batched-call.ts';
+import { batchedCall } from '../batched-call.ts';
 import { toUser, type UserRow, withUser } from '../users/users.ts';
 
 export interface Refresh extends RefreshRequest {
@@ -21,7 +21,7 @@ export type RefreshResult =
   | { failure: RefreshFailure; sub: string | undefined; clientId: string | undefined };
 
 const useRefreshToken = storedFunction(new URL('use_refresh_token.sql', import.meta.url));
-const rotate = call('refresh_tokens.rotate', {
+const rotate = batchedCall('refresh_tokens.rotate', {
   function: useRefreshToken,
   types: 'bytea, jsonb, jsonb',
   columns: 'r.*, u.*',

@@ -1,6 +1,6 @@
 // The table user_settings: what a client keeps about a user, one row so that writers of different keys lose nothing.
 import { isCheckViolation, type Sql, statement } from '../../database/database.ts';
-import { lookUp } from '../batched-select.ts';
+import { batchedSelect } from '../batched-select.ts';
 
 export interface UserSettings {
   settings: Record<string, unknown>;
@@ -28,7 +28,7 @@ export interface SettingOutline {
 
 export type WriteResult = 'written' | 'changed' | 'too-large';
 
-const find = lookUp(
+const find = batchedSelect(
   'user_settings.find',
   ['text', 'text'],
   (sub, clientId) => `SELECT settings, version FROM user_settings WHERE sub = ${sub} AND client_id = ${clientId}`,

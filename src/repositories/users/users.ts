@@ -2,7 +2,7 @@
 import { type Sql, statement } from '../../database/database.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { Page } from '../clients/clients.ts';
-import { lookUp } from '../batched-select.ts';
+import { batchedSelect } from '../batched-select.ts';
 
 export interface User extends Subject {
   passwordHash: string | undefined;
@@ -58,7 +58,7 @@ export const withUser = `LEFT JOIN LATERAL (SELECT ${userColumns} FROM users u W
 const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
 const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
 // a user name wins over another account's address that reads the same
-const findByLogin = lookUp('users.find_by_login', ['text'], (login) => {
+const findByLogin = batchedSelect('users.find_by_login', ['text'], (login) => {
   const key = `lower(normalize(btrim(${login}), NFKC))`;
   return `SELECT ${userColumns} FROM users u WHERE username_key = ${key} OR email_key = ${key} ORDER BY (username_key = ${key}) DESC`;
 });

@@ -1,6 +1,6 @@
 // Imports that go on after the answer: whoever began one may close the page, and looks again where it writes how far it is.
 import { Readable } from 'node:stream';
-import { withNewPatience } from '../../../database/deadline.ts';
+import { withNewDeadline } from '../../../database/deadline.ts';
 import { type ImportCounts, importFile } from '../../../domain/user-transfer.ts';
 import type { TransferFormat } from '../../../domain/user-records.ts';
 import type { Administration } from '../../../domain/administration/administration.ts';
@@ -41,7 +41,7 @@ export function createImports(
     const refusals: RefusedRow[] = [];
     let progress = { line: 0, created: 0, updated: 0, unchanged: 0, refused: 0 };
     const note = (state: UserImport['state']) =>
-      withNewPatience(() => parts.store.userImports.update(id, state, progress, refusals));
+      withNewDeadline(() => parts.store.userImports.update(id, state, progress, refusals));
     try {
       for await (const report of read(by, order, false)) {
         if (report.kind === 'refused') {
