@@ -37,7 +37,7 @@ export function createSecondFactorEnrolment({ store, audit }: { store: Store; au
       await audit(request, { ...event, languages: languagesOf(request) }, repositories);
       if ((await repositories.recoveryCodes.count(sub)) > 0) return [];
       // a change of address that was ordered with the password alone
-      await repositories.mailedLinks.takeBackChanges(sub);
+      await repositories.mailedLinks.cancelChanges(sub);
       return writeCodes(repositories, sub);
     },
 

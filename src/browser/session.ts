@@ -107,7 +107,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       reply: FastifyReply,
       user: Verified,
       previous: Session | undefined,
-      stored: Pick<NewSignIn, 'browser' | 'notice' | 'event' | 'forgives'>,
+      stored: Pick<NewSignIn, 'browser' | 'notice' | 'event' | 'resetsFailures'>,
     ): Promise<boolean> {
       const { token, session } = newSession(request, user);
       const signIn: NewSignIn = { ...stored, session, renews: undefined, perUser: options.perUser };

@@ -63,7 +63,7 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
       browser: device.stored,
       notice: securityNotification('new-sign-in', request, sub),
       event: { type: 'user.signed_in', outcome: 'success', actor: sub, sub, clientId, address, detail: { amr } },
-      forgives: resetsFailures,
+      resetsFailures: resetsFailures,
     });
     if (!made) return undefined;
     device.set(reply);

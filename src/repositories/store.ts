@@ -1,4 +1,4 @@
-// The Store: every repository on one connection, and transactions over all of them.
+// Creates the Store: all repositories on one database, and transactions over them.
 import type { Database, Sql } from '../database/database.ts';
 import { accessTokensRepository } from './tokens/access-tokens.ts';
 import { auditEventsRepository, type EventListener } from './audit/audit-events.ts';
@@ -95,11 +95,11 @@ function repositories(sql: Sql, onEvent: EventListener) {
 export type Repositories = ReturnType<typeof repositories>;
 
 export interface Store extends Repositories {
-  /** Runs `work` in one transaction; it may run again after a deadlock, so it must have no effect but its statements. */
+  /** Runs `work` in one transaction. It is retried after a deadlock, so it must have no effect but its statements. */
   transaction<T>(work: (store: Repositories) => Promise<T>): Promise<T>;
 }
 
-/** @param onEvent hears of every event of the audit trail that this store records, once it is stored */
+/** @param onEvent called for each audit event of this store, once it is stored */
 export function createStore(database: Database, onEvent: EventListener = () => undefined): Store {
   return {
     ...repositories(database, onEvent),

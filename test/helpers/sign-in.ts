@@ -14,7 +14,7 @@ export function signInOf(
     browser: { hash: randomBytes(32), previousHash: undefined, lifetime },
     notice: { name: 'new-sign-in' },
     event: { type: 'user.signed_in', outcome: 'success', actor: of.sub, sub: of.sub },
-    forgives: false,
+    resetsFailures: false,
     perUser: 0,
   };
 }

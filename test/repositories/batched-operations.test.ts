@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { createStore, type Store } from '../../src/repositories/store.ts';
-import { mostBrowsers } from '../../src/repositories/sessions/device-cookies.ts';
+import { maxBrowsers } from '../../src/repositories/sessions/device-cookies.ts';
 import { obtainTokens } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
@@ -72,7 +72,7 @@ test("of a user's sign-ins in forty browsers at once, only the browsers used las
         browser: { hash: randomBytes(32), previousHash: undefined, lifetime: 60 },
         notice: { name: 'new-sign-in', sub },
         event: { type: 'user.signed_in', outcome: 'success', actor: sub, sub },
-        forgives: false,
+        resetsFailures: false,
         perUser: 0,
       }),
     ),
@@ -84,5 +84,5 @@ test("of a user's sign-ins in forty browsers at once, only the browsers used las
   expect(sessions).toHaveLength(40);
   expect(new Set(sessions.map(({ xmin }) => xmin)).size).toBeLessThan(20);
   const known = await service.database.sql('SELECT FROM known_browsers WHERE sub = $1', [sub]);
-  expect(known).toHaveLength(mostBrowsers);
+  expect(known).toHaveLength(maxBrowsers);
 });

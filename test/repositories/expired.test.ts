@@ -3,7 +3,7 @@ import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cleanUp } from '../../src/jobs/retention.ts';
 import { openDatabase } from '../../src/database/database.ts';
-import { expiredRepository, mostKept } from '../../src/repositories/retention/expired.ts';
+import { expiredRepository, maxKept } from '../../src/repositories/retention/expired.ts';
 import { obtainCode, obtainTokens, redeem, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { UserAgent } from '../helpers/user-agent.ts';
@@ -91,7 +91,7 @@ test('unfinished sign-ins stay within a limit, however many browsers begin them,
   );
   // pushed requests have a limit of their own
   expect(left).toEqual({ pending: 50, latest: true, pushed: 10, counted: 30, names: 20 + 1 });
-  expect(mostKept).toEqual({ pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 });
+  expect(maxKept).toEqual({ pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 });
   await service.database.sql('TRUNCATE authorization_requests, rate_limits, sign_in_failures');
 });
 

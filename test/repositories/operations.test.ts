@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countEvents, deleteOldAuditEvents } from '../../src/jobs/retention.ts';
 import type { Sql } from '../../src/database/database.ts';
-import { type AuditSearch, auditSearchRepository, mostLookedAt } from '../../src/repositories/audit/audit-search.ts';
+import { type AuditSearch, auditSearchRepository, maxScanned } from '../../src/repositories/audit/audit-search.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 let service: TestService;
@@ -132,8 +132,8 @@ test('a search combines all filters, page by page, and says where it stopped sea
     before = page.next.id;
   }
   expect(new Set(seen).size).toBe(45);
-  // many events that do not match are newer than the one that does
-  await insertEvents(mostLookedAt + 5, '2 hours', ', sub, client_id', `, 'busy', 'loud'`);
+  // many that do not fit lie above the one that does
+  await insertEvents(maxScanned + 5, '2 hours', ', sub, client_id', `, 'busy', 'loud'`);
   await insertEvents(1, '3 hours', ', sub, client_id', `, 'busy', 'quiet'`);
   const first = await search({ sub: 'busy', clientId: 'quiet' }, { limit: 10, before: undefined });
   expect(first).toMatchObject({ events: [], cut: true });

@@ -174,7 +174,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
       await users.lock(sub);
       if (!(await mailedLinks.use(link.hash, stopPurposes))) return false;
       const present = await mailedLinks.hasChanges(sub);
-      await mailedLinks.takeBackChanges(sub);
+      await mailedLinks.cancelChanges(sub);
       const by = { outcome: 'success', actor: sub, sub } as const;
       await audit(request, { ...by, type: 'link.used', detail: { purpose: link.purpose } }, repositories);
       if (present) await audit(request, { ...by, type: 'user.email_change_stopped' }, repositories);

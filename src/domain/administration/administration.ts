@@ -191,7 +191,7 @@ export function createAdministration(store: Store) {
         const passkeysGo = removed.some(({ kind }) => kind === 'passkey');
         if (passwordHash === undefined && passkeysGo && (await passkeys.list(sub)).length === 0) {
           if (keepWayIn) throw conflict('this passkey is the only way to sign in to this account');
-          if (admin && !(await users.hasAdminWithWayIn()))
+          if (admin && !(await users.hasAdminWhoCanSignIn()))
             throw conflict(
               'this passkey is the only way in of the last administrator: set a password for this user, or make another administrator first',
             );
@@ -302,7 +302,7 @@ export function createAdministration(store: Store) {
         await users.lock(sub);
         found(await sessions.endBySid(sid, owner), 'session');
         // of one's own sessions only what this one ordered ends, as the database sees to (security R118)
-        if (owner === undefined) await mailedLinks.takeBackChanges(sub);
+        if (owner === undefined) await mailedLinks.cancelChanges(sub);
         return [undefined, { type: 'session.ended', sub, detail: { session: sid } }];
       }),
     /**
@@ -315,7 +315,7 @@ export function createAdministration(store: Store) {
         found(await users.lock(sub), 'user');
         const { sessions, clientSessions } = await users.endSessions(sub, keepSession);
         // also what the remaining session ordered: an attacker may hold its cookie, too (security R118)
-        await mailedLinks.takeBackChanges(sub);
+        await mailedLinks.cancelChanges(sub);
         const event = { type: 'session.ended', sub, detail: { sessions } } as const;
         return [sessions, sessions + clientSessions > 0 ? event : undefined];
       }),

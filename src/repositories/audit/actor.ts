@@ -1,9 +1,9 @@
-// Declares the actor of an operation: who is named in the audit trail.
+// Declares the actor of an operation, whom the audit trail names.
 
 export interface Actor {
   /** A subject, a client id, or the name of a part of the service. */
   actor: string;
   address?: string | undefined;
-  /** The header Accept-Language, where users act on their own account. */
+  /** The header Accept-Language, where users change their own account. */
   languages?: string | undefined;
 }

@@ -1,4 +1,4 @@
-// What an administrator's change changed, as the audit trail says it: members under their names on the wire, never the value of a secret.
+// Lists what an administrator's change changed, for the audit trail: members by their names on the wire, never the value of a secret.
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditEvent } from './audit-events.ts';
 import type { Client } from '../clients/clients.ts';
@@ -8,7 +8,7 @@ type Recorded = Pick<AuditEvent, 'type' | 'detail'>;
 
 /** The event of a change of a client; undefined when nothing changed. A trigger does the same for changes by SQL. */
 export function clientEvent(before: Client, after: Client): (Recorded & { clientId: string }) | undefined {
-  // rises with every change, whatever it is
+  // every change increases the version
   if (before.version === after.version) return undefined;
   const { clientId } = after;
   const detail: AuditEvent['detail'] = { version: after.version };
@@ -22,7 +22,7 @@ export function clientEvent(before: Client, after: Client): (Recorded & { client
 }
 
 function clientEventType(before: Client, after: Client): AuditEvent['type'] {
-  // what nobody collected yet is approved, but stays disabled
+  // a client whose credentials were not collected yet is approved, but stays disabled
   const isLetIn = (client: Client) =>
     client.status === 'enabled' || (client.uncollected && client.approvedBy !== undefined);
   if (isLetIn(after) && (!isLetIn(before) || (before.pendingMetadata && !after.pendingMetadata)))
@@ -47,7 +47,7 @@ function changedMembers(before: Record<string, unknown>, after: Record<string, u
   return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name])).sort();
 }
 
-/** The state is not among them: the type of the event says it. */
+/** Without the status, which the type of the event says. */
 function clientMembers(client: Client): Record<string, unknown> {
   return {
     ...client.metadata,

@@ -1,7 +1,7 @@
-// The table audit_events: the append-only trail of security-relevant acts.
+// Writes the table audit_events: the append-only trail of security-relevant operations.
 import { type Sql, statement } from '../../database/database.ts';
 
-/** Every type of event, by the act that it records (security R101). */
+/** Every type of event, named after the operation that it records (security R101). */
 export const auditEventTypes = [
   'user.signed_in',
   'user.first_factor_shown',
@@ -69,28 +69,28 @@ export type AuditEventType = (typeof auditEventTypes)[number];
 export interface AuditEvent {
   type: AuditEventType;
   outcome: 'success' | 'failure';
-  /** Who acted: a subject, a client id, "command line", "schedule" or "service". */
+  /** The actor: a subject, a client id, "command line", "schedule" or "service". */
   actor?: string | undefined;
   clientId?: string | undefined;
   sub?: string | undefined;
   address?: string | undefined;
-  /** Facts about the act; never a secret. */
+  /** Facts about the operation; never a secret. */
   detail?: Record<string, string | number | boolean | string[] | undefined> | undefined;
-  /** In which languages who acts is written to of it, having chosen none: Accept-Language of the request. It is not stored. */
+  /** Accept-Language of the request: the language of the mail to an actor who has chosen none. It is not stored. */
   languages?: string | undefined;
 }
 
-/** Where the line of an event is written. */
+/** The log that an event's line is written to. */
 export interface AuditLog {
   info(line: Record<string, unknown>, message: string): void;
 }
 
-/** Called once for each event that is stored: after its transaction. */
+/** Called once for each stored event, after its transaction. */
 export type EventListener = (event: AuditEvent, log: AuditLog | undefined) => void;
 
 const intoAuditEvents = 'INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)';
 const insert = statement('audit_events.insert', `${intoAuditEvents} VALUES ($1, $2, $3, $4, $5, $6, $7)`);
-// the trigger that orders the notice reads it
+// the trigger that orders the security notification reads the setting
 const insertWithLanguages = statement(
   'audit_events.insert_with_languages',
   `${intoAuditEvents} SELECT $1, $2, $3, $4, $5, $6, $7 FROM set_config('gatehouse.languages', $8, true)`,
@@ -100,7 +100,7 @@ const insertMany = statement(
   `${intoAuditEvents} SELECT type, outcome, actor, client_id, sub, address, coalesce(detail, '{}') FROM jsonb_to_recordset($1) AS
      e (type text, outcome text, actor text, client_id text, sub text, address inet, detail jsonb)`,
 );
-// the disk is not waited for: a second flush would tell by the clock that the client exists
+// without waiting for the disk: the time of a second flush would reveal that the client exists
 const insertForClient = statement(
   'audit_events.insert_for_client',
   `${intoAuditEvents} SELECT $1, $2, $3, client_id, $5, $6, $7 FROM clients, set_config('synchronous_commit', 'off', true)
@@ -109,7 +109,7 @@ const insertForClient = statement(
 
 export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
   return {
-    /** @param log where the event's line is written, if not where all lines are */
+    /** @param log the log for the event's line, if not the common one */
     async insert(event: AuditEvent, log?: AuditLog): Promise<void> {
       const { languages } = event;
       await (languages === undefined
@@ -117,21 +117,21 @@ export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
         : sql.query(insertWithLanguages, [...eventValues(event), languages]));
       onEvent(event, log);
     },
-    /** The same of many, in one statement. */
+    /** Inserts many events in one statement. */
     async insertMany(events: readonly AuditEvent[]): Promise<void> {
       if (events.length === 0) return;
       const rows = events.map(({ clientId, ...event }) => ({ ...event, client_id: clientId }));
       await sql.query(insertMany, [JSON.stringify(rows)]);
       for (const event of events) onEvent(event, undefined);
     },
-    /** The same, if the client is registered: invented names must not fill the trail, and take as long as others (security R39). */
+    /** Inserts an event if the client is registered: invented names must not fill the trail, and must take as long as others (security R39). */
     async insertForClient(event: AuditEvent & { clientId: string }, log?: AuditLog): Promise<void> {
       if ((await sql.query(insertForClient, eventValues(event))).length > 0) onEvent(event, log);
     },
   };
 }
 
-/** Of the columns that eventValues() gives. */
+/** The types of the columns that eventValues() returns. */
 export const eventTypes = 'text, text, text, text, text, inet, jsonb';
 
 /** The columns type, outcome, actor, client_id, sub, address and detail. */
@@ -139,7 +139,7 @@ export function eventValues({ type, outcome, actor, clientId, sub, address, deta
   return [type, outcome, actor, clientId, sub, address, detail];
 }
 
-/** Writes the one line that an event is in the log: the same members in the same places for all of them. */
+/** Writes an event as one line of the log. All events have the same members in the same order. */
 export function logEvent(log: AuditLog, event: AuditEvent): void {
   const { type, outcome, actor, clientId, sub, address, detail = {} } = event;
   log.info({ event: type, outcome, actor, client_id: clientId, sub, address, detail }, 'audit');

@@ -1,4 +1,4 @@
-// The search in the audit trail, newest first: by any of its facts together, and never longer than one look at so many events takes.
+// Searches the audit trail, newest first, by any combination of its columns. One search reads a bounded number of events.
 import { composedStatement, type Sql, statement } from '../../database/database.ts';
 import type { AuditEvent, AuditEventType } from './audit-events.ts';
 import { type EventRow, toEvent } from './event-row.ts';
@@ -9,11 +9,11 @@ export interface AuditSearch {
   actor?: string | undefined;
   clientId?: string | undefined;
   sub?: string | undefined;
-  /** A whole IP address. */
+  /** A complete IP address. */
   address?: string | undefined;
-  /** From this moment on. */
+  /** Inclusive. */
   since?: Date | undefined;
-  /** Up to this moment, but without it. */
+  /** Exclusive. */
   until?: Date | undefined;
 }
 
@@ -24,18 +24,18 @@ export interface StoredEvent extends AuditEvent {
 
 export interface Found {
   events: StoredEvent[];
-  /** Where to go on: there may be more below this event. */
+  /** The event after which the next page begins; undefined after the last page. */
   next: { id: string; at: Date } | undefined;
-  /** True when the page is not full and yet not the last: it ended at `next`, after so many events that do not fit. */
+  /** Whether the page is neither full nor the last: the search stopped at `next`, after the most events that it may read. */
   cut: boolean;
 }
 
-/** How many events of the best index are looked at in one search. */
-export const mostLookedAt = 20_000;
+/** The most events of the best index that one search reads. */
+export const maxScanned = 20_000;
 
 type Row = EventRow<AuditEventType>;
 
-/** What can be asked for, the most telling first: the first that is asked for leads, by its index. */
+/** The columns of a search, the most selective first. The index of the first one given leads the search. */
 const facts = [
   ['address', 'address = $::inet'],
   ['sub', 'sub = $'],
@@ -45,7 +45,7 @@ const facts = [
   ['outcome', 'outcome = $'],
 ] as const;
 
-/** Known when the statement is planned, for the index of failures; never the value that was asked for (security R125). */
+/** Constants, so that the planner can use the index of failures. No value of a request is in the text (security R125). */
 const outcomes = { success: `outcome = 'success'`, failure: `outcome = 'failure'` };
 
 const find = statement(
@@ -53,7 +53,7 @@ const find = statement(
   `SELECT id::text, at, type, outcome, actor, client_id, sub, host(address) AS address, detail FROM audit_events WHERE id = $1`,
 );
 
-// an id of both kinds there is not, but by the same name twice there may be
+// no id belongs to both kinds, but two rows may have the same name
 const names = statement(
   'audit_search.names',
   `SELECT sub AS id, 'user' AS kind, username AS name FROM users WHERE sub = ANY ($1)
@@ -61,7 +61,7 @@ const names = statement(
    SELECT client_id, 'client', coalesce(metadata ->> 'client_name', client_id) FROM clients WHERE client_id = ANY ($2)`,
 );
 
-/** The statements for just these facts, so that each combination is planned by the index of the one that leads. */
+/** Makes the statements for these columns, so that each combination is planned with the index of the leading one. */
 function statementsFor(search: AuditSearch, before: string | undefined, limit: number) {
   const values: unknown[] = [];
   const value = (given: unknown) => `$${values.push(given)}`;
@@ -76,7 +76,7 @@ function statementsFor(search: AuditSearch, before: string | undefined, limit: n
     leading.push(`(at, id) < ((SELECT at FROM audit_events WHERE id = ${id}), ${id})`);
   }
   const where = leading.length > 0 ? `WHERE ${leading.join(' AND ')}` : '';
-  // by the columns, not by the text that an id is shown as
+  // qualified, since an unqualified id would be the text in the result
   const order = 'ORDER BY audit_events.at DESC, audit_events.id DESC';
   const inner = [...values];
   const rest = asked.slice(1).map(condition);
@@ -86,13 +86,13 @@ function statementsFor(search: AuditSearch, before: string | undefined, limit: n
     page: composedStatement(
       'audit_search.page',
       `SELECT id::text, at, type, outcome, actor, client_id, sub, host(address) AS address, detail
-         FROM (SELECT ${columns} FROM audit_events ${where} ${order} LIMIT ${mostLookedAt}) AS looked_at
+         FROM (SELECT ${columns} FROM audit_events ${where} ${order} LIMIT ${maxScanned}) AS looked_at
         ${rest.length > 0 ? `WHERE ${rest.join(' AND ')}` : ''} LIMIT ${value(limit)}::bigint`,
     ),
     values,
     last: composedStatement(
       'audit_search.last',
-      `SELECT id::text, at FROM audit_events ${where} ${order} OFFSET ${mostLookedAt - 1} LIMIT 1`,
+      `SELECT id::text, at FROM audit_events ${where} ${order} OFFSET ${maxScanned - 1} LIMIT 1`,
     ),
     inner,
   };
@@ -100,16 +100,16 @@ function statementsFor(search: AuditSearch, before: string | undefined, limit: n
 
 export function auditSearchRepository(sql: Sql) {
   return {
-    /** @param page.before the id of an event; undefined begins with the newest. Nothing comes after one that is not there. */
+    /** @param page.before the id of an event; undefined starts with the newest. An unknown id gives no events. */
     async search(search: AuditSearch, page: { limit: number; before: string | undefined }): Promise<Found> {
       const { bounded, page: select, values, last, inner } = statementsFor(search, page.before, page.limit);
       const events = (await sql.query<Row>(select, values)).map(toEvent);
       if (events.length === page.limit) return { events, next: events.at(-1), cut: false };
-      // without another condition the index has said all
+      // without another condition the index alone decides
       const [end] = bounded ? await sql.query<{ id: string; at: Date }>(last, inner) : [];
       return { events, next: end, cut: end !== undefined };
     },
-    /** What the people and applications are called of whom there are events. */
+    /** The names of the users and clients that events name. */
     async names(subs: string[], clientIds: string[]): Promise<{ id: string; kind: 'user' | 'client'; name: string }[]> {
       return sql.query(names, [subs, clientIds]);
     },

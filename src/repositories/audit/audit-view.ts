@@ -1,17 +1,17 @@
-// What administrators read of the past, newest first: the audit trail, and the issues of the tokens that are still stored (decisions section 7).
+// Lists past events for administrators, newest first: the audit trail, and the issue of each token that is still stored (decisions section 7).
 import { composedStatement, type Sql, statement } from '../../database/database.ts';
 import { type AuditEvent, type AuditEventType, auditEventTypes } from './audit-events.ts';
 import { type EventRow, toEvent } from './event-row.ts';
 
-/** A token's issue is its own row in its table, and stands in the view under this type for as long as it is stored. */
+/** The type of a token's issue. The token's own row is the event, and the view shows it while the row is stored. */
 export const tokenIssued = 'token.issued';
 
-/** Every type that the view can show. */
+/** All types that the view can show. */
 export const viewedTypes = [...auditEventTypes, tokenIssued] as const;
 
 export interface ViewedEvent extends Omit<AuditEvent, 'type'> {
   type: AuditEventType | typeof tokenIssued;
-  /** A number for a row of the trail; made of the moment and a part of the digest for a token's issue. */
+  /** The number of a row of the trail; for a token's issue, its time and a part of its digest. */
   id: string;
   at: Date;
 }
@@ -20,13 +20,13 @@ export interface AuditFilter {
   type?: string | undefined;
   outcome?: 'success' | 'failure' | undefined;
   actor?: string | undefined;
-  /** A whole IP address; the issue of a token has none. */
+  /** A complete IP address; the issue of a token has none. */
   address?: string | undefined;
   clientId?: string | undefined;
   sub?: string | undefined;
-  /** From this moment on. */
+  /** Inclusive. */
   since?: Date | undefined;
-  /** Up to this moment, but without it. */
+  /** Exclusive. */
   until?: Date | undefined;
 }
 
@@ -38,14 +38,14 @@ const momentOf = statement(
   'SELECT (extract(epoch FROM at) * 1000000)::bigint AS moment FROM audit_events WHERE id = $1',
 );
 
-/** Where rows of the view come from, and where each filter looks. */
+/** A table of the view, and the column that each filter compares. */
 interface Source {
   columns: string;
   table: string;
-  /** What is known of each row elsewhere: exactly one row there. */
+  /** Joins exactly one row of another table to each row. */
   join?: string;
   at: string;
-  /** Orders the rows of one moment. */
+  /** Orders rows with the same time. */
   place: string;
   clientId: string;
   sub: string | undefined;
@@ -60,7 +60,7 @@ const trail: Source = {
   sub: 'e.sub',
 };
 
-/** The issues of one kind of token that hang on a client session. */
+/** The issues of one kind of token that belongs to a client session. */
 function ofClientSessions(kind: string, table: string, hash: string, scope = 'cs.scope'): Source {
   const place = issuePlace(hash);
   return {
@@ -100,7 +100,7 @@ const issues = [
   ofClientSessions('client_session_handle', 'client_session_handles', 'handle_hash'),
 ];
 
-/** The statement for just these filters, so that each combination is planned by the indexes that serve it. */
+/** Makes the statement for these filters, so that each combination is planned with its own indexes. */
 function listing(filter: AuditFilter, before: { moment: string; place: string } | undefined, limit: number) {
   const values: unknown[] = [];
   const value = (given: unknown, type: string) => `$${values.push(given)}::${type}`;
@@ -122,7 +122,7 @@ function listing(filter: AuditFilter, before: { moment: string; place: string } 
   add(outcome, 'text', (source, parameter) =>
     source === trail ? `e.outcome = ${parameter}` : `${parameter} = 'success'`,
   );
-  // who gets a token is the one who acts
+  // the client that gets a token is the actor
   add(actor, 'text', (source, parameter) => `${source === trail ? 'e.actor' : source.clientId} = ${parameter}`);
   add(address, 'inet', (_, parameter) => `e.address = ${parameter}`);
   add(clientId, 'text', (source, parameter) => `${source.clientId} = ${parameter}`);
@@ -145,7 +145,7 @@ function listing(filter: AuditFilter, before: { moment: string; place: string } 
       `(SELECT ${columns} FROM ${from} ${all === '' ? '' : `WHERE ${all}`}
          ORDER BY ${source.at} DESC, (${source.place}) COLLATE "C" DESC LIMIT ${most})`;
     const columns = `${source.columns}, ${source.at}, (${source.place}) COLLATE "C"`;
-    // the newest of a table are found by its index; who they were issued to is asked for those only
+    // the index finds the newest rows of a table, and the join reads only those
     if (join !== '' && [clientId, sub, filter.actor].every((given) => given === undefined))
       return `(SELECT ${columns} FROM ${newest('t.*', table)} t ${join})`;
     return newest(columns, `${table} ${join}`);
@@ -157,7 +157,7 @@ function listing(filter: AuditFilter, before: { moment: string; place: string } 
   return { statement: composedStatement('audit_view.list', text), values, empty: sources.length === 0 };
 }
 
-/** True for what an event of the view can have as its id. */
+/** Whether a text can be the id of an event of the view. */
 export function isEventId(id: string): boolean {
   return trailId.test(id) || issueId.test(id);
 }
@@ -171,7 +171,7 @@ export function auditViewRepository(sql: Sql) {
   }
 
   return {
-    /** @param page.before the id of an event; undefined begins with the newest. Nothing comes after one that is not there. */
+    /** @param page.before the id of an event; undefined starts with the newest. An unknown id gives no events. */
     async list(filter: AuditFilter, page: { limit: number; before: string | undefined }): Promise<ViewedEvent[]> {
       const before = page.before === undefined ? undefined : await placeOf(page.before);
       if (page.before !== undefined && !before) return [];

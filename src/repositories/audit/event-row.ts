@@ -1,4 +1,4 @@
-// A row of the audit trail as it is read: the same for its search and for the view that has the issues of tokens beside it.
+// Reads a row of the audit trail, for its search and for the view that also shows issued tokens.
 import type { AuditEvent } from './audit-events.ts';
 
 export interface EventRow<Type extends string> {

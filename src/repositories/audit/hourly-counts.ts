@@ -1,27 +1,27 @@
-// The tables hourly_counts and clean_up: how often what happened in each hour, and how far the background job has counted.
+// Reads and writes the tables hourly_counts and clean_up: the counts of each hour, and how far the background job has counted.
 import { type Sql, statement } from '../../database/database.ts';
 
-/** What is counted: sign-ins, refused ones, every other refusal of the audit trail, and grants of the token endpoint. */
+/** The counted kinds: sign-ins, refused sign-ins, all other refusals of the audit trail, and grants of the token endpoint. */
 export const countedKinds = ['sign_in', 'sign_in_failed', 'refusal', 'grant'] as const;
 export type CountedKind = (typeof countedKinds)[number];
 
 export interface HourlyCount {
-  /** When the hour begins. */
+  /** The start of the hour. */
   hour: Date;
   kind: CountedKind;
   count: number;
 }
 
 export interface CleanUpState {
-  /** Events before this moment are counted. */
+  /** Events before this time are counted. */
   countedUntil: Date;
-  /** When the background job last went through everything. */
+  /** When the background job last finished. */
   finishedAt: Date | undefined;
   now: Date;
 }
 
-// A transaction that was begun earlier may still store an event: none of the service's lasts that long. And what is counted
-// at a time stays well within a statement's time, however many people sign in.
+// A transaction that began earlier may still store an event, but none of the service lasts this long. It also limits how much
+// is counted at a time, so that a statement stays within its deadline, however many users sign in.
 const settled = `interval '1 minute'`;
 const step = `interval '10 minutes'`;
 
@@ -29,7 +29,7 @@ const kindOf = `CASE WHEN type = 'user.signed_in' THEN 'sign_in' WHEN type = 'us
   WHEN outcome = 'failure' THEN 'refusal' END`;
 const hourOf = `date_trunc('hour', at, 'UTC')`;
 
-// as text: microseconds would get lost on the way
+// as text, since a Date has no microseconds
 const nextStep = statement(
   'hourly_counts.next_step',
   `SELECT counted_until::text AS since, least(counted_until + ${step}, now() - ${settled})::text AS until,
@@ -54,8 +54,8 @@ const state = statement(
   'hourly_counts.state',
   'SELECT counted_until, finished_at, clock_timestamp() AS now FROM clean_up',
 );
-// What is not counted yet is the last minute's, as long as the background job runs. The end, which nothing is after, tells the planner
-// that it is a short time.
+// While the background job runs, only the events of the last minute are not counted yet. The upper bound, which no event exceeds, tells the
+// planner that the period is short.
 const list = statement(
   'hourly_counts.list',
   `SELECT hour, kind, sum(count)::float8 AS count FROM (
@@ -69,7 +69,7 @@ const list = statement(
 
 export function hourlyCountsRepository(sql: Sql) {
   return {
-    /** In a transaction: counts the next minutes of the audit trail; true when there are more to count at once. */
+    /** In a transaction: counts the next minutes of the audit trail; true when more can be counted at once. */
     async countEvents(): Promise<boolean> {
       const [next] = await sql.query<{ since: string; until: string; more: boolean }>(nextStep);
       if (!next) return false;
@@ -77,11 +77,11 @@ export function hourlyCountsRepository(sql: Sql) {
       await sql.query(moveOn, [next.until]);
       return next.more;
     },
-    /** Adds to the hour that is. */
+    /** Adds to the current hour. */
     async add(kind: CountedKind, more: number): Promise<void> {
       await sql.query(add, [kind, more]);
     },
-    /** Records that the background job went through everything. */
+    /** Records that the background job has finished. */
     async finish(): Promise<void> {
       await sql.query(finish);
     },
@@ -89,7 +89,7 @@ export function hourlyCountsRepository(sql: Sql) {
       const [row] = await sql.query<{ counted_until: Date; finished_at: Date | null; now: Date }>(state);
       return { countedUntil: row!.counted_until, finishedAt: row!.finished_at ?? undefined, now: row!.now };
     },
-    /** Every count since the beginning of an hour, the oldest first; hours in which nothing happened are left out. */
+    /** All counts since the start of an hour, the oldest first. Hours without events are omitted. */
     async list(since: Date): Promise<HourlyCount[]> {
       return sql.query<HourlyCount>(list, [since]);
     },

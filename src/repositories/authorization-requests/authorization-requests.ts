@@ -1,4 +1,4 @@
-// The table authorization_requests: requests that wait for their End-User, each bound to one browser (security R4), or pushed by a client.
+// Reads and writes the table authorization_requests: requests that wait for their user, bound to one browser (security R4), or pushed by a client.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { ErrorCode } from '../../oauth/errors.ts';
@@ -10,11 +10,11 @@ import { addToGrant } from '../clients/grants.ts';
 export interface AuthorizationRequestRow {
   clientId: string;
   endpoint: 'authorization' | 'authentication';
-  /** Those that count: of a request object only what it held. */
+  /** The effective parameters: with a request object, only those that it contains. */
   parameters: Record<string, string>;
-  /** Why the request cannot be served, told to the client once the End-User is signed in. */
+  /** Why the request cannot be served. The client gets the error once the user is signed in. */
   problem: { code: ErrorCode; description: string } | undefined;
-  /** What was decided on the consent page for this very request, and by whom. */
+  /** The decision on the consent page for this request, and the user who decided. */
   decision: { allowed: boolean; sub: string } | undefined;
   createdAt: Date;
 }
@@ -33,7 +33,7 @@ export interface Decision {
   idHash: Buffer;
   sub: string;
   allowed: boolean;
-  /** What is granted where it is allowed; the redirect URI is the registered one. */
+  /** The grant if the user allows it; the redirect URI is the registered one. */
   asked: { clientId: string; scope: string[]; redirectUri: string; claims: string[] };
   event: AuditEvent;
 }
@@ -59,7 +59,7 @@ const take = statement(
   'authorization_requests.take',
   `SELECT ${takeRequest.name}($1, $2, $3, $4, $5, $6, $7, $8) AS outcome`,
 );
-/** The request of a name, if it is the browser's. */
+/** Selects a request by its digest, if it is bound to the browser. */
 export const findRequest = batchedSelect(
   'authorization_requests.find',
   ['bytea', 'bytea'],
@@ -82,9 +82,9 @@ const remove = statement(
 export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener) {
   return {
     /**
-     * False when the network has no room.
+     * False when the network is at its limit.
      * @param request.lifetime in seconds
-     * @param request.perBrowser how many may wait in one browser, as in one network: 0 for any number
+     * @param request.perBrowser how many may wait in one browser; 0 for no limit, as for the network
      */
     async insert(request: {
       idHash: Buffer;
@@ -112,14 +112,14 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
       ]);
       return row!.stored;
     },
-    /** As insert(). @param request.lifetime until a browser has to come, in seconds @param request.perClient how many may wait, 0 for any number */
+    /** As insert(). @param request.lifetime seconds until a browser must present it @param request.perClient how many may wait; 0 for no limit */
     async push(request: {
       idHash: Buffer;
       clientId: string;
       parameters: Record<string, string>;
       lifetime: number;
       perClient: number;
-      /** Undefined: the request counts in none. */
+      /** Undefined: the request counts in no network. */
       network: string | undefined;
       perNetwork: number;
     }): Promise<boolean> {
@@ -129,9 +129,9 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
       return row!.stored;
     },
     /**
-     * Binds a pushed request to the first browser that comes with it; undefined when it is gone or another browser's, `full` when the
-     * browser's network has no room. Parameters as for insert().
-     * @param request.onlySilent takes it only with prompt=none
+     * Binds a pushed request to the first browser that presents it; undefined when it is gone or bound to another browser, `full` when the
+     * browser's network is at its limit. Parameters as for insert().
+     * @param request.onlySilent binds it only if it has prompt=none
      */
     async take(request: {
       idHash: Buffer;
@@ -148,14 +148,14 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
       const [row] = await sql.query<{ outcome: 'taken' | 'full' | null }>(take, values);
       return row!.outcome ?? undefined;
     },
-    /** The pending request, if it is this browser's. */
+    /** The pending request, if it is bound to this browser. */
     async find(idHash: Buffer, browserHash: Buffer): Promise<AuthorizationRequestRow | undefined> {
       const [row] = await sql.query<RequestRow>(findRequest, [idHash, browserHash]);
       return row && toAuthorizationRequest(row);
     },
     /**
-     * Notes what a user decided, with the grant that this is if it is one, and the event; nothing when the same user decided before, or the
-     * request was answered. @param log where the event's line is written
+     * Stores a user's decision with its event, and the grant if the user allowed it. Stores nothing when the same user decided before, or the
+     * request was answered. @param log the log for the event's line
      */
     async decide({ idHash, sub, allowed, asked, event }: Decision, log?: AuditLog): Promise<void> {
       const { clientId, scope, redirectUri, claims } = asked;
@@ -163,7 +163,7 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
       const [row] = await sql.query<{ done: boolean }>(decide, [...values, ...eventValues(event)]);
       if (row!.done) onEvent(event, log);
     },
-    /** Uses a request up; false when somebody did before. */
+    /** Deletes a request; false when it was deleted before. */
     async delete(idHash: Buffer): Promise<boolean> {
       return (await sql.query(remove, [idHash])).length > 0;
     },
@@ -182,7 +182,7 @@ export function toAuthorizationRequest(row: RequestRow): AuthorizationRequestRow
   };
 }
 
-/** How many of the newest stay beside the one that comes. */
+/** How many of the older requests stay beside a new one. */
 function kept(limit: number): number {
   return limit > 0 ? limit - 1 : 1_000_000;
 }

@@ -1,25 +1,25 @@
-// Clients as every request needs them: read through a small cache that a database notification empties at once.
+// Reads clients through a small cache, which a notification of the database clears at once.
 import type { Client } from './clients.ts';
 import type { Store } from '../store.ts';
 
 export interface ClientCache {
   /**
-   * @param suits what the caller asks of the client: one that is remembered and does not suit is read again. So nobody is refused
-   * by what is only remembered, and a refusal asks the database as often whatever is wrong (security R2, R39).
+   * @param suits the caller's condition: a cached client that fails it is read again. So no request is refused because of a stale
+   * entry, and every refusal costs the same queries, whatever its cause (security R2, R39).
    */
   find(clientId: string, suits?: (client: Client) => boolean): Promise<Client | undefined>;
-  /** Forgets one client, or all when notifications may have been missed. */
+  /** Removes one client, or all (undefined) when notifications may have been missed. */
   forget(clientId: string | undefined): void;
 }
 
 interface Entry {
   client: Promise<Client | undefined>;
-  /** The same once it is there. */
+  /** The same client once it is read. */
   known: Client | undefined;
   until: number;
 }
 
-// Whatever happens to the notification, a change is in force within a second.
+// A change takes effect within a second even if the notification is lost.
 const maxAge = 900; // milliseconds
 const maxEntries = 10_000;
 
@@ -34,7 +34,7 @@ export function createClientCache(store: Store): ClientCache {
       if (entries.get(clientId) === entry) entries.delete(clientId);
     };
     client.then((found) => {
-      // an unknown id is not kept, so that nobody fills the cache with inventions
+      // unknown ids are not cached, so that invented ones cannot fill the cache
       if (found) entry.known = found;
       else drop();
     }, drop);
@@ -44,7 +44,7 @@ export function createClientCache(store: Store): ClientCache {
     find(clientId, suits = () => true) {
       const hit = entries.get(clientId);
       if (!hit || hit.until <= performance.now()) return read(clientId);
-      // one that is there already costs no wait
+      // a client that is already read needs no wait
       if (hit.known) return suits(hit.known) ? hit.client : read(clientId);
       return hit.client.then((client) => (client && suits(client) ? client : read(clientId)));
     },

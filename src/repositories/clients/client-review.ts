@@ -1,66 +1,66 @@
-// What a decision about a client hangs on besides its own row: whom its name looks like, since when its hosts are known here, where it came
-// from, and how much hangs on it. Each question is answered by indexes, and counts no further than it is told.
+// Reads the facts for reviewing a client besides its own row: clients with similar names, known redirect hosts, its origin, and its usage.
+// Each query uses indexes, and counts up to a limit.
 import { type Sql, statement } from '../../database/database.ts';
 
-/** A redirect host and what is known of it here. */
+/** A redirect host and its use by enabled clients. */
 export interface KnownHost {
   host: string;
-  /** Since when an enabled client sent people there; undefined when none ever did. */
+  /** When an enabled client first had this host; undefined if none ever had. */
   since: Date | undefined;
-  /** Enabled clients that do so now, counted up to `mostHosts`. */
+  /** Enabled clients that have it now, counted up to `maxHosts`. */
   clients: number;
 }
 
-/** An enabled client whose name could be taken for another's. */
+/** An enabled client whose name users could confuse with another's. */
 export interface LookAlike {
   clientId: string;
   name: string;
-  /** The same to the eye, not merely alike. */
+  /** Whether the names look the same, and not only similar. */
   same: boolean;
 }
 
-/** A resource that a client claims and another one holds. */
+/** A resource that one client claims and another client holds. */
 export interface HeldResource {
   uri: string;
-  /** The other one. */
+  /** The client that holds it. */
   clientId: string;
   name: string | undefined;
 }
 
-/** How a client came to be: by registering itself, or made by an administrator. */
+/** How a client was created: it registered itself, or an administrator created it. */
 export interface Origin {
   by: 'registration' | 'administrator';
   actor: string | undefined;
   address: string | undefined;
 }
 
-/** What hangs on a client, each counted up to a limit. */
+/** The usage of a client, each figure counted up to a limit. */
 export interface ClientFigures {
-  /** Browser sessions in which it takes part. */
+  /** Browser sessions in which the client takes part. */
   sessions: number;
   accessTokens: number;
   refreshTokens: number;
-  /** People who granted it something. */
+  /** Users who have granted it access. */
   grants: number;
-  /** People of whom it keeps settings. */
+  /** Users for whom it stores settings. */
   settings: number;
-  /** Logouts of which it has yet to be told. */
+  /** Logouts of which it is not notified yet. */
   logouts: number;
 }
 
-/** One authorization that a client holds. */
+/** One authorization of a client. */
 export interface ClientSessionSummary {
   sub: string;
   username: string;
   scope: string;
-  /** It outlives the browser's session (offline_access). */
+  /** Whether it outlives the browser's session (offline_access). */
   offline: boolean;
   createdAt: Date;
   expiresAt: Date;
 }
 
-/** How far enabled clients of one host are counted. */
-export const mostHosts = 100;
+/** The limit for counting the enabled clients of one host. */
+export const maxHosts = 100;
 const mostLookAlikes = 5;
 
 const hosts = statement(
@@ -77,7 +77,7 @@ const heldResources = statement(
       AND (c.status = 'enabled' OR (c.uncollected AND c.approved_by IS NOT NULL))
     ORDER BY wanted.uri, c.created_at, c.client_id LIMIT 1000`,
 );
-// a longer name that begins with another's whole name is alike, too: "Harbour sign-in"
+// a longer name that begins with another's whole name is similar, too: "Harbour sign-in"
 const lookAlikes = statement(
   'client_judgement.look_alikes',
   `WITH wanted AS MATERIALIZED (
@@ -93,7 +93,7 @@ const lookAlikes = statement(
                LIMIT 20) AS alike
        ORDER BY same DESC, alike.name, alike.client_id LIMIT $3) AS found`,
 );
-// the first of all events of a client; a minute for instances whose clocks differ
+// the first event of a client; a minute of tolerance, since the clocks of instances may differ
 const origins = statement(
   'client_judgement.origins',
   `SELECT c.client_id, made.type, made.actor, made.address
@@ -103,9 +103,9 @@ const origins = statement(
        WHERE e.client_id = c.client_id AND e.at < c.created_at + interval '1 minute' AND e.type IN ('client.registered', 'client.created')
        ORDER BY e.at, e.id LIMIT 1) AS made`,
 );
-/** Rows of a select, counted up to the limit $2. */
+/** Counts the rows of a select up to the limit $2. */
 const capped = (select: string) => `(SELECT count(*)::int FROM (${select} LIMIT $2) AS capped)`;
-// tokens hang on client sessions: those of the first so many are counted, so that a client with millions costs no more
+// tokens belong to client sessions: only those of the first client sessions are counted, so that a client with millions costs no more
 const figures = statement(
   'client_judgement.figures',
   `WITH families AS MATERIALIZED (SELECT id FROM client_sessions WHERE client_id = $1 AND expires_at > now() LIMIT $2)
@@ -118,7 +118,7 @@ const figures = statement(
           ${capped('SELECT FROM user_settings WHERE client_id = $1')} AS settings,
           ${capped(`SELECT FROM logout_deliveries WHERE client_id = $1 AND status = 'waiting'`)} AS logouts`,
 );
-// the newest of the first thousand: a client with more has a list of sessions by person
+// the newest of the first thousand: for more, administrators use the list of each user's sessions
 const sessions = statement(
   'client_judgement.sessions',
   `SELECT f.sub, u.username, f.scope, f.offline, f.created_at, f.expires_at
@@ -128,12 +128,12 @@ const sessions = statement(
 
 export function clientJudgementRepository(sql: Sql) {
   return {
-    /** What is known of redirect hosts, in the order asked. */
+    /** The facts about redirect hosts, in the given order. */
     async hosts(wanted: readonly string[]): Promise<KnownHost[]> {
-      const rows = await sql.query<{ host: string; since: Date | null; clients: number }>(hosts, [wanted, mostHosts]);
+      const rows = await sql.query<{ host: string; since: Date | null; clients: number }>(hosts, [wanted, maxHosts]);
       return rows.map((row) => ({ ...row, since: row.since ?? undefined }));
     },
-    /** What of these resources other clients hold, by the client that claims it. */
+    /** Those of the resources that other clients hold, by the client that claims them. */
     async heldResources(claims: readonly { clientId: string; uri: string }[]): Promise<Map<string, HeldResource[]>> {
       const found = new Map<string, HeldResource[]>();
       if (claims.length === 0) return found;
@@ -146,7 +146,7 @@ export function clientJudgementRepository(sql: Sql) {
         found.set(of, [...(found.get(of) ?? []), { uri, clientId, name: name ?? undefined }]);
       return found;
     },
-    /** Enabled clients whose names could be taken for these, by the client that was asked about; the first few of each. */
+    /** Enabled clients with similar names, by the given client; the first few of each. */
     async lookAlikes(
       named: readonly { clientId: string; name: string | undefined }[],
     ): Promise<Map<string, LookAlike[]>> {
@@ -159,7 +159,7 @@ export function clientJudgementRepository(sql: Sql) {
         found.set(of, [...(found.get(of) ?? []), { clientId, name, same }]);
       return found;
     },
-    /** How clients came to be, as far as the audit trail still says. */
+    /** How clients were created, as far as the audit trail still contains it. */
     async origins(clientIds: readonly string[]): Promise<Map<string, Origin>> {
       const rows = await sql.query<{ client_id: string; type: string; actor: string | null; address: string | null }>(
         origins,
@@ -176,7 +176,7 @@ export function clientJudgementRepository(sql: Sql) {
         ]),
       );
     },
-    /** @param limit no figure is counted further */
+    /** @param limit of each figure */
     async figures(clientId: string, limit: number): Promise<ClientFigures> {
       const [row] = await sql.query<{
         sessions: number;
@@ -189,7 +189,7 @@ export function clientJudgementRepository(sql: Sql) {
       const { access_tokens: accessTokens, refresh_tokens: refreshTokens, ...rest } = row!;
       return { ...rest, accessTokens, refreshTokens };
     },
-    /** The newest authorizations that a client holds. */
+    /** The newest client sessions of a client. */
     async sessions(clientId: string, limit: number): Promise<ClientSessionSummary[]> {
       const rows = await sql.query<{
         sub: string;

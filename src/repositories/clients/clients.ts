@@ -1,4 +1,4 @@
-// The table clients: relying parties, their registration, and their approval.
+// Reads and writes the table clients: relying parties, their registration and their approval.
 import { composedStatement, refusalOfTrigger, type Sql, statement } from '../../database/database.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { ResourceHeld } from '../../oauth/errors.ts';
@@ -9,7 +9,7 @@ export type ClientStatus = 'disabled' | 'enabled';
 export interface Client {
   clientId: string;
   status: ClientStatus;
-  /** Rises with every change. */
+  /** Increases with every change. */
   version: number;
   epoch: number;
   metadata: ClientMetadata;
@@ -20,17 +20,17 @@ export interface Client {
   registrationTokenHash: Buffer | undefined;
   firstParty: boolean;
   selfManaged: boolean;
-  /** Made by its own registration, and not by an administrator. */
+  /** The client registered itself; an administrator did not create it. */
   selfRegistered: boolean;
   introspect: 'own' | 'any';
-  /** The level of authentication that its people have to reach; undefined for any. */
+  /** The authentication level that the client's users must reach; undefined for any. */
   requiredAcr: string | undefined;
-  /** Registered in approval mode, and nobody collected its credentials yet: it stays disabled, approved or not. */
+  /** Registered in approval mode, and its credentials are not collected yet: it stays disabled, approved or not. */
   uncollected: boolean;
   approvedBy: 'administrator' | 'initial_access_token' | 'automatic' | undefined;
-  /** Enabled now or at any time before, by whatever way. A trigger sets it. */
+  /** Enabled now or at any time before. A trigger sets it. */
   everEnabled: boolean;
-  /** Why an administrator refused the registration or its latest change, if one did. */
+  /** The reason of an administrator's refusal of the registration or its latest change, if any. */
   refusalReason: string | undefined;
   /** In seconds; undefined means the service's setting. */
   lifetimes: {
@@ -60,7 +60,7 @@ export interface NewClient extends ClientCredentials {
   uncollected?: boolean;
 }
 
-/** What an administrator sets; undefined leaves a member as it is. */
+/** The members that an administrator changes. Undefined keeps a member as it is. */
 export interface ClientChange {
   metadata?: ClientMetadata | undefined;
   pendingMetadata?: ClientMetadata | null | undefined;
@@ -72,19 +72,19 @@ export interface ClientChange {
   credentials?: Partial<ClientCredentials> | undefined;
 }
 
-/** Which clients a list shows: those for which all of this holds. */
+/** Lists the clients that meet all of these conditions. */
 export interface ClientFilter {
   status?: ClientStatus | undefined;
   /** Only registrations and changes that wait for a decision. */
   waiting?: boolean | undefined;
   selfRegistered?: boolean | undefined;
-  /** Beginnings of words of the name, of the id, of redirect hosts or of domains above them; each must be found. */
+  /** Prefixes of words of the name, the id, redirect hosts or domains above them. All must match. */
   search?: string | undefined;
 }
 
 export interface Page {
   limit: number;
-  /** The cursor that the page before gave. */
+  /** The cursor of the previous page. */
   after: { at: Date; id: string } | undefined;
 }
 
@@ -122,7 +122,7 @@ const findByRegistrationToken = statement(
   'clients.find_by_registration_token',
   'SELECT * FROM clients WHERE registration_access_token_hash = $1',
 );
-// of two that claim one resource the earlier one is its server
+// of two clients that claim one resource, the earlier one is its server
 const findByResource = statement(
   'clients.find_by_resource',
   `SELECT client_id FROM clients WHERE metadata -> 'resource_uris' ? $1 AND status = 'enabled' ORDER BY created_at, client_id LIMIT 1`,
@@ -131,7 +131,7 @@ const findByResource = statement(
 const registrationWaits = `(self_registered AND status = 'disabled' AND approved_by IS NULL AND refused_at IS NULL)`;
 const needsDecision = `(${registrationWaits} OR pending_metadata IS NOT NULL)`;
 
-/** The statement for just these filters, so that each combination is planned by the indexes that serve it. */
+/** Makes the statement for these filters, so that each combination is planned with its own indexes. */
 function listing(filter: ClientFilter, page: Page): { statement: Statement; values: unknown[] } {
   const values: unknown[] = [page.limit];
   const value = (given: unknown) => `$${values.push(given)}`;
@@ -142,7 +142,7 @@ function listing(filter: ClientFilter, page: Page): { statement: Statement; valu
   if (waiting === true) conditions.push(needsDecision);
   if (selfRegistered !== undefined) conditions.push(selfRegistered ? 'self_registered' : 'NOT self_registered');
   if (words.length > 0) {
-    // folded by the database, as what is looked through is
+    // the database folds the words, as it folds the searched text
     const query = `string_agg('''' || replace(replace(left(lower(normalize(word, NFKC)), 200), '\\', '\\\\'), '''', '''''') || ''':*', ' & ')`;
     conditions.push(
       `client_search_terms(client_id, metadata) @@ (SELECT (${query})::tsquery FROM unnest(${value(words)}::text[]) AS word)`,
@@ -154,7 +154,7 @@ function listing(filter: ClientFilter, page: Page): { statement: Statement; valu
   return { statement: composedStatement('clients.list', text), values };
 }
 
-/** What is looked for, word by word; of an address its host. */
+/** The words of a search. An address is reduced to its host. */
 function searchWords(search: string): string[] {
   return search
     .split(/\s+/)
@@ -174,7 +174,7 @@ const countWaiting = statement(
   `SELECT count(*)::int AS waiting FROM (
      SELECT 1 FROM clients WHERE ${registrationWaits} LIMIT $1) AS capped`,
 );
-// any constant: the lock's name among all advisory locks of the database
+// an arbitrary constant that identifies this advisory lock
 const lockWaiting = statement('clients.lock_waiting', 'SELECT pg_advisory_xact_lock(7106344)');
 const countToDecide = statement(
   'clients.count_to_decide',
@@ -201,7 +201,7 @@ const update = statement(
      registration_access_token_hash = coalesce($13, registration_access_token_hash)
    WHERE client_id = $1 RETURNING *`,
 );
-// what nobody can collect any more is not approved
+// a registration whose credentials can no longer be collected is not approved
 const approve = statement(
   'clients.approve',
   `UPDATE clients SET status = 'enabled' WHERE client_id = $1
@@ -215,8 +215,7 @@ const collect = statement(
      shared_secret_encrypted = $4, registration_access_token_hash = $5
    WHERE client_id = $1 AND uncollected AND approved_by IS NOT NULL RETURNING *`,
 );
-// a refused registration stays disabled; a refused change goes, and what is in force stays; the reason stays until the next try;
-// a secret that was made for the change goes with it
+// a refused change is removed with the secret made for it, and the metadata in force stays; the reason stays until the next attempt
 const refuse = statement(
   'clients.refuse',
   `UPDATE clients SET pending_metadata = NULL,
@@ -260,7 +259,7 @@ export function clientsRepository(sql: Sql) {
   };
   return {
     find: async (clientId: string): Promise<Client | undefined> =>
-      // what cannot be an identifier is not asked for
+      // an invalid identifier needs no query
       /^[!-~]{1,255}$/.test(clientId) ? one(sql.query<Row>(find, [clientId])) : undefined,
     /** Finds and locks the row until the transaction ends. */
     lock: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(lock, [clientId])),
@@ -297,7 +296,7 @@ export function clientsRepository(sql: Sql) {
       const [row] = await sql.query<{ waiting: number }>(countWaiting, [limit]);
       return row!.waiting;
     },
-    /** Lets the transactions that add a registration come one after another. */
+    /** Serializes the transactions that add a registration. */
     async lockWaiting(): Promise<void> {
       await sql.query(lockWaiting);
     },
@@ -329,11 +328,11 @@ export function clientsRepository(sql: Sql) {
       );
     },
     /**
-     * Enables a client, or approves what waits of an enabled one; undefined when it is gone, or nobody can collect it any more.
+     * Enables a client, or approves the waiting change of an enabled one; undefined when it is gone or can no longer be collected.
      * @throws OAuthError conflict when another client holds a resource that this one claims
      */
     approve: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(approve, [clientId])),
-    /** Enables an approved client under the credentials that its registrant gets; undefined when it is not approved, or collected. */
+    /** Enables an approved client with its new credentials; undefined when it is not approved, or already collected. */
     collect: (clientId: string, credentials: ClientCredentials): Promise<Client | undefined> =>
       one(
         sql.query<Row>(collect, [
@@ -344,20 +343,20 @@ export function clientsRepository(sql: Sql) {
           credentials.registrationTokenHash,
         ]),
       ),
-    /** Refuses a registration or a change that waits; undefined when nothing waits. */
+    /** Refuses a waiting registration or change; undefined when nothing waits. */
     refuse: (clientId: string, reason: string): Promise<Client | undefined> =>
       one(sql.query<Row>(refuse, [clientId, reason])),
-    /** Deletes registrations that nobody approved for so many seconds. Returns their ids. */
+    /** Deletes registrations that were not approved for `lifetime` seconds. Returns their ids. */
     async deleteAbandoned(lifetime: number): Promise<string[]> {
       return (await sql.query<{ client_id: string }>(deleteAbandoned, [lifetime])).map((row) => row.client_id);
     },
-    /** Deletes clients whose credentials nobody collected in time; a refused one stays as long as others do. Returns their ids. */
+    /** Deletes clients whose credentials were not collected in time, except refused ones. Returns their ids. */
     async deleteUncollected(): Promise<string[]> {
       return (await sql.query<{ client_id: string }>(deleteUncollected, [])).map((row) => row.client_id);
     },
-    /** Disables a client and ends all that was issued to it. */
+    /** Disables a client and ends everything that was issued to it. */
     disable: (clientId: string): Promise<Client | undefined> => one(sql.query<Row>(disable, [clientId])),
-    /** Deletes a client with its sessions, codes and tokens; false when it was not there. */
+    /** Deletes a client with its sessions, codes and tokens; false when it did not exist. */
     async delete(clientId: string): Promise<boolean> {
       return (await sql.query(remove, [clientId])).length > 0;
     },

@@ -1,4 +1,4 @@
-// The table grants: consent that is remembered until it is withdrawn.
+// Reads and writes the table grants: the consent of users, stored until it is withdrawn.
 import { batchedStatement, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { Page } from './clients.ts';
@@ -6,7 +6,7 @@ import type { Page } from './clients.ts';
 export interface Grant {
   clientId: string;
   scope: string[];
-  /** Single claims beside those of the scopes. */
+  /** Single claims in addition to those of the scopes. */
   claims: string[];
   redirectUris: string[];
   createdAt: Date;
@@ -41,7 +41,7 @@ export function grantsRepository(sql: Sql) {
       ]);
       return row && { scope: row.scope, claims: row.claims, redirectUris: row.redirect_uris };
     },
-    /** Adds scopes, and single claims beside theirs, to what a user has granted to a client, for an answer to this redirect URI. */
+    /** Adds scopes, single claims and a redirect URI to what a user has granted to a client. */
     async add(sub: string, clientId: string, scope: string[], redirectUri: string, claims: string[]): Promise<void> {
       await sql.query(add, [sub, clientId, scope, redirectUri, claims]);
     },
@@ -63,7 +63,7 @@ export function grantsRepository(sql: Sql) {
         clientName: row.client_name,
       }));
     },
-    /** Withdraws a grant and ends all that was issued under it. */
+    /** Withdraws a grant and ends everything that was issued under it. */
     async withdraw(sub: string, clientId: string): Promise<boolean> {
       return (await sql.query(withdraw, [sub, clientId])).length > 0;
     },

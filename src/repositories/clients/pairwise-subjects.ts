@@ -1,10 +1,10 @@
-// The table pairwise_subjects: by which name the clients of a sector know a user (OpenID Connect Core 8).
+// Reads and writes the table pairwise_subjects: the subject of a user for the clients of one sector (OpenID Connect Core 8).
 import { type Sql, statement } from '../../database/database.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
 import { sectorIdentifier } from '../../oauth/subject-type.ts';
 import { toUser, type User, type UserRow } from '../users/users.ts';
 
-// of two first times at once one makes the row, and the other reads it when it asks again
+// of two concurrent first requests one inserts the row, and the other reads it in a second attempt
 const obtain = statement(
   'pairwise_subjects.obtain',
   `WITH known AS (SELECT subject FROM pairwise_subjects WHERE sub = $1 AND sector_identifier = $2),
@@ -26,9 +26,7 @@ const findPublic = statement('pairwise_subjects.find_public_user', 'SELECT * FRO
 
 export function pairwiseSubjectsRepository(sql: Sql) {
   return {
-    /**
-     * The subject of a user for a client, made up at the first time; undefined where the client knows the user's own `sub`.
-     */
+    /** Returns the subject of a user for a client, and makes it if needed; undefined where the client gets the user's own `sub`. */
     async obtain(metadata: ClientMetadata, sub: string): Promise<string | undefined> {
       const sector = sectorIdentifier(metadata);
       if (sector === undefined) return undefined;
@@ -37,14 +35,14 @@ export function pairwiseSubjectsRepository(sql: Sql) {
         if (row) return row.subject;
       }
     },
-    /** By which a client knows a user; undefined when it was told of none yet. */
+    /** The subject of a user for a client; undefined when the client has received none yet. */
     async find(metadata: ClientMetadata, sub: string): Promise<string | undefined> {
       const sector = sectorIdentifier(metadata);
       if (sector === undefined) return sub;
       const [row] = await sql.query<{ subject: string }>(find, [sub, sector]);
       return row?.subject;
     },
-    /** Whom a client means by a subject: only one that it was told, where its subjects are pairwise. */
+    /** The user whom a client names by a subject. Where subjects are pairwise, only one that its sector has received. */
     async findUser(metadata: ClientMetadata, subject: string): Promise<User | undefined> {
       const sector = sectorIdentifier(metadata);
       const [row] =

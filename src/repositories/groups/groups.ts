@@ -1,4 +1,4 @@
-// The tables groups and group_changes: groups with how many members they have. Who is in which, users.groups says.
+// Reads and writes the tables groups and group_changes: groups and their numbers of members. The memberships are in users.groups.
 import { type Sql, statement } from '../../database/database.ts';
 
 export interface Group {
@@ -15,16 +15,16 @@ interface Row {
   created_at: Date;
 }
 
-/** So many rows of changes are added up at a time. */
+/** The most rows of group_changes that are added up at a time. */
 const batch = 10_000;
 
-// in one statement, thus of one moment: what was added up already, and what was not yet
+// in one statement, so that both parts are of the same time: changes that were added up, and later ones
 const counted = `g.name, g.description, g.created_at,
   greatest(0, g.members + coalesce((SELECT sum(c.change) FROM group_changes c WHERE c.name = g.name), 0))::bigint AS members`;
 
 const find = statement('groups.find', `SELECT ${counted} FROM groups g WHERE g.name = $1`);
 const list = statement('groups.list', `SELECT ${counted} FROM groups g WHERE g.name > $1 ORDER BY g.name LIMIT $2`);
-// what was found by the index is put in order first: only of what is shown the members are added up
+// sorts what the index found first, so that only the shown groups are counted
 const search = statement(
   'groups.search',
   `SELECT ${counted} FROM (
@@ -35,7 +35,7 @@ const insert = statement(
   'groups.insert',
   `INSERT INTO groups (name, description) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name, description, created_at, 0::bigint AS members`,
 );
-// always in one order, and always before the locks of users: of two who change groups the second waits, and neither for the other
+// always in the same order, and before any lock of users, so that two changes of groups cannot deadlock
 const lock = statement('groups.lock', 'SELECT name FROM groups WHERE name = ANY ($1) ORDER BY name FOR UPDATE');
 const keep = statement('groups.keep', 'SELECT name FROM groups WHERE name = $1 FOR KEY SHARE');
 const describe = statement('groups.describe', 'UPDATE groups SET description = $2 WHERE name = $1');
@@ -55,7 +55,7 @@ const settle = statement(
 );
 
 const inGroup = `user_words(username, email, claims, groups, status, admin) @@ user_search('', $1, NULL, false) AND $1 = ANY (groups)`;
-// always in one order: of two who change the same users the second waits, and neither waits for the other
+// always in the same order, so that two changes of the same users cannot deadlock
 const lockMembers = statement(
   'groups.lock_members',
   `SELECT sub FROM users WHERE sub = ANY (ARRAY(SELECT sub FROM users WHERE ${inGroup} LIMIT $2)) ORDER BY sub FOR NO KEY UPDATE`,
@@ -73,7 +73,7 @@ const leave = statement(
   'groups.leave',
   `UPDATE users SET groups = array_remove(groups, $1), updated_at = now() WHERE sub = ANY ($2) AND $1 = ANY (groups) RETURNING sub`,
 );
-// who is in both is in the new one once
+// a user who is in both groups is in the new one once
 const move = statement(
   'groups.move',
   `UPDATE users SET groups = CASE WHEN $3 = ANY (groups) THEN array_remove(groups, $1) ELSE array_replace(groups, $1, $3) END,
@@ -88,23 +88,23 @@ export function groupsRepository(sql: Sql) {
       const [row] = await sql.query<Row>(find, [name]);
       return row && toGroup(row);
     },
-    /** By name. @param page after: the last name of the page before; words: beginnings of words of the name or the description */
+    /** By name. @param page after: the last name of the previous page; words: prefixes of words of the name or the description */
     async list(page: { limit: number; after?: string | undefined; words?: string | undefined }): Promise<Group[]> {
       const { after = '', limit, words = '' } = page;
       const rows =
         words.trim() === '' ? sql.query<Row>(list, [after, limit]) : sql.query<Row>(search, [after, limit, words]);
       return (await rows).map(toGroup);
     },
-    /** undefined when there is one of this name. */
+    /** Undefined when the name is taken. */
     async insert(name: string, description: string): Promise<Group | undefined> {
       const [row] = await sql.query<Row>(insert, [name, description]);
       return row && toGroup(row);
     },
-    /** Until the transaction ends nobody joins these groups, nor changes them; returns those that there are. */
+    /** Until the transaction ends, no other one adds users to these groups or changes them; returns those that exist. */
     async lock(...names: string[]): Promise<string[]> {
       return (await sql.query<{ name: string }>(lock, [names])).map((row) => row.name);
     },
-    /** Until the transaction ends nobody deletes the group; false when there is none. */
+    /** Until the transaction ends, no other one deletes the group; false when it does not exist. */
     async keep(name: string): Promise<boolean> {
       return (await sql.query(keep, [name])).length > 0;
     },
@@ -116,15 +116,15 @@ export function groupsRepository(sql: Sql) {
     },
     /** Locks up to `limit` members of a group, and returns them. */
     lockMembers: (name: string, limit: number): Promise<string[]> => subs(sql.query(lockMembers, [name, limit])),
-    /** Locks those of the users that there are, and returns them. */
+    /** Locks those of the users that exist, and returns them. */
     lockUsers: (users: string[]): Promise<string[]> => subs(sql.query(lockUsers, [users])),
-    /** Puts locked users into a group; returns those who were not in it. */
+    /** Adds locked users to a group; returns the users who were not in it. */
     join: (name: string, users: string[]): Promise<string[]> => subs(sql.query(join, [name, users])),
-    /** Takes locked users out of a group; returns those who were in it. */
+    /** Removes locked users from a group; returns the users who were in it. */
     leave: (name: string, users: string[]): Promise<string[]> => subs(sql.query(leave, [name, users])),
     /** Moves locked users from one group to another. */
     move: (name: string, users: string[], to: string): Promise<string[]> => subs(sql.query(move, [name, users, to])),
-    /** Adds up some of the changes of counts; returns how many, and a full batch may have more behind it. */
+    /** Adds up a batch of group_changes and returns its size: after a full batch there may be more. */
     async settle(): Promise<number> {
       const [row] = await sql.query<{ settled: number }>(settle);
       return row!.settled;

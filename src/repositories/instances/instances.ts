@@ -1,11 +1,11 @@
-// Stores one row per running instance: which key it encrypts with, and when it was last seen.
+// Stores one row per running instance: the key that it encrypts with, and its last heartbeat.
 import { type Sql, statement } from '../../database/database.ts';
 
 /** Seconds without a heartbeat after which an instance counts as gone: it was killed, or has had no database since then. */
 export const instanceTimeout = 100;
 
 export interface RunningInstance {
-  /** Of the key that it encrypts with, the first of its SECRET_KEY. */
+  /** The id of the key that it encrypts with, the first of its SECRET_KEY. */
   secretKeyId: string;
 }
 
@@ -27,7 +27,7 @@ export function instancesRepository(sql: Sql) {
     async remove(id: string): Promise<void> {
       await sql.query(remove, [id]);
     },
-    /** The instances that serve on this database now. */
+    /** The instances that now serve with this database. */
     running: (): Promise<RunningInstance[]> => sql.query(running, [instanceTimeout]),
   };
 }

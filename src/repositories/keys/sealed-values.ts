@@ -1,7 +1,7 @@
-// Reads and replaces the encrypted columns of all tables, and tells which keys of SECRET_KEY encrypted them.
+// Reads and replaces the encrypted columns of all tables, and finds which keys of SECRET_KEY encrypted them.
 import { type Sql, statement } from '../../database/database.ts';
 
-/** The names are a stored format: they stay when a table or a column is renamed. */
+/** The names are part of the stored format: they stay even if a table or a column is renamed. */
 const columns = [
   { name: 'signing_keys.private_key_encrypted', table: 'signing_keys', column: 'private_key_encrypted', key: 'kid' },
   { name: 'clients.shared_secret_encrypted', table: 'clients', column: 'shared_secret_encrypted', key: 'client_id' },
@@ -10,13 +10,13 @@ const columns = [
 ] as const;
 export type SealedColumn = (typeof columns)[number]['name'];
 
-/** What a stored value is bound to: copied to another row or column, it does not decrypt (security R29). */
+/** The associated data of a stored value: copied to another row or column, it does not decrypt (security R29). */
 export function associatedDataOf(name: SealedColumn, rowId: string): string {
   return `${name}.${rowId}`;
 }
 
 export interface SealedValue {
-  /** Of its row. */
+  /** The id of its row. */
   id: string;
   sealed: Buffer;
 }
@@ -27,7 +27,7 @@ const statements = columns.map(({ table, column, key }) => ({
     `SELECT ${key} AS id, ${column} AS sealed FROM ${table}
       WHERE ${key} > $1 AND ${column} IS NOT NULL AND sealed_key_id(${column}) <> $2 ORDER BY ${key} LIMIT $3`,
   ),
-  // a value that a request changed meanwhile stays; the same secret is no new version of its client
+  // a value that a request changed meanwhile stays; a re-encrypted secret makes no new version of its client
   replace: statement(
     `sealed_values.replace.${column}`,
     `UPDATE ${table} t SET ${column} = n.after FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS n (id, before, after)
@@ -35,7 +35,7 @@ const statements = columns.map(({ table, column, key }) => ({
   ),
 }));
 
-// one step in the index per key, however many values there are
+// reads one index entry per key, however many values there are
 const keyIds = statement(
   'sealed_values.key_ids',
   columns
@@ -68,10 +68,10 @@ export function sealedValuesRepository(sql: Sql) {
     async countOthers(keyId: string): Promise<number> {
       return (await sql.query<{ values: number }>(countOthers, [keyId]))[0]!.values;
     },
-    /** Values of a column that other keys than this one encrypted, in the order of their rows, from `after` on. */
+    /** Values of a column that other keys than this one encrypted, ordered by row id, after `after`. */
     others: (column: number, after: string, keyId: string, limit: number): Promise<SealedValue[]> =>
       sql.query(statements[column]!.others, [after, keyId, limit]),
-    /** Replaces values of a column; returns how many were still as they were. */
+    /** Replaces values of a column that are still unchanged; returns how many. */
     async replace(column: number, values: { id: string; before: Buffer; after: Buffer }[]): Promise<number> {
       const rows = await sql.query(statements[column]!.replace, [
         values.map((value) => value.id),

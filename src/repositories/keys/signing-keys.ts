@@ -1,4 +1,4 @@
-// The table signing_keys: the key ring's store.
+// Reads and writes the table signing_keys.
 import { type Sql, statement } from '../../database/database.ts';
 
 export interface SigningKeyRow {
@@ -21,14 +21,14 @@ const insert = statement(
   `INSERT INTO signing_keys (kid, alg, public_jwk, private_key_encrypted, active_at)
    VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
 );
-// a key that another takes over from stays published until the last token that it signed has expired, for any client
+// a key with a successor stays published until the last token that it signed has expired, for any client
 const retire = statement(
   'signing_keys.retire',
   `UPDATE signing_keys SET expires_at = now() + make_interval(secs => $2::float8 + $3::float8
      + greatest($4::float8, (SELECT coalesce(max(id_token_lifetime), 0) FROM clients)))
     WHERE alg = $1 AND expires_at IS NULL AND kid <> $5`,
 );
-// one that waits to sign after the new one would take over from it again
+// a key that waits to sign later would replace the new one again
 const removeLater = statement(
   'signing_keys.delete_later',
   'DELETE FROM signing_keys WHERE alg = $1 AND active_at > now() AND active_at >= now() + make_interval(secs => $2)',
@@ -74,7 +74,7 @@ export function signingKeysRepository(sql: Sql) {
         })),
       };
     },
-    /** Keeps other instances from changing the ring until the transaction ends. */
+    /** Prevents other instances from changing the ring until the transaction ends. */
     async lock(): Promise<void> {
       await sql.query(lockTable);
     },
@@ -85,7 +85,7 @@ export function signingKeysRepository(sql: Sql) {
       await sql.query(insert, [key.kid, key.alg, key.publicJwk, key.privateKeyEncrypted, key.lead]);
     },
     /**
-     * Sets the end of all older keys of an algorithm, in seconds: when the successor takes over, the longest life of an
+     * Sets the end of all older keys of an algorithm, in seconds: the time until the successor signs, the longest lifetime of an
      * ID Token, and a margin for caches and clocks.
      */
     async retire(
@@ -95,7 +95,7 @@ export function signingKeysRepository(sql: Sql) {
     ): Promise<void> {
       await sql.query(retire, [alg, after.lead, after.margin, after.idTokenLifetime, successor]);
     },
-    /** Deletes keys that would take over after one that signs `lead` seconds from now. */
+    /** Deletes keys that would replace one that signs `lead` seconds from now. */
     async deleteLater(alg: SigningKeyRow['alg'], lead: number): Promise<void> {
       await sql.query(removeLater, [alg, lead]);
     },
@@ -106,7 +106,7 @@ export function signingKeysRepository(sql: Sql) {
     async delete(kid: string): Promise<void> {
       await sql.query(remove, [kid]);
     },
-    /** Takes away the end of the last key of an algorithm, whose successor went. */
+    /** Removes the end of the last key of an algorithm, whose successor was withdrawn. */
     async keepNewest(alg: SigningKeyRow['alg']): Promise<void> {
       await sql.query(keepNewest, [alg]);
     },

@@ -1,19 +1,19 @@
-// The tables logout_deliveries and logout_receivers: back-channel logout that survives the process which has to deliver it.
+// Reads and writes the tables logout_deliveries and logout_receivers: the queue of back-channel logouts, which outlives a process.
 import { type Sql, statement } from '../../database/database.ts';
 import type { Page } from '../clients/clients.ts';
 
 export const logoutDeliveryStatuses = ['waiting', 'delivered', 'refused', 'given_up'] as const;
 export type LogoutDeliveryStatus = (typeof logoutDeliveryStatuses)[number];
 
-/** One session's end that one client has to be told. */
+/** The end of one session, of which one client must be notified. */
 export interface LogoutDelivery {
   id: string;
   clientId: string;
   sub: string;
-  /** By which the client knows the user: its sector's own, or the same. */
+  /** The subject of the user for the client: pairwise, or the user's own sub. */
   subject: string;
   sid: string;
-  /** How often it was tried, the attempt under way included. */
+  /** The number of attempts, including the current one. */
   attempts: number;
 }
 
@@ -44,9 +44,9 @@ interface SummaryRow extends Row {
 }
 
 /*
- * Steps from client to client along the index, so that a long queue of a dead receiver costs no more than a short one.
- * Of a receiver that failed last time one delivery is tried, and what was tried least comes first: neither a dead
- * receiver nor one delivery that never succeeds holds up the others.
+ * Steps from client to client along the index, so that a long queue of a failing receiver costs no more than a short one.
+ * A receiver that failed last time gets one attempt at a time, of the delivery with the fewest attempts: neither a failing
+ * receiver nor a single delivery that never succeeds delays the others.
  */
 const claim = statement(
   'logout_deliveries.claim',
@@ -71,7 +71,7 @@ const claim = statement(
          ORDER BY d.attempts, d.id LIMIT receivers.parallel FOR UPDATE SKIP LOCKED) AS due))
    RETURNING id, client_id, sub, coalesce(subject, sub) AS subject, sid, attempts, now() AS now`,
 );
-// an answer, whatever it says, is the end of a receiver's pause
+// any answer ends a receiver's pause
 const finish = statement(
   'logout_deliveries.finish',
   `WITH receiver AS (DELETE FROM logout_receivers WHERE client_id = $2)
@@ -79,7 +79,7 @@ const finish = statement(
           expires_at = now() + make_interval(secs => $5)
     WHERE id = $1 AND status = 'waiting' RETURNING id`,
 );
-// the pause doubles with each failure in a row, with jitter; several at once are one failure
+// the pause doubles with each consecutive failure, with jitter; several concurrent failures count as one
 const fail = statement(
   'logout_deliveries.fail',
   `WITH receiver AS (
@@ -113,7 +113,7 @@ const listing = (client: string) =>
       AND ($3::timestamptz IS NULL OR (d.created_at, d.id) < ($3, $4::bigint))
     ORDER BY d.created_at DESC, d.id DESC LIMIT $5`;
 const list = statement('logout_deliveries.list', listing('$1::text IS NULL'));
-// apart, so that it is planned by the index that serves it
+// a separate statement, so that it is planned with its own index
 const listOfClient = statement('logout_deliveries.list_of_client', listing('d.client_id = $1'));
 
 const firstPause = 1; // seconds
@@ -122,8 +122,8 @@ const longestPause = 60;
 export function logoutDeliveriesRepository(sql: Sql) {
   return {
     /**
-     * Takes what is due for `lease` seconds, of at most `receivers` clients that are not in `busy`; each has the database's time.
-     * @param parallel how many of one client at most
+     * Leases due deliveries for `lease` seconds, of at most `receivers` clients that are not in `busy`. Each one has the database's time.
+     * @param parallel the most deliveries of one client
      */
     async claim(options: {
       busy: string[];
@@ -135,7 +135,7 @@ export function logoutDeliveriesRepository(sql: Sql) {
       const rows = await sql.query<Row & { now: Date }>(claim, [busy, receivers, parallel, lease]);
       return rows.map((row) => ({ ...toDelivery(row), now: row.now }));
     },
-    /** Records the receiver's answer; false when it was recorded before. @param retention seconds that the row is kept for */
+    /** Records the receiver's answer; false when it was recorded before. @param retention seconds for which the row is kept */
     async finish(
       delivery: LogoutDelivery,
       status: 'delivered' | 'refused' | 'given_up',
@@ -144,18 +144,18 @@ export function logoutDeliveriesRepository(sql: Sql) {
     ): Promise<boolean> {
       return (await sql.query(finish, [delivery.id, delivery.clientId, status, reason, retention])).length > 0;
     },
-    /** Records that there was no good answer; returns the seconds until the next attempt, or undefined when it is over. */
+    /** Records a failed attempt; returns the seconds until the next one, or undefined when the delivery is finished. */
     async fail(delivery: LogoutDelivery, reason: string): Promise<number | undefined> {
       const values = [delivery.id, delivery.clientId, reason, firstPause, longestPause];
       const [row] = await sql.query<{ pause: number }>(fail, values);
       return row?.pause;
     },
-    /** Seconds until the next pause of a receiver ends; undefined when none has one. */
+    /** Seconds until the next pause of a receiver ends; undefined when no receiver pauses. */
     async nextPause(): Promise<number | undefined> {
       const [row] = await sql.query<{ pause: number | null }>(nextPause);
       return row?.pause ?? undefined;
     },
-    /** Gives up what could not be delivered for `retention` seconds, a batch at a time. */
+    /** Abandons a batch of deliveries that failed for `retention` seconds. */
     async giveUp(retention: number): Promise<(LogoutDelivery & { lastFailure: string | undefined })[]> {
       const rows = await sql.query<Row & { last_failure: string | null }>(giveUp, [retention]);
       return rows.map((row) => ({ ...toDelivery(row), lastFailure: row.last_failure ?? undefined }));

@@ -1,4 +1,4 @@
-// The table mailed_links: single-use links that prove an address or stand in for a forgotten password; only digests are kept.
+// Reads and writes the table mailed_links: single-use links that prove an address or replace a forgotten password, stored as digests.
 import { type Sql, statement } from '../../database/database.ts';
 
 export type LinkPurpose = 'verify_address' | 'stop_change' | 'reset_password' | 'recovery' | 'sign_up';
@@ -6,15 +6,15 @@ export type LinkPurpose = 'verify_address' | 'stop_change' | 'reset_password' | 
 export interface MailedLink {
   purpose: LinkPurpose;
   sub: string | undefined;
-  /** The address that it was sent to; undefined for one that an administrator hands over. */
+  /** The address that it was sent to; undefined for a link that an administrator hands over. */
   email: string | undefined;
-  /** The address that the account had then. */
+  /** The address of the account at that time. */
   replaces: string | undefined;
 }
 
 export interface NewLink extends MailedLink {
   tokenHash: Buffer;
-  /** The session that ordered a change of the address, without which it is worth nothing. */
+  /** The session that ordered a change of the address: the link is void when it ends. */
   sessionId?: string | undefined;
   /** In seconds. */
   lifetime: number;
@@ -49,7 +49,7 @@ const use = statement(
    RETURNING purpose, sub, email, replaces`,
 );
 
-const takeBackChanges = statement(
+const cancelChanges = statement(
   'mailed_links.take_back_changes',
   `WITH orders AS (DELETE FROM mails WHERE sub = $1 AND name = 'verify-address'
                       AND recipient IS DISTINCT FROM (SELECT email FROM users WHERE sub = $1))
@@ -65,28 +65,28 @@ const hasChanges = statement(
 
 export function mailedLinksRepository(sql: Sql) {
   return {
-    /** Returns when it ends; undefined when the session that it depends on is over. */
+    /** Returns the end of its lifetime; undefined when its session has ended. */
     async insert(link: NewLink): Promise<Date | undefined> {
       const { tokenHash, purpose, sub, email, replaces, lifetime, sessionId } = link;
       const values = [tokenHash, purpose, sub, email, replaces, lifetime, sessionId];
       const [row] = await sql.query<{ expires_at: Date }>(insert, values);
       return row?.expires_at;
     },
-    /** One that is still good; looking does not use it up, since programs look at mails before people do. */
+    /** Finds a link that is still valid. This does not use it up, since programs open the links in mails before users do. */
     async find(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {
       const [row] = await sql.query<Row>(find, [tokenHash, purposes]);
       return row && toLink(row);
     },
-    /** In a transaction that holds the user's row: no other address takes the place of the present one by what was ordered before. */
-    async takeBackChanges(sub: string): Promise<void> {
-      await sql.query(takeBackChanges, [sub]);
+    /** In a transaction that holds the user's row: cancels all ordered changes of the address. */
+    async cancelChanges(sub: string): Promise<void> {
+      await sql.query(cancelChanges, [sub]);
     },
-    /** Whether another address may still take the place of the present one. */
+    /** Whether a change of the address waits for its confirmation. */
     async hasChanges(sub: string): Promise<boolean> {
       const [row] = await sql.query<{ present: boolean }>(hasChanges, [sub]);
       return row!.present;
     },
-    /** Uses it up; of several at once one gets it. The user's row is to be locked before. */
+    /** Uses a link up; only one of several concurrent calls succeeds. The caller has locked the user's row. */
     async use(tokenHash: Buffer, purposes: LinkPurpose[]): Promise<MailedLink | undefined> {
       const [row] = await sql.query<Row>(use, [tokenHash, purposes]);
       return row && toLink(row);

@@ -1,18 +1,18 @@
-// The table mails: what has yet to be sent, whoever ordered it; it survives the process that has to send it.
+// Reads and writes the table mails: the queue of mails to send, which outlives a process.
 import { type Sql, statement } from '../../database/database.ts';
 
-/** An order for a mail, or for as many as it turns out to concern. */
+/** An order for one mail, or for several if it concerns several recipients. */
 export interface MailOrder {
   name: string;
   sub?: string | undefined;
   clientId?: string | undefined;
-  /** The session that ordered it, where it is worth nothing without. */
+  /** The session that ordered the mail, if it is void after the session's end. */
   sessionId?: string | undefined;
-  /** Where it goes, if not to the user's own address. */
+  /** The recipient, if not the user's own address. */
   recipient?: string | undefined;
-  /** Of the request that ordered it, for people who have chosen none. */
+  /** The language of the request, for users who have chosen none. */
   locale?: string | undefined;
-  /** What the mail says; never a secret. */
+  /** The content of the mail; never a secret. */
   data?: Record<string, unknown> | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface QueuedMail extends MailOrder {
   id: string;
   messageId: string;
   data: Record<string, unknown>;
-  /** How often it was tried, the attempt under way included. */
+  /** The number of attempts, including the current one. */
   attempts: number;
   lastFailure: string | undefined;
 }
@@ -43,7 +43,7 @@ const insert = statement(
   'mails.insert',
   'INSERT INTO mails (name, sub, client_id, recipient, locale, data, session_id) VALUES ($1, $2, $3, $4, $5, $6, $7)',
 );
-// only people whose address is known to be theirs are told
+// only users with a verified address get the mail
 const notify = statement(
   'mails.notify',
   `INSERT INTO mails (name, sub, locale, data)
@@ -54,7 +54,7 @@ const toAdministrators = statement(
   `INSERT INTO mails (name, sub, data)
    SELECT $1, sub, $2 FROM users WHERE admin AND status = 'enabled' AND email_verified AND email IS NOT NULL`,
 );
-// it counts as ordered when it is due: until then it waits for nothing
+// it counts as ordered from its due time: before that, it is not delayed
 const later = statement(
   'mails.later',
   `INSERT INTO mails (name, data, created_at, next_attempt_at)
@@ -79,7 +79,7 @@ const nextPause = statement(
   'SELECT extract(epoch FROM min(next_attempt_at) - now())::float8 AS pause FROM mails WHERE next_attempt_at > now()',
 );
 const remove = statement('mails.delete', 'DELETE FROM mails WHERE id = $1 RETURNING id');
-// a request for what waits was never a mail: it rests between two
+// a row for waiting registrations is not a mail itself: between two mails it has no attempts
 const giveUp = statement(
   'mails.give_up',
   `DELETE FROM mails WHERE id = ANY (ARRAY(
@@ -87,7 +87,7 @@ const giveUp = statement(
       ORDER BY created_at LIMIT 100 FOR UPDATE SKIP LOCKED))
    RETURNING *`,
 );
-// what is scheduled for later was not tried yet, and is not due
+// a mail that is scheduled for later is neither tried nor due
 const waiting = statement(
   'mails.waiting',
   `SELECT count(*)::int AS waiting, min(CASE WHEN attempts = 0 THEN next_attempt_at ELSE created_at END) AS since
@@ -102,44 +102,44 @@ export function mailsRepository(sql: Sql) {
     async insert({ name, sub, clientId, sessionId, recipient, locale, data = {} }: MailOrder): Promise<void> {
       await sql.query(insert, [name, sub, clientId, recipient, locale, data, sessionId]);
     },
-    /** Orders a mail to a user's verified address; of whoever has none nothing is stored. */
+    /** Orders a mail to a user's verified address. For a user without one it stores nothing. */
     async notify({ name, sub, locale, data = {} }: MailOrder & { sub: string }): Promise<void> {
       await sql.query(notify, [name, sub, locale, data]);
     },
     async insertForAdministrators({ name, data = {} }: MailOrder): Promise<void> {
       await sql.query(toAdministrators, [name, data]);
     },
-    /** An order for later. @param pause in seconds */
+    /** Orders a mail for later. @param pause in seconds */
     async insertForLater({ name, data = {} }: MailOrder, pause: number): Promise<void> {
       await sql.query(later, [name, data, pause]);
     },
-    /** Takes what is due for `lease` seconds. */
+    /** Leases due mails for `lease` seconds. */
     async claim(limit: number, lease: number): Promise<QueuedMail[]> {
       return (await sql.query<Row>(claim, [limit, lease])).map(toMail);
     },
-    /** Records that it could not be sent; returns the seconds until the next attempt, or undefined when it is gone. */
+    /** Records a failed attempt; returns the seconds until the next one, or undefined when the mail is gone. */
     async fail(id: string, reason: string): Promise<number | undefined> {
       const [row] = await sql.query<{ pause: number }>(fail, [id, reason, firstPause, longestPause]);
       return row?.pause;
     },
-    /** False for an order that was taken back, or done by somebody else. */
+    /** False for an order that was cancelled, or completed by another instance. */
     async waits(id: string): Promise<boolean> {
       return (await sql.query(waits, [id])).length > 0;
     },
-    /** Seconds until the next one is due; undefined when none is. */
+    /** Seconds until the next mail is due; undefined without a mail. */
     async nextPause(): Promise<number | undefined> {
       const [row] = await sql.query<{ pause: number | null }>(nextPause);
       return row?.pause ?? undefined;
     },
-    /** False when it was gone before. */
+    /** False when it was deleted before. */
     async delete(id: string): Promise<boolean> {
       return (await sql.query(remove, [id])).length > 0;
     },
-    /** Deletes what could not be sent for so many seconds, a batch at a time. */
-    async giveUp(patience: number): Promise<QueuedMail[]> {
-      return (await sql.query<Row>(giveUp, [patience])).map(toMail);
+    /** Deletes a batch of mails that failed for `retention` seconds. */
+    async giveUp(retention: number): Promise<QueuedMail[]> {
+      return (await sql.query<Row>(giveUp, [retention])).map(toMail);
     },
-    /** How much waits that was to be sent by now, and since when. */
+    /** How many mails are overdue, and since when. */
     async waiting(): Promise<{ waiting: number; since: Date | undefined }> {
       const [row] = await sql.query<{ waiting: number; since: Date | null }>(waiting);
       return { waiting: row!.waiting, since: row!.since ?? undefined };

@@ -1,11 +1,11 @@
-// The table rate_limits: how many attempts each key had in its window, on all instances.
+// Counts in the table rate_limits how many attempts each key had in its window, on all instances.
 import { type Sql, statement } from '../../database/database.ts';
 
 /** Attempts to add to a key. */
 export interface Attempts {
   taken: number;
   refunded: number;
-  /** The length of a window that begins with them. */
+  /** The length of a window that these attempts begin. */
   milliseconds: number;
 }
 
@@ -16,8 +16,8 @@ export interface Count {
   left: number;
 }
 
-// Many keys at once, whose rows are locked in the order of the keys, so that two instances cannot wait for each other. The commit does not wait
-// for the disk: a crash of the database may lose the last moment's attempts, and a lock that outlasts a flush would delay all that come after.
+// Counts many keys at once, and locks their rows in the order of the keys, so that two instances cannot deadlock. The commit does not wait for
+// the disk: a crash of the database may lose the attempts of the last second, but a lock held during a flush would delay all later attempts.
 const count = statement(
   'rate_limits.count',
   `INSERT INTO rate_limits AS l (key, points, expire)
@@ -33,7 +33,7 @@ const count = statement(
 
 export function rateLimitsRepository(sql: Sql) {
   return {
-    /** Adds attempts to keys; a key whose window is over begins a new one. */
+    /** Adds attempts to keys. A key whose window is over begins a new one. */
     async count(attempts: ReadonlyMap<string, Attempts>): Promise<Map<string, Count>> {
       const ordered = [...attempts].sort(([a], [b]) => (a < b ? -1 : 1));
       const rows = await sql.query<Count & { key: string }>(count, [

@@ -1,13 +1,13 @@
-// The table deferred_registrations: registrations that wait for an approval, and the two codes of each.
+// Reads and writes the table deferred_registrations: registrations that wait for an approval, each with two codes.
 import { type Sql, statement } from '../../database/database.ts';
 
-/** What a poll finds; `interval` is the number of seconds to leave between two polls from now on. */
+/** The result of a poll. `interval` is the number of seconds between polls from now on. */
 export interface Poll {
   /** Undefined when the client is gone. */
   clientId: string | undefined;
-  /** The credentials wait to be collected. */
+  /** Whether the registrant may collect the credentials. */
   approved: boolean;
-  /** Why an administrator refused, if one did. */
+  /** The reason of an administrator's refusal, if any. */
   refusalReason: string | undefined;
   expired: boolean;
   early: boolean;
@@ -30,7 +30,7 @@ const insert = statement(
    VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))
    ON CONFLICT (verification_code_hash) DO NOTHING RETURNING 1 AS stored`,
 );
-// who polls too soon has to wait longer from then on (RFC 8628 3.5); a second is forgiven, for what the network does
+// an early poll raises the interval (RFC 8628 3.5), with a second of tolerance for the network
 const poll = statement(
   'deferred_registrations.poll',
   `WITH held AS MATERIALIZED (
@@ -63,7 +63,7 @@ const removeOf = statement(
 
 export function deferredRegistrationsRepository(sql: Sql) {
   return {
-    /** Stores a deferred registration; false when its verification code is another's. */
+    /** Stores a deferred registration; false when another one has its verification code. */
     async insert(deferred: NewDeferredRegistration): Promise<boolean> {
       const rows = await sql.query(insert, [
         deferred.registrationCodeHash,
@@ -76,8 +76,8 @@ export function deferredRegistrationsRepository(sql: Sql) {
       return rows.length > 0;
     },
     /**
-     * What became of a registration; counts the poll. Undefined when nothing is known of the code.
-     * @param slowDown seconds by which an early poll raises the interval, and the most that it can become
+     * Returns the state of a registration and counts the poll. Undefined for an unknown code.
+     * @param slowDown seconds by which an early poll raises the interval, and its maximum
      */
     async poll(registrationCodeHash: Buffer, slowDown: { by: number; most: number }): Promise<Poll | undefined> {
       const [row] = await sql.query<{
@@ -100,8 +100,8 @@ export function deferredRegistrationsRepository(sql: Sql) {
       );
     },
     /**
-     * The client that waits under a verification code for somebody's decision, and where it came from.
-     * @param hashes of the code, by each key that is still good
+     * Finds the client that waits for a decision by its verification code, and the address that it registered from.
+     * @param hashes of the code, one for each valid key
      */
     async findByVerificationCode(
       hashes: Buffer[],
@@ -109,11 +109,11 @@ export function deferredRegistrationsRepository(sql: Sql) {
       const [row] = await sql.query<{ client_id: string; address: string | null }>(findByVerificationCode, [hashes]);
       return row && { clientId: row.client_id, address: row.address ?? undefined };
     },
-    /** Uses a registration code up; false when it is used, expired or unknown. The client's row is locked before. */
+    /** Uses a registration code up; false when it is used, expired or unknown. The caller has locked the client's row. */
     async take(registrationCodeHash: Buffer): Promise<boolean> {
       return (await sql.query(take, [registrationCodeHash])).length > 0;
     },
-    /** Ends the live codes of a client; false when it had none. The client's row is locked before. */
+    /** Ends the live codes of a client; false when it had none. The caller has locked the client's row. */
     async deleteOf(clientId: string): Promise<boolean> {
       return (await sql.query(removeOf, [clientId])).length > 0;
     },

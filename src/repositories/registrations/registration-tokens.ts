@@ -1,4 +1,4 @@
-// The tables initial_access_tokens and registration_keys: who may register without waiting, and which registration is a repeat.
+// Reads and writes the tables initial_access_tokens and registration_keys, which permit registrations and recognise repeated ones.
 import { type Sql, statement } from '../../database/database.ts';
 
 const insert = statement(
@@ -37,7 +37,7 @@ export function registrationTokensRepository(sql: Sql) {
       const [row] = await sql.query<{ client_id: string; body_hash: Buffer }>(findKey, [keyHash]);
       return row && { clientId: row.client_id, bodyHash: row.body_hash };
     },
-    /** Remembers an Idempotency-Key; false when another registration holds it that was never enabled. @param lifetime in seconds */
+    /** Stores an Idempotency-Key; false when another registration, never enabled, holds it. @param lifetime in seconds */
     async insertKey(keyHash: Buffer, bodyHash: Buffer, clientId: string, lifetime: number): Promise<boolean> {
       return (await sql.query(insertKey, [keyHash, bodyHash, clientId, lifetime])).length > 0;
     },

@@ -1,4 +1,4 @@
-// Deletes what has expired, and what is too much, in batches small enough that no request waits for one.
+// Deletes expired and surplus rows, in batches so small that no request waits for one.
 import { type Sql, statement } from '../../database/database.ts';
 
 const batch = 1000;
@@ -6,7 +6,7 @@ const lockKey = 7_106_343;
 
 const tryLock = statement('expired.lock', 'SELECT pg_try_advisory_xact_lock($1) AS mine');
 
-// rows that somebody works on are left for the next time
+// rows that another transaction has locked wait for the next time
 const byExpiry = (table: string, column = 'expires_at', now = 'now()') =>
   statement(
     `expired.${table}`,
@@ -16,10 +16,10 @@ const byExpiry = (table: string, column = 'expires_at', now = 'now()') =>
   );
 
 /**
- * How many rows that anybody can make are kept, but for what came since the last round; the first to expire go (security R105).
- * Of counters so many of each limit: a flood of one kind must not push another kind out.
+ * The most rows that stay after a round, of the kinds that any visitor can create. The first to expire are deleted (security R105).
+ * For counters the number applies to each limit, so that a flood of one kind does not displace another.
  */
-export const mostKept = { pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 };
+export const maxKept = { pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 };
 
 const beyond = (table: string, column: string, filter: string) =>
   statement(
@@ -30,13 +30,13 @@ const beyond = (table: string, column: string, filter: string) =>
         ORDER BY ${column} LIMIT ${batch} FOR UPDATE SKIP LOCKED))
      RETURNING 1 AS gone`,
   );
-// pushed requests are the clients' own, and each client has a limit
+// pushed requests have a limit for each client instead
 const surplusPending = beyond('authorization_requests', 'expires_at', 'browser_hash IS NOT NULL');
-// of names that nobody has: what a person's own tries count goes with the person
+// only names without an account: the failures of a user are deleted with the user
 const surplusNames = beyond('sign_in_failures', 'expires_at', 'sub IS NULL');
 const surplusLimits = beyond('rate_limits', 'expire', `split_part(key, ':', 1) = $2`);
 
-// a spent refresh token is kept as long as its family: its return must be known
+// a spent refresh token is kept as long as its client session, so that its reuse is detected
 const tables = [
   byExpiry('access_tokens'),
   byExpiry('authorization_requests'),
@@ -45,24 +45,24 @@ const tables = [
   byExpiry('used_challenges'),
   byExpiry('initial_access_tokens'),
   byExpiry('registration_keys'),
-  // for an hour more, a registrant that polls is told that its time is over
+  // kept for another hour, in which a poll is answered that the registration expired
   byExpiry('deferred_registrations', 'expires_at', `now() - interval '1 hour'`),
   byExpiry('signing_keys'),
   byExpiry('instances', 'seen_at', `now() - interval '1 day'`),
   byExpiry('sessions', 'idle_expires_at'),
   byExpiry('logout_deliveries'),
-  // nothing waits for a receiver that was not tried for a day
+  // a receiver without an attempt for a day has no deliveries
   byExpiry('logout_receivers', 'retry_at', `now() - interval '1 day'`),
   byExpiry('sign_in_failures'),
   byExpiry('known_browsers'),
   byExpiry('user_imports'),
   byExpiry('mailed_links'),
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
-  // a chart shows a month, and somebody may look back a year
+  // a chart shows a month, and an administrator may look back a year
   byExpiry('hourly_counts', 'hour', `now() - interval '400 days'`),
 ];
 
-// Whole days go, so that this is not done all day. The trail's own trigger opens its door for the seconds that stand in this setting.
+// Deletes whole days, so that this runs once a day. The trail's trigger permits it for events older than the setting's seconds.
 const auditBatch = 5000;
 const openAuditDoor = statement(
   'expired.open_audit_door',
@@ -76,32 +76,32 @@ const auditEvents = statement(
    RETURNING (SELECT at FROM ends) AS before`,
 );
 
-export function expiredRepository(sql: Sql, most = mostKept) {
+export function expiredRepository(sql: Sql, most = maxKept) {
   const kinds = [
     ...tables.map((table) => [table, []] as const),
     [surplusPending, [most.pendingSignIns]] as const,
     [surplusNames, [most.unknownNames]] as const,
   ];
   return {
-    /** True when this transaction is the one that cleans up. */
+    /** Whether this transaction got the lock for the clean-up. */
     async claim(): Promise<boolean> {
       const [row] = await sql.query<{ mine: boolean }>(tryLock, [lockKey]);
       return row!.mine;
     },
-    /** How many kinds of rows there are to go through. */
+    /** The number of kinds for deleteBatch(). */
     kinds: kinds.length,
-    /** Deletes one batch of one kind and returns how many rows went. */
+    /** Deletes one batch of one kind and returns its size. */
     async deleteBatch(kind: number): Promise<number> {
       const [deletion, values] = kinds[kind]!;
       return (await sql.query(deletion, [...values])).length;
     },
-    /** Deletes one batch of what a rate limit counts beyond the number kept, and returns how many rows went. */
+    /** Deletes one batch of a rate limit's surplus counters and returns its size. */
     async deleteSurplusOfLimit(name: string): Promise<number> {
       return (await sql.query(surplusLimits, [most.limits, name])).length;
     },
     /**
-     * In a transaction: deletes one batch of the audit trail's events of days that are over for so many seconds, a day at least.
-     * @returns how many went, and the beginning of the first day that stays
+     * In a transaction: deletes one batch of audit events, of days that ended at least `kept` seconds ago (a day at least).
+     * @returns the size of the batch, and the start of the first day that stays
      */
     async deleteAuditEvents(kept: number): Promise<{ gone: number; before: Date | undefined }> {
       await sql.query(openAuditDoor, [kept]);

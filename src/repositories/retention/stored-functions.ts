@@ -1,4 +1,4 @@
-// Names the stored functions that this instance calls, so that the start of another version does not drop them.
+// Declares the stored functions that this instance calls, so that the start of another version does not drop them.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunctionNames } from '../../database/stored-functions.ts';
 
@@ -9,7 +9,7 @@ const nameAgain = statement(
 
 export function storedFunctionsRepository(sql: Sql) {
   return {
-    /** Writes once an hour, however often it is called. */
+    /** Writes at most once an hour. */
     async name(): Promise<void> {
       await sql.query(nameAgain, [storedFunctionNames()]);
     },

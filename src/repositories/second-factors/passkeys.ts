@@ -10,11 +10,11 @@ export interface Passkey {
   publicKey: Buffer;
   signCount: number;
   transports: string[];
-  /** The model of its authenticator; all zeroes if that is not disclosed. */
+  /** The model of its authenticator; all zeros if that is not disclosed. */
   aaguid: string;
-  /** Whether it may be kept on several devices; this never changes. */
+  /** Whether several devices may share it; this never changes. */
   backupEligible: boolean;
-  /** Whether it is, by the authenticator's last answer. */
+  /** Whether several devices share it, by the authenticator's last answer. */
   backedUp: boolean;
   /** The user's name for it; may be empty. */
   name: string;
@@ -57,7 +57,7 @@ const find = statement(
      FROM passkeys p JOIN passkey_users h USING (sub) JOIN users u USING (sub) WHERE p.credential_id = $1`,
 );
 const list = statement('passkeys.list', 'SELECT * FROM passkeys WHERE sub = $1 ORDER BY created_at DESC, id DESC');
-// the user's row is locked: two insertions at once are counted one after the other
+// locks the user's row, so that concurrent insertions are counted one after the other
 const insert = statement(
   'passkeys.insert',
   `INSERT INTO passkeys (id, credential_id, sub, public_key, sign_count, transports, aaguid, backup_eligible, backed_up, name)
@@ -65,7 +65,7 @@ const insert = statement(
    ON CONFLICT (credential_id) DO NOTHING RETURNING 1 AS inserted`,
 );
 const rename = statement('passkeys.rename', 'UPDATE passkeys SET name = $3 WHERE sub = $1 AND id = $2 RETURNING id');
-// Web Authentication 7.2 step 22: a count that does not grow is a copy's, unless the authenticator does not count
+// Web Authentication 7.2 step 22: a count that does not grow means a copy, unless the authenticator does not count
 const use = statement(
   'passkeys.use',
   `UPDATE passkeys SET sign_count = $2, backed_up = $3, used_at = now()
@@ -79,7 +79,7 @@ const claim = statement(
 
 export function passkeysRepository(sql: Sql) {
   return {
-    /** The user handle. @param fresh becomes it if the user has none */
+    /** The user handle. @param fresh becomes the handle if the user has none */
     async userHandle(sub: string, fresh: Buffer): Promise<Buffer> {
       const [present] = await sql.query<{ user_handle: Buffer }>(findHandle, [sub]);
       const [row] = present ? [present] : await sql.query<{ user_handle: Buffer }>(makeHandle, [sub, fresh]);
@@ -89,7 +89,7 @@ export function passkeysRepository(sql: Sql) {
       const [row] = await sql.query<Row & { user_handle: Buffer; enabled: boolean }>(find, [credentialId]);
       return row && { ...toPasskey(row), userHandle: row.user_handle, enabled: row.enabled };
     },
-    /** All of a user, the newest first. */
+    /** All passkeys of a user, the newest first. */
     async list(sub: string): Promise<Passkey[]> {
       return (await sql.query<Row>(list, [sub])).map(toPasskey);
     },
@@ -107,7 +107,7 @@ export function passkeysRepository(sql: Sql) {
     async use(id: string, { signCount, backedUp }: { signCount: number; backedUp: boolean }): Promise<boolean> {
       return (await sql.query(use, [id, signCount, backedUp])).length > 0;
     },
-    /** False if the challenge was answered before, on any instance. @param memory seconds for which that is stored */
+    /** False if the challenge was answered before, on any instance. @param memory seconds for which it is stored */
     async claimChallenge(challenge: string, memory: number): Promise<boolean> {
       return (await sql.query(claim, [digest('passkey_challenge', challenge), memory])).length > 0;
     },

@@ -14,7 +14,7 @@ const use = statement(
 
 export function recoveryCodesRepository(sql: Sql) {
   return {
-    /** How many are left. */
+    /** How many codes are left. */
     async count(sub: string): Promise<number> {
       const [row] = await sql.query<{ n: number }>(count, [sub]);
       return row!.n;
@@ -24,7 +24,7 @@ export function recoveryCodesRepository(sql: Sql) {
       await sql.query(clear, [sub]);
       await sql.query(insert, [sub, hashes]);
     },
-    /** Uses one up; false if the user has no such code, or has used it. */
+    /** Uses a code up; false if the user has no such code, or has used it. */
     async use(hash: Buffer, sub: string): Promise<boolean> {
       return (await sql.query(use, [hash, sub])).length > 0;
     },

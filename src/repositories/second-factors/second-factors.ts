@@ -11,7 +11,7 @@ export interface SecondFactor {
   usedAt: Date | undefined;
 }
 
-/** What decides whether a user has to show a second factor. */
+/** The facts that decide whether a user must show a second factor. */
 export interface MfaStatus {
   enrolled: boolean;
   admin: boolean;
@@ -38,7 +38,7 @@ const remove = statement(
   'second_factors.remove',
   `DELETE FROM second_factors f WHERE sub = $1 AND ($2::text IS NULL OR id = $2) RETURNING ${columns}`,
 );
-// recovery codes replace a second factor, and are none by themselves
+// recovery codes only replace a second factor, and so are void without one
 const dropCodes = statement(
   'second_factors.drop_codes',
   `DELETE FROM recovery_codes c USING users u WHERE u.sub = $1 AND c.sub = u.sub AND NOT EXISTS (${remaining})`,

@@ -22,7 +22,7 @@ const insert = statement(
   `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES ($1, $2, $3, $4, $5)
    ON CONFLICT (id) DO NOTHING RETURNING id`,
 );
-// of two requests with one code at once, the second finds its step taken
+// of two concurrent requests with the same code, the second finds its step used
 const use = statement(
   'authenticators.use',
   'UPDATE authenticators SET last_step = $2, used_at = now() WHERE id = $1 AND last_step < $2 RETURNING id',
@@ -34,11 +34,11 @@ export function totpAuthenticatorsRepository(sql: Sql) {
       const rows = await sql.query<{ id: string; secret_encrypted: Buffer }>(list, [sub]);
       return rows.map((row) => ({ id: row.id, secretEncrypted: row.secret_encrypted }));
     },
-    /** False when it is there already. */
+    /** False when it exists already. */
     async insert({ id, sub, name, secretEncrypted, lastStep }: NewTotpAuthenticator): Promise<boolean> {
       return (await sql.query(insert, [id, sub, name, secretEncrypted, lastStep])).length > 0;
     },
-    /** Takes the code of a time step; false when that one or a later one was taken before (RFC 6238 5.2). */
+    /** Uses the code of a time step; false when that code or a later one was used before (RFC 6238 5.2). */
     async use(id: string, step: number): Promise<boolean> {
       return (await sql.query(use, [id, step])).length > 0;
     },

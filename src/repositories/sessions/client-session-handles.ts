@@ -1,20 +1,20 @@
-// Client-session handles: the authorization code itself, and the fresh one of the token response (decisions section 5).
+// Finds client sessions by their handles: the authorization code itself, or the fresh handle of the token response (decisions section 5).
 import { type Sql, statement } from '../../database/database.ts';
 import { toUser, type User, type UserRow } from '../users/users.ts';
 
-/** A live client session, as its handle gives access to it. */
+/** A live client session that a handle gives access to. */
 export interface ClientSession {
   id: string;
   clientId: string;
   scope: string;
   sid: string;
-  /** By which the client knows the user. */
+  /** The subject of the user for the client. */
   subject: string;
   nonce: string | undefined;
   authTime: Date;
   amr: string[];
   audience: string[];
-  /** The same where the client named a resource. */
+  /** The audience, if the client named a resource. */
   restrictedTo: string[] | undefined;
   issuedAt: Date;
   expiresAt: Date;
@@ -33,7 +33,7 @@ interface Row extends UserRow {
   audience: string[] | null;
   issued_at: Date;
   session_expires_at: Date;
-  /** Of a code that is neither redeemed nor activated. */
+  /** The end of a code that is neither redeemed nor activated. */
   code_expires_at?: Date | null;
 }
 
@@ -63,7 +63,7 @@ const useCode = statement(
       WHERE ac.code_hash = $1 AND ac.activated_at IS NULL)
    SELECT * FROM handle`,
 );
-// a fresh code is good for its own time, whoever's it is; one that was redeemed or activated only as a handle
+// a fresh code is valid for its own lifetime, for any client; a redeemed or activated code only as a handle
 const findCode = statement(
   'client_session_handles.find_code',
   `SELECT ${columns}, ac.issued_at, CASE WHEN fresh THEN ac.expires_at END AS code_expires_at
@@ -109,14 +109,14 @@ export function clientSessionHandlesRepository(sql: Sql) {
     );
   };
   return {
-    /** The client session of a code; the first use within the code's lifetime activates it as a handle (security R81). */
+    /** The client session of a code. The first use within the code's lifetime activates it as a handle (security R81). */
     useCode: (codeHash: Buffer): Promise<ClientSession | undefined> => one(sql.query<Row>(useCode, [codeHash])),
     /**
-     * What a code is good for, without using it: to be redeemed, while it is fresh; then, for clients of the UMA profile,
-     * the client session as a handle.
+     * Finds a code without using it: a fresh code can be redeemed, and a later one is a handle of its client session for clients
+     * of the UMA profile.
      */
     findCode: (codeHash: Buffer): Promise<ClientSession | undefined> => one(sql.query<Row>(findCode, [codeHash])),
-    /** The client session of a fresh handle; its first use retires the code as one (security R82). */
+    /** The client session of a fresh handle. Its first use ends the code's use as a handle (security R82). */
     useHandle: (handleHash: Buffer): Promise<ClientSession | undefined> => one(sql.query<Row>(useHandle, [handleHash])),
     findHandle: (handleHash: Buffer): Promise<ClientSession | undefined> =>
       one(sql.query<Row>(findHandle, [handleHash])),

@@ -1,4 +1,4 @@
-// The table client_sessions: one authorization of one client by one user, the family of all that came of it.
+// Reads and writes the table client_sessions: one authorization of one client by one user, with all tokens that it led to.
 import { type Sql, statement } from '../../database/database.ts';
 import { batchedSelect } from '../batched-select.ts';
 import { toUser, type User, type UserRow } from '../users/users.ts';
@@ -23,7 +23,7 @@ const findSubject = statement(
   `SELECT coalesce(sc.subject, s.sub) AS subject FROM session_clients sc JOIN sessions s ON s.id = sc.session_id
     WHERE sc.session_id = $1 AND sc.client_id = $2`,
 );
-// what was registered when the session ends
+// the addresses registered when the session ends
 const frontchannelLogoutUris = statement(
   'client_sessions.frontchannel_logout_uris',
   `SELECT c.metadata ->> 'frontchannel_logout_uri' AS uri
@@ -38,20 +38,20 @@ const end = statement(
 
 export function clientSessionsRepository(sql: Sql) {
   return {
-    /** By which subject a client knows the user of a session; undefined when it takes no part in it. */
+    /** The subject of a session's user for a client; undefined when the client takes no part in the session. */
     async findSubject(sessionId: string, clientId: string): Promise<string | undefined> {
       const [row] = await sql.query<{ subject: string }>(findSubject, [sessionId, clientId]);
       return row?.subject;
     },
-    /** The addresses at which the clients of a session hear of its end in the browser (Front-Channel Logout 1.0). */
+    /** The addresses that notify the clients of a session of its end in the browser (Front-Channel Logout 1.0). */
     async frontchannelLogoutUris(sessionId: string): Promise<string[]> {
       return (await sql.query<{ uri: string }>(frontchannelLogoutUris, [sessionId])).map((row) => row.uri);
     },
-    /** Ends all of a client's part in a session: codes, handles, tokens, refresh families. */
+    /** Ends a client's whole part in a session: codes, handles and all tokens. */
     async end(sessionId: string, clientId: string): Promise<void> {
       await sql.query(end, [sessionId, clientId]);
     },
-    /** The newest live client session of a session, a client, and the subject by which it knows the user. */
+    /** The newest live client session by session, client, and the user's subject for that client. */
     async findBySid(
       sid: string,
       clientId: string,

@@ -1,4 +1,4 @@
-// The table sessions: the browser's single sign-on sessions.
+// Reads and writes the table sessions: the single sign-on sessions of browsers.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { Page } from '../clients/clients.ts';
@@ -8,16 +8,16 @@ import { toUser, type User, userColumns, type UserRow } from '../users/users.ts'
 
 export interface Session {
   id: string;
-  /** The name by which clients know the session. */
+  /** The name of the session for clients. */
   sid: string;
   authTime: Date;
   amr: string[];
-  /** The database's time when the session was read: what ages are measured by. */
+  /** The database's time when the session was read, from which ages are calculated. */
   now: Date;
-  /** True when the idle end should be moved. */
+  /** Whether the idle end should be extended. */
   stale: boolean;
   user: User;
-  /** Whether its user has a second factor by now, shown in it or not. */
+  /** Whether its user now has a second factor, shown in this session or not. */
   enrolled: boolean;
 }
 
@@ -26,10 +26,10 @@ export interface NewSession {
   tokenHash: Buffer;
   sid: string;
   sub: string;
-  /** Of the password that was shown; undefined where none was. */
+  /** The hash of the password that the user showed; undefined without a password. */
   passwordHash: string | undefined;
   amr: string[];
-  /** When that was, if not now: a session that there is already lives no longer for it. */
+  /** The time of authentication, if not now: an earlier one does not extend an existing session. */
   authTime?: Date | undefined;
   idleLifetime: number;
   lifetime: number;
@@ -42,14 +42,14 @@ export interface SessionSummary {
   sub: string;
   username: string;
   createdAt: Date;
-  /** When its user last showed the password there. */
+  /** When its user last authenticated there. */
   authTime: Date;
   amr: string[];
   usedAt: Date;
   expiresAt: Date;
   address: string | undefined;
   userAgent: string | undefined;
-  /** Those that take part in it. */
+  /** The clients that take part in it. */
   clients: { clientId: string; clientName: string }[];
   id: string;
 }
@@ -64,7 +64,7 @@ export interface SessionRow extends UserRow {
   enrolled: boolean;
 }
 
-/** The live session of a token, with its user. @param idleLifetime in seconds */
+/** Selects the live session of a token, with its user. @param idleLifetime in seconds */
 export const foundSession = (tokenHash: string, idleLifetime: string) => `
    SELECT ${userColumns}, s.id AS session_id, s.sid, s.auth_time, s.amr, clock_timestamp() AS now,
           s.used_at < now() - make_interval(secs => ${idleLifetime}::float8 / 20) AS stale,
@@ -82,17 +82,17 @@ const renew = statement(
   'sessions.renew',
   `SELECT ${storeSession.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS id`,
 );
-// what hangs on the session goes with it; a trigger keeps what was granted offline_access
+// the dependent rows are deleted with it; a trigger keeps those with offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
 const owner = statement('sessions.owner', 'SELECT sub FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2)');
 const endBySid = statement(
   'sessions.end_by_sid',
   'DELETE FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2) RETURNING sub',
 );
-// a statement of its own after that one: it sees what was issued while that one waited for the session's row
+// a separate, later statement: it sees what was issued while the first one waited for the session's row
 const endFamilies = statement('sessions.end_families', 'DELETE FROM client_sessions WHERE sub = $1 AND sid = $2');
-// Those whose consent was withdrawn take no part any more, though they hear of the session's end. Each filter is a statement of its own, so
-// that it is planned by its own index, however often it is sent.
+// Clients whose consent was withdrawn are not listed, although they are notified of the session's end. Each filter is a separate statement, so
+// that it is planned with its own index.
 const list = (name: string, condition: string) =>
   statement(
     `sessions.list${name}`,
@@ -121,35 +121,35 @@ export function sessionsRepository(sql: Sql) {
       const [row] = await sql.query<SessionRow>(find, [tokenHash, idleLifetime]);
       return row && toSession(row);
     },
-    /** Moves the idle end. @param idleLifetime in seconds */
+    /** Extends the idle end. @param idleLifetime in seconds */
     async touch(id: string, idleLifetime: number): Promise<void> {
       await sql.query(touch, [id, idleLifetime]);
     },
-    /** Gives a session a new cookie after its user has shown more; false when the user was disabled or the password changed meanwhile. */
+    /** Gives a session a new cookie after another authentication; false when the user was disabled or the password changed meanwhile. */
     async renew(id: string, session: NewSession): Promise<boolean> {
       const [row] = await sql.query<{ id: string | null }>(renew, [...sessionValues(session), id]);
       return row!.id !== null;
     },
-    /** Ends a session and all that hangs on it; of what was granted offline_access the refresh tokens live on. */
+    /** Ends a session and everything that depends on it, except refresh tokens with offline_access. */
     async end(id: string): Promise<boolean> {
       return (await sql.query(end, [id])).length > 0;
     },
-    /** Whose session has the name; undefined for none. @param of only if it is this user's */
+    /** The user of the session with this sid; undefined without one. @param of only if the session is this user's */
     async owner(sid: string, of?: string): Promise<string | undefined> {
       const [row] = await sql.query<{ sub: string }>(owner, [sid, of]);
       return row?.sub;
     },
     /**
-     * In a transaction: ends a session by the name under which clients know it, with all that ever came of it, refresh tokens
-     * with offline_access included (security R54); returns whose it was.
-     * @param owner ends it only if it is this user's
+     * In a transaction: ends a session by its sid, with everything that was ever issued in it, including refresh tokens with
+     * offline_access (security R54); returns its user.
+     * @param owner ends the session only if it is this user's
      */
     async endBySid(sid: string, owner?: string): Promise<string | undefined> {
       const [row] = await sql.query<{ sub: string }>(endBySid, [sid, owner]);
       if (row) await sql.query(endFamilies, [row.sub, sid]);
       return row?.sub;
     },
-    /** Live sessions, the newest first. @param filter.address a whole IP address */
+    /** Live sessions, the newest first. @param filter.address a complete IP address */
     async list(
       { sub, address }: { sub?: string | undefined; address?: string | undefined },
       page: Page,
@@ -200,7 +200,7 @@ export function sessionsRepository(sql: Sql) {
   };
 }
 
-/** What store_session() takes, but for the session that it renews. */
+/** The parameters of store_session(), except the session that it renews. */
 export function sessionValues(session: NewSession): unknown[] {
   return [
     session.tokenHash,

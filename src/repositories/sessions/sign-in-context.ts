@@ -1,4 +1,4 @@
-// Reads the context of a page of the sign-in in one statement: the browser's session, its pending request, and the user's grant.
+// Reads the context of a sign-in page in one statement: the browser's session, its pending request, and the user's grant.
 import type { Sql } from '../../database/database.ts';
 import {
   type AuthorizationRequestRow,
@@ -12,7 +12,7 @@ import { foundSession, type Session, type SessionRow, toSession } from './sessio
 
 export interface SignInContext {
   session: Session | undefined;
-  /** The pending request, if it is this browser's. */
+  /** The pending request, if it is bound to this browser. */
   pending: AuthorizationRequestRow | undefined;
   /** The grant of the session's user to the client of the request, or to `clientId`. */
   grant: Pick<Grant, 'scope' | 'claims' | 'redirectUris'> | undefined;
@@ -68,7 +68,7 @@ export function signInContextsRepository(sql: Sql) {
       clientId,
     }: SignInContextQuery): Promise<SignInContext> {
       if (!tokenHash) {
-        // most browsers at a sign-in have no session
+        // most browsers have no session at a sign-in
         const [request] =
           requestHash && browserHash ? await sql.query<RequestRow>(findRequest, [requestHash, browserHash]) : [];
         return { session: undefined, pending: request && toAuthorizationRequest(request), grant: undefined };

@@ -1,12 +1,12 @@
-// The table sign_in_failures: sign-ins of an account that failed in a row, counted before the password is looked at.
+// Counts in the table sign_in_failures the consecutive failed sign-ins of an account, before the password is checked.
 import { digest } from '../../crypto/secrets.ts';
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { batchedCall } from '../batched-call.ts';
 
-/** After so many failures in a row an account takes no more tries from strange browsers (NIST SP 800-63B-4 3.2.2, security R63). */
-export const mostFailures = 100;
-/** So many pauses lead from the first one, a minute, to the longest, a quarter of an hour. */
+/** Consecutive failures after which an account refuses attempts from unknown browsers (NIST SP 800-63B-4 3.2.2, security R63). */
+export const maxFailures = 100;
+/** The number of pauses from the first one, a minute, to the longest, a quarter of an hour. */
 export const pauses = 5;
 
 export const signInHeldUntil = storedFunction(new URL('sign_in_held_until.sql', import.meta.url));
@@ -33,15 +33,15 @@ const forgetUser = statement(
    SELECT (SELECT count(*)::int FROM failures) + (SELECT count(*)::int FROM browsers) AS n`,
 );
 
-/** Whose failures are counted: an account however it was typed, or a name that nobody has. */
+/** The account whose failures are counted, in any spelling, or a name without an account. */
 export interface Account {
   sub: string | undefined;
   name: string;
-  /** True for what is asked for after the password, which is counted apart. */
+  /** Counts attempts at a second factor, which are separate from those at the password. */
   secondFactor?: true;
 }
 
-/** By what they are counted. */
+/** The key of an account's failures. */
 export const failuresOf = ({ sub, name, secondFactor }: Account) => {
   if (sub === undefined) return digest('sign-in name', name);
   return digest(secondFactor ? 'second factor of account' : 'sign-in account', sub);
@@ -50,22 +50,22 @@ export const failuresOf = ({ sub, name, secondFactor }: Account) => {
 export function signInFailuresRepository(sql: Sql) {
   return {
     /**
-     * Counts a try as a failure before it is one; the number of failures in a row, or 0 when the account has to wait and nothing is counted.
-     * @param free failures in a row before the first pause
+     * Counts an attempt as a failure before its result is known; the consecutive failures, or 0 when the account must wait and nothing is counted.
+     * @param free consecutive failures before the first pause
      */
     async reserve(account: Account, free: number): Promise<number> {
-      const values = [failuresOf(account), account.sub, free, account.secondFactor ?? false, mostFailures];
+      const values = [failuresOf(account), account.sub, free, account.secondFactor ?? false, maxFailures];
       return (await sql.query<{ failures: number | null }>(reserve, values))[0]?.failures ?? 0;
     },
-    /** The person has signed in. */
+    /** Deletes the failures after the user has signed in. */
     async forget(account: Account): Promise<void> {
       await sql.query(forget, [failuresOf(account)]);
     },
-    /** The person has signed in, in a known browser: strangers go on waiting, but the account is not closed to them for good. */
+    /** Reduces the failures after a sign-in in a known browser: unknown browsers still wait, but are not refused for good. */
     async reopen(account: Account, free: number): Promise<void> {
       await sql.query(reopen, [failuresOf(account), free + pauses - 1]);
     },
-    /** Forgets all failures of a user, in known browsers too; false when there were none. */
+    /** Deletes all failures of a user, also those of known browsers; false when there were none. */
     async forgetUser(sub: string): Promise<boolean> {
       const [row] = await sql.query<{ n: number }>(forgetUser, [sub]);
       return row!.n > 0;

@@ -1,24 +1,24 @@
-// The one statement that signs somebody in: the session, the browser that is known from now on, the notice by mail and the event, all or nothing.
+// Signs a user in with one atomic statement: the session, the device cookie, the security notification and the event.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from '../audit/audit-events.ts';
 import { batchedCall } from '../batched-call.ts';
-import { mostBrowsers, rememberBrowser } from './device-cookies.ts';
+import { maxBrowsers, rememberBrowser } from './device-cookies.ts';
 import type { MailOrder } from '../mails/mails.ts';
 import { type NewSession, sessionValues, storeSession } from './sessions.ts';
 import { failuresOf } from './sign-in-failures.ts';
 
 export interface NewSignIn {
   session: NewSession;
-  /** The same person's session in this browser, which goes on under the new cookie; undefined for a new session. */
+  /** The user's session in this browser to renew under the new cookie; undefined for a new session. */
   renews: string | undefined;
-  /** By which token the browser is known, before and from now on; its lifetime in seconds. */
+  /** The previous and the new token of the device cookie; the lifetime in seconds. */
   browser: { hash: Buffer; previousHash: Buffer | undefined; lifetime: number };
-  /** Sent to whoever was not known in this browser, at a verified address. */
+  /** Sent to the user's verified address if the browser was unknown. */
   notice: MailOrder;
   event: AuditEvent;
-  /** Whether strangers' failures with the password are forgotten. */
-  forgives: boolean;
+  /** Whether the sign-in resets the password failures of unknown browsers. */
+  resetsFailures: boolean;
   /** How many sessions a user may have; 0 for no limit. */
   perUser: number;
 }
@@ -31,17 +31,17 @@ const signIn = batchedCall('sign_ins.insert', {
   columns: 'r AS ended',
   locks: 'value_3',
 });
-// of two of these one may hold the session that the other wants: each by itself
+// never batched: two renewals could each hold a session that the other needs
 const renewingSignIn = statement('sign_ins.renew', signIn.text);
 
 export function signInsRepository(sql: Sql, onEvent: EventListener) {
   return {
     /**
-     * Signs in; false when the user was disabled or the password changed meanwhile, and for whoever has a second factor and has not shown it.
-     * @param log where the event's line is written
+     * Signs in; false when the user was disabled or the password changed meanwhile, or the user has a second factor but has not shown it.
+     * @param log the log for the event's line
      */
     async insert(
-      { session, renews, browser, notice, event, forgives, perUser }: NewSignIn,
+      { session, renews, browser, notice, event, resetsFailures, perUser }: NewSignIn,
       log?: AuditLog,
     ): Promise<boolean> {
       const [row] = await sql.query<{ ended: string[] | null }>(renews === undefined ? signIn : renewingSignIn, [
@@ -51,12 +51,12 @@ export function signInsRepository(sql: Sql, onEvent: EventListener) {
         browser.hash,
         browser.previousHash,
         browser.lifetime,
-        mostBrowsers,
+        maxBrowsers,
         notice.name,
         notice.locale,
         notice.data ?? {},
         ...eventValues(event),
-        forgives ? failuresOf({ sub: session.sub, name: '' }) : undefined,
+        resetsFailures ? failuresOf({ sub: session.sub, name: '' }) : undefined,
       ]);
       const ended = row!.ended;
       if (!ended) return false;

@@ -1,4 +1,4 @@
-// The table access_tokens: small rows that are read on every request of a resource.
+// Reads and writes the table access_tokens: small rows, which every request for a resource reads.
 import { batchedStatement, type Sql } from '../../database/database.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { RequestedClaims } from '../../oauth/claims-request.ts';
@@ -6,7 +6,7 @@ import { isForeign } from '../../oauth/own-resource.ts';
 import { splitScope, withoutAdministration } from '../../oauth/scope.ts';
 import { batchedSelect } from '../batched-select.ts';
 
-/** What a token tells of its user, who is enabled: asked for by name, since each column more is written, sent and read each time. */
+/** The enabled user of a token. Only the needed columns are selected, since each one costs time in every request. */
 export interface TokenUser extends Subject {
   admin: boolean;
 }
@@ -18,26 +18,26 @@ export interface AccessToken {
   expiresAt: Date;
   /** Undefined for a token by client credentials. */
   user: TokenUser | undefined;
-  /** By which the client knows the user; undefined without one. */
+  /** The subject of the user for the client; undefined without a user. */
   subject: string | undefined;
   /** Whether the client registered UserInfo responses that are signed or encrypted. */
   userinfoAsJwt: boolean;
   sid: string | undefined;
   authTime: Date | undefined;
-  /** Seconds since then. */
+  /** Seconds since the authentication. */
   authenticationAge: number | undefined;
   amr: string[] | undefined;
   nonce: string | undefined;
   requested: RequestedClaims | undefined;
-  /** What the client is registered for, where claims were requested. */
+  /** The client's registered scope, where claims were requested. */
   registeredScope: string | undefined;
-  /** Whom it is for: the resource and its server, else the client itself. */
+  /** The audience: the resource and its server, else the client itself. */
   audience: string[];
-  /** The same where the client named a resource. */
+  /** The audience, if the client named a resource. */
   restrictedTo: string[] | undefined;
 }
 
-/** Times are seconds since 1970: dates cost both sides more than all else of a row. */
+/** Times are seconds since 1970: dates would cost both sides more than the rest of the row. */
 interface Row {
   client_id: string;
   sub: string | null;
@@ -63,7 +63,7 @@ interface Row {
   audience: string[] | null;
 }
 
-// dead when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
+// inactive when the token, its client session, its client (or that epoch of it) or its user is (security R30, R42, R54)
 const find = batchedSelect(
   'access_tokens.find',
   ['bytea'],
@@ -74,7 +74,7 @@ const find = batchedSelect(
           date_part('epoch', u.updated_at) AS updated_at,
           cs.sid, coalesce(cs.subject, cs.sub) AS subject, cs.amr, cs.nonce, date_part('epoch', cs.auth_time) AS auth_time,
           date_part('epoch', now() - cs.auth_time) AS authentication_age,
-          -- a token that was narrowed carries its scopes alone
+          -- a token with a narrowed scope has no single claims
           CASE WHEN t.scope IS NULL THEN cs.requested END AS requested,
           CASE WHEN cs.requested IS NOT NULL THEN c.metadata ->> 'scope' END AS registered_scope,
           coalesce(t.audience, cs.audience) AS audience,
@@ -106,7 +106,7 @@ const insertForClient = batchedStatement(
 
 export function accessTokensRepository(sql: Sql) {
   return {
-    /** The token, if it and all that it hangs on is alive. */
+    /** Finds a token that is active, with everything that it depends on. */
     async find(tokenHash: Buffer): Promise<AccessToken | undefined> {
       const [row] = await sql.query<Row>(find, [tokenHash]);
       return row && toAccessToken(row);
@@ -134,7 +134,7 @@ export function accessTokensRepository(sql: Sql) {
 function toAccessToken(row: Row): AccessToken {
   return {
     clientId: row.client_id,
-    // a token from before the rule may have more (security R115)
+    // a token from before this rule may have a larger scope (security R115)
     scope:
       row.audience !== null && isForeign(row.audience)
         ? withoutAdministration(splitScope(row.scope)).join(' ')

@@ -1,4 +1,4 @@
-// The table authorization_codes: issued with their client session in one call, redeemed exactly once in another.
+// Issues authorization codes with their client sessions, and redeems each code exactly once (table authorization_codes).
 import { isForeignKeyViolation, type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { Subject } from '../../oauth/claims.ts';
@@ -10,42 +10,42 @@ import { toUser, type UserRow, withUser } from '../users/users.ts';
 export interface NewCode {
   /** Undefined for response types without a code. */
   codeHash: Buffer | undefined;
-  /** Of an access token that goes to the client by the browser. */
+  /** The hash of an access token that the browser passes to the client. */
   accessTokenHash: Buffer | undefined;
   sessionId: string;
   clientId: string;
   /** The version of the client that the request was validated against. */
   clientVersion: number;
   scope: string[];
-  /** Single claims that the grant must cover, beside those of the scopes. */
+  /** Single claims that the grant must cover, in addition to those of the scopes. */
   claims: string[];
   requested: RequestedClaims | undefined;
   offline: boolean;
   redirectUri: string;
   nonce: string | undefined;
   codeChallenge: string | undefined;
-  /** Whom the tokens will be for; undefined is the client itself. */
+  /** The audience of the tokens; undefined for the client itself. */
   audience: string[] | undefined;
-  /** By which the client knows the user; undefined where that is the user's own `sub`. */
+  /** The subject of the user for the client; undefined for the user's own `sub`. */
   subject: string | undefined;
   /** In seconds. */
   lifetime: number;
   accessTokenLifetime: number;
-  /** How long what is issued, and what a code buys without a refresh token, can be alive. */
+  /** Seconds for which the issued tokens, and those of the code without a refresh token, can be valid. */
   clientSessionLifetime: number;
-  /** The stored authorization request that this answers, which is used up by it. */
+  /** The stored authorization request that this answers, which is then deleted. */
   requestHash: Buffer | undefined;
-  /** How many unredeemed codes of this session and client live, this one included; the oldest go. */
+  /** The most unredeemed codes of this session and client, including this one. The oldest are deleted. */
   kept: number;
-  /** How many responses the session may get in a minute; 0 for no limit. */
+  /** The most responses for the session in a minute; 0 for no limit. */
   perMinute: number;
 }
 
-/** An authorization as its tokens need it. */
+/** The facts of an authorization that its tokens contain. */
 export interface Authorization {
   clientSessionId: string;
   sid: string;
-  /** By which the client knows the user. */
+  /** The subject of the user for the client. */
   subject: string;
   scope: string;
   authTime: Date;
@@ -59,7 +59,7 @@ export interface Redemption extends RedemptionRequest {
   codeHash: Buffer;
   accessTokenHash: Buffer;
   refreshTokenHash: Buffer | undefined;
-  /** Of a handle that never stood in a URL, for clients of the UMA profile. */
+  /** The hash of a handle that was never in a URL, for clients of the UMA profile. */
   handleHash: Buffer | undefined;
   /** In seconds. */
   accessTokenLifetime: number;
@@ -73,7 +73,7 @@ export type RedemptionResult =
       failure: RedemptionFailure;
       sub: string | undefined;
       clientId: string | undefined;
-      /** It was the fifth failure: the code is dead. */
+      /** Whether this was the fifth failure, which revokes the code. */
       burned: boolean;
     };
 
@@ -91,7 +91,7 @@ const issue = batchedCall('authorization_codes.issue', {
   types: `bytea, bigint, text, integer, text[], boolean, text, text, text, double precision, integer, text[], bytea,
     double precision, double precision, jsonb, text[], text, integer, bytea`,
   columns: 'r AS issued_at',
-  // the session: a request is one session's
+  // the session, to which the request also belongs
   locks: 'value_2',
 });
 
@@ -100,16 +100,15 @@ const redeem = batchedCall('authorization_codes.redeem', {
   types: 'bytea, jsonb, jsonb',
   columns: 'r.*, u.*',
   join: withUser,
-  // as refreshing does
+  // the client session, as a refresh does
   locks: '(SELECT client_session_id FROM authorization_codes WHERE code_hash = value_1)',
 });
 
 export function authorizationCodesRepository(sql: Sql) {
   return {
     /**
-     * Issues a code with its client session, if session, user, client (at the version that was looked at) and grant are
-     * still good, the session is within its limit and the stored request was not answered before; else undefined. Returns
-     * the database's time.
+     * Issues a code with its client session and returns the database's time. Undefined if the session, the user, the client (in the
+     * validated version) or the grant is no longer valid, the session is at its limit, or the stored request was answered before.
      */
     async issue(code: NewCode): Promise<Date | undefined> {
       const values = [
@@ -138,18 +137,18 @@ export function authorizationCodesRepository(sql: Sql) {
         const [row] = await sql.query<{ issued_at: Date | null }>(issue, values);
         return row!.issued_at ?? undefined;
       } catch (error) {
-        // the session, the client or the user went at this very moment
+        // the session, the client or the user was deleted meanwhile
         if (isForeignKeyViolation(error)) return undefined;
         throw error;
       }
     },
-    /** The seconds until the session may get another response, 0 where its limit is not what is in the way. */
+    /** The seconds until the session may get another response; 0 if it is not at its limit. */
     async findWait(sessionId: string, perMinute: number): Promise<number> {
       if (perMinute === 0) return 0;
       const [row] = await sql.query<{ seconds: number | null }>(findWait, [sessionId, perMinute]);
       return Math.max(0, row?.seconds ?? 0);
     },
-    /** Redeems a code and stores the tokens it buys; the decision and its effects are one statement. */
+    /** Redeems a code and stores its tokens. The decision and its effects are one statement. */
     async redeem(redemption: Redemption): Promise<RedemptionResult> {
       const [row] = await sql.query<
         UserRow & {

@@ -1,4 +1,4 @@
-// The table refresh_tokens: rotation, its grace, and the end of a family whose spent token comes back.
+// Uses refresh tokens: rotation, its grace period, and the end of a client session whose spent token is reused (table refresh_tokens).
 import { type Sql } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import { grace, type RefreshFailure, type RefreshRequest } from '../../oauth/refresh-rotation.ts';
@@ -26,13 +26,13 @@ const rotate = batchedCall('refresh_tokens.rotate', {
   types: 'bytea, jsonb, jsonb',
   columns: 'r.*, u.*',
   join: withUser,
-  // the family, of which somebody may have many tokens
+  // the client session, which may have many refresh tokens
   locks: '(SELECT client_session_id FROM refresh_tokens WHERE token_hash = value_1)',
 });
 
 export function refreshTokensRepository(sql: Sql) {
   return {
-    /** Uses a refresh token; the decision and its effects are one statement. */
+    /** Uses a refresh token. The decision and its effects are one statement. */
     async rotate(refresh: Refresh): Promise<RefreshResult> {
       const [row] = await sql.query<
         UserRow & {

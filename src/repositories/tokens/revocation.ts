@@ -1,9 +1,9 @@
-// Revocation: an access token alone, or by any other token the client's whole part in the session (RFC 7009, decisions section 4).
+// Revokes an access token alone, or by any other token the client's whole part in the session (RFC 7009, decisions section 4).
 import { type Sql, statement } from '../../database/database.ts';
 
 export type Revocable = 'access_token' | 'refresh_token' | 'authorization_code' | 'client_session_handle';
 
-/** What became of it: `foreign` when it is another client's, and so still in force. */
+/** The result. `foreign`: the token belongs to another client, and stays valid. */
 export type RevocationResult = { outcome: 'revoked' | 'foreign'; sub: string | undefined } | { outcome: 'unknown' };
 
 const accessToken = statement(
@@ -14,8 +14,8 @@ const accessToken = statement(
    gone AS (DELETE FROM access_tokens USING token WHERE token_hash = $1 AND token.client_id = $2)
    SELECT sub, client_id = $2 AS own FROM token`,
 );
-// all authorizations of the client in that session, whichever of them the token came of;
-// deleting their rows waits for a refresh under way, and takes what that made along
+// all client sessions of the client in that session, not only the token's own;
+// the deletion waits for a refresh under way, and also deletes what that issued
 const clientSession = (table: string, column: string) =>
   statement(
     `revocation.${table}`,
@@ -46,11 +46,11 @@ const ends = {
 
 export function revocationRepository(sql: Sql) {
   return {
-    /** Ends the client session of a handle that was seen where it must not stand. */
+    /** Ends the client session of a handle that was sent in a forbidden place. */
     async end(kind: 'authorization_code' | 'client_session_handle', hash: Buffer): Promise<void> {
       await sql.query(ends[kind], [hash]);
     },
-    /** Once it has answered, nothing of what was revoked is active on any instance (security R35). */
+    /** Revokes a token. When this returns, no revoked token is active on any instance (security R35). */
     async revoke(kind: Revocable, hash: Buffer, clientId: string): Promise<RevocationResult> {
       const [row] = await sql.query<{ sub: string | null; own: boolean }>(statements[kind], [hash, clientId]);
       return row ? { outcome: row.own ? 'revoked' : 'foreign', sub: row.sub ?? undefined } : { outcome: 'unknown' };

@@ -1,14 +1,14 @@
-// Which kinds of password hashes the users have that this service does not make itself (the index users_other_hashes).
+// Lists the kinds of password hashes that this service does not make itself (the index users_other_hashes).
 import { type Sql, statement } from '../../database/database.ts';
 
 export interface PasswordKind {
   /** One hash of the kind. */
   sample: string;
-  /** How many of all passwords are of it, from 0 to 1. */
+  /** The share of all passwords, from 0 to 1. */
   share: number;
 }
 
-// beyond so many the first ones speak for all: the trail of an import of a million is not read again and again
+// a sample of this size suffices: the rows of an import of a million users are not read again and again
 const most = 20_000;
 const other = `password_hash IS NOT NULL AND password_hash NOT LIKE '$argon2id$v=19$m=19456,t=2,p=1$%'`;
 

@@ -1,9 +1,9 @@
-// Users by the hundred: what an import stores in one statement, and what an export reads.
+// Stores and reads users by the hundred, for imports and exports.
 import { type Sql, statement } from '../../database/database.ts';
 import { asksAnything, type UserFilter } from './user-search.ts';
 import { toUser, type User, type UserRow } from './users.ts';
 
-/** One user of an import, all of whose members are known to be sensible. Null takes away, undefined leaves as it is. */
+/** One user of an import, whose members are already validated. Null removes a member, undefined keeps it. */
 export interface ImportedUser {
   sub?: string | undefined;
   username: string;
@@ -16,7 +16,7 @@ export interface ImportedUser {
   claims?: Record<string, unknown> | undefined;
 }
 
-// in the order of their keys: of two imports of the same people the second waits, and neither waits for the other
+// in the order of their keys, so that two imports of the same users cannot deadlock
 const insert = statement(
   'user_batches.insert',
   `INSERT INTO users (sub, username, email, email_verified, password_hash, status, admin, groups, claims)
@@ -49,7 +49,7 @@ const exportPage = statement(
   'user_batches.export',
   'SELECT * FROM users WHERE username_key > $1 ORDER BY username_key LIMIT $2',
 );
-// all are gone through in the order of an index, whatever is asked: a file leaves nobody out, and its pieces cost the same
+// reads all users in the order of an index, for any filter: an export omits no user, and each page costs the same
 const exportMatching = statement(
   'user_batches.export_matching',
   `WITH page AS MATERIALIZED (SELECT * FROM users WHERE username_key > $1 ORDER BY username_key LIMIT $2)
@@ -61,7 +61,7 @@ const exportMatching = statement(
 );
 
 interface MatchingRow extends Omit<KeyedRow, 'sub'> {
-  /** Null where nobody of the page matches. */
+  /** Null where no user of the page matches. */
   sub: string | null;
   last_key: string | null;
   looked_at: number;
@@ -75,7 +75,7 @@ const byKey = (rows: readonly KeyedRow[]) => new Map(rows.map((row) => [row.user
 
 export function userBatchesRepository(sql: Sql) {
   return {
-    /** Stores those whose name, address and sub nobody has, and returns them by the keys of their names. */
+    /** Stores the users whose name, address and sub are free, and returns them by the keys of their names. */
     async insert(users: readonly ImportedUser[]): Promise<Map<string, User>> {
       const rows = users.map(({ emailVerified, passwordHash, ...user }) => ({
         ...user,
@@ -88,15 +88,15 @@ export function userBatchesRepository(sql: Sql) {
     async keys(usernames: readonly string[]): Promise<string[]> {
       return (await sql.query<{ key: string }>(keys, [usernames])).map((row) => row.key);
     },
-    /** The subs of those who sign in by these names or addresses, in their order; undefined where nobody does. */
+    /** The subs of the users with these names or addresses, in their order; undefined where no user has one. */
     async subs(logins: readonly string[]): Promise<(string | undefined)[]> {
       return (await sql.query<{ sub: string | null }>(subs, [logins])).map((row) => row.sub ?? undefined);
     },
-    /** Locks those users of these names that there are; by the keys of their names. */
+    /** Locks the users with these names, and returns them by the keys of their names. */
     async lock(usernames: readonly string[]): Promise<Map<string, User>> {
       return byKey(await sql.query<KeyedRow>(lock, [usernames]));
     },
-    /** Users by name: of so many those who match, thus maybe none. @param after the `next` of the page before */
+    /** Reads `limit` users by name and returns those that match, possibly none. @param after the `next` of the previous page */
     async export(
       limit: number,
       after = '',

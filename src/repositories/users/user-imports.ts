@@ -1,4 +1,4 @@
-// The table user_imports: how far an import from the console is, for whoever looks again; nothing of what is imported.
+// Reads and writes the table user_imports: the progress of each import from the console, without any imported value.
 import { type Sql, statement } from '../../database/database.ts';
 
 export interface RefusedRow {
@@ -17,16 +17,16 @@ export interface ImportProgress {
 
 export interface UserImport extends ImportProgress {
   id: string;
-  /** Running is one that gave a sign of life lately; any other that did not end was stopped. */
+  /** `running`: the import had a recent heartbeat. `stopped`: it has no recent heartbeat, and did not finish. */
   state: 'running' | 'done' | 'stopped';
   lines: number;
   refusals: RefusedRow[];
   startedAt: Date;
 }
 
-/** So many refused rows are kept. */
-export const mostRefusals = 500;
-/** Seconds without a sign of life after which nobody works on an import any more: far more than a batch takes. */
+/** The most refused rows that are kept. */
+export const maxRefusals = 500;
+/** Seconds without a heartbeat after which an import counts as stopped: far more than a batch takes. */
 const silence = 60;
 
 const insert = statement(
@@ -54,11 +54,11 @@ interface Row extends ImportProgress {
 
 export function userImportsRepository(sql: Sql) {
   return {
-    /** False when there is one of this id: it was begun before. @param lines how many there are to read */
+    /** False when an import with this id exists, and so was started before. @param lines the number of lines to read */
     async insert(id: string, startedBy: string, lines: number): Promise<boolean> {
       return (await sql.query(insert, [id, startedBy, lines])).length > 0;
     },
-    /** @param refusals all of them, of which the first are kept */
+    /** @param refusals all refused rows, of which the first are kept */
     async update(
       id: string,
       state: UserImport['state'],
@@ -66,7 +66,7 @@ export function userImportsRepository(sql: Sql) {
       refusals: readonly RefusedRow[],
     ): Promise<void> {
       const { line, created, updated, unchanged, refused } = progress;
-      const kept = JSON.stringify(refusals.slice(0, mostRefusals));
+      const kept = JSON.stringify(refusals.slice(0, maxRefusals));
       await sql.query(update, [id, state, line, created, updated, unchanged, refused, kept]);
     },
     async find(id: string): Promise<UserImport | undefined> {

@@ -1,9 +1,9 @@
-// Users by their words, group, status and power, newest first or by name: a page of a million costs what a page of a thousand does.
+// Searches users by words, group, status and administrator rights, newest first or by name. A page of a million users costs no more than one of a thousand.
 import { type Sql, statement } from '../../database/database.ts';
 import { toUser, type User, type UserRow } from './users.ts';
 
 export interface UserFilter {
-  /** Beginnings of words of the user name, the address and the names, all of which are there; case and accents do not count. */
+  /** Prefixes of words of the user name, the address and the names, all of which must match, without case and accents. */
   words?: string | undefined;
   group?: string | undefined;
   status?: 'disabled' | 'enabled' | undefined;
@@ -16,28 +16,28 @@ export type UserOrder = 'newest' | 'name';
 export interface UserPage {
   order: UserOrder;
   limit: number;
-  /** Where the page before ended: its `next`. */
+  /** The `next` of the previous page. */
   after?: UserPlace | undefined;
 }
 
-/** Of a user in the order of the newest, or of the names. */
+/** The place of a user in the order by time or by name. */
 export type UserPlace = { at: Date; id: string } | { key: string };
 
 export interface FoundUsers {
   users: User[];
   /**
-   * More match than are put in order: these are the first of `mostCandidates` of them, and others may stand before and between
-   * them. Another word, or a filter, makes the search exact.
+   * Whether more users match than are sorted: these are the first of `maxCandidates` matches, so others may be missing before and
+   * between them. Another word, or a filter, makes the search exact.
    */
   broad: boolean;
   /** Where the next page begins; undefined after the last. */
   next: UserPlace | undefined;
 }
 
-/** So many of the next in order are looked at one by one: what many match is found among them, exactly, without reading the others. */
+/** How many users are first checked one by one, in order: a search with many matches finds its page among them, exactly. */
 export const nearest = 250;
-/** Else the index of words finds them, and so many are put in order at most. */
-export const mostCandidates = 10_000;
+/** Otherwise the index of words finds the matches, and at most this many are sorted. */
+export const maxCandidates = 10_000;
 
 interface FoundRow extends UserRow {
   username_key: string;
@@ -50,7 +50,7 @@ const orders = {
     after: '(created_at, sub) < ($1::timestamptz, $2::text)',
     order: 'created_at DESC, sub DESC',
   },
-  // $1 has to have a type
+  // gives $1 a type
   name: { after: `username_key > $2::text AND $1::timestamptz IS NOT NULL`, order: 'username_key' },
 };
 
@@ -66,15 +66,15 @@ function statementsOf(name: UserOrder) {
     candidates: statement(
       `user_search.${name}.candidates`,
       `SELECT *, count(*) OVER ()::int AS found
-         FROM (SELECT * FROM users WHERE ${words} @@ ${asked} AND ${after} LIMIT ${mostCandidates + 1}) AS users
+         FROM (SELECT * FROM users WHERE ${words} @@ ${asked} AND ${after} LIMIT ${maxCandidates + 1}) AS users
         ORDER BY ${order} LIMIT $7`,
     ),
   };
 }
-/** By order; a test looks at their plans. */
+/** The statements by order; a test checks their plans. */
 export const userSearchStatements = { newest: statementsOf('newest'), name: statementsOf('name') };
 
-/** Whether anything is asked; without it all users are listed. */
+/** Whether the filter has any condition; otherwise all users are listed. */
 export const asksAnything = (filter: UserFilter): boolean =>
   (filter.words ?? '').trim() !== '' ||
   filter.group !== undefined ||
@@ -101,7 +101,7 @@ export function userSearchRepository(sql: Sql) {
       const near = await sql.query<FoundRow>(nearest, values);
       if (near.length === limit) return answer(near);
       const rows = await sql.query<FoundRow & { found: number }>(candidates, values);
-      return answer(rows, (rows[0]?.found ?? 0) > mostCandidates);
+      return answer(rows, (rows[0]?.found ?? 0) > maxCandidates);
     },
   };
 }

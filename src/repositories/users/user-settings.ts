@@ -1,14 +1,14 @@
-// The table user_settings: what a client keeps about a user, one row so that writers of different keys lose nothing.
+// Reads and writes the table user_settings: the settings that a client stores for a user, in one row, so that concurrent writes of different keys are all kept.
 import { isCheckViolation, type Sql, statement } from '../../database/database.ts';
 import { batchedSelect } from '../batched-select.ts';
 
 export interface UserSettings {
   settings: Record<string, unknown>;
-  /** Rises with every write: the entity tag. */
+  /** Increases with every write: the entity tag. */
   version: string;
 }
 
-/** A client's settings of a user, whole. */
+/** All settings of a user for one client. */
 export interface ClientSettings {
   clientId: string;
   clientName: string;
@@ -16,13 +16,13 @@ export interface ClientSettings {
   updatedAt: Date;
 }
 
-/** One key of a client's settings of a user. */
+/** One key of a user's settings for a client. */
 export interface SettingOutline {
   clientId: string;
   key: string;
-  /** As JSON; undefined for a long one. */
+  /** As JSON; undefined for a long value. */
   value: string | undefined;
-  /** Of the value as JSON, in bytes. */
+  /** The size of the value as JSON, in bytes. */
   size: number;
 }
 
@@ -44,7 +44,7 @@ const outline = statement(
   `SELECT s.client_id, key, CASE WHEN octet_length(value::text) <= $2 THEN value::text END AS value, octet_length(value::text) AS size
      FROM user_settings s, jsonb_each(s.settings) WHERE s.sub = $1 ORDER BY s.client_id, key LIMIT $3`,
 );
-// one statement: a second writer waits for the row and then writes on top of what the first one left
+// one statement: a second writer waits for the row, and then changes what the first one stored
 const write = statement(
   'user_settings.write',
   `INSERT INTO user_settings AS s (sub, client_id, settings)
@@ -53,7 +53,7 @@ const write = statement(
      settings = (s.settings - $4::text[]) || excluded.settings, version = s.version + 1, updated_at = now()
    RETURNING version`,
 );
-// where nothing was written yet, the version is 0
+// before the first write the version is 0
 const writeAt = statement(
   'user_settings.write_at',
   `WITH updated AS (
@@ -68,12 +68,12 @@ const writeAt = statement(
 
 export function userSettingsRepository(sql: Sql) {
   return {
-    /** The settings; empty at version 0 when nothing was written yet. */
+    /** The settings; empty at version 0 before the first write. */
     async find(sub: string, clientId: string): Promise<UserSettings> {
       const [row] = await sql.query<UserSettings>(find, [sub, clientId]);
       return row ?? { settings: {}, version: '0' };
     },
-    /** All settings of a user, client by client. @param page.after the client_id of the one before */
+    /** All settings of a user, by client. @param page.after the last client_id of the previous page */
     async list(sub: string, page: { limit: number; after: string | undefined }): Promise<ClientSettings[]> {
       const rows = await sql.query<{
         client_id: string;
@@ -88,11 +88,11 @@ export function userSettingsRepository(sql: Sql) {
         updatedAt: row.updated_at,
       }));
     },
-    /** The keys of all settings of a user, with the values that have at most `longest` bytes. */
-    async outline(sub: string, longest: number, limit: number): Promise<SettingOutline[]> {
+    /** The keys of all settings of a user, with the values of at most `maxBytes` bytes. */
+    async outline(sub: string, maxBytes: number, limit: number): Promise<SettingOutline[]> {
       const rows = await sql.query<{ client_id: string; key: string; value: string | null; size: number }>(outline, [
         sub,
-        longest,
+        maxBytes,
         limit,
       ]);
       return rows.map((row) => ({
@@ -104,8 +104,8 @@ export function userSettingsRepository(sql: Sql) {
     },
     /**
      * Sets keys and removes others, atomically.
-     * @param expected the versions of which one must still hold, undefined for any
-     * @returns changed when none does, too-large when the whole would pass the limits
+     * @param expected the versions of which one must be the current one; undefined for any
+     * @returns changed when none is, too-large when the settings would exceed the limits
      */
     async write(
       sub: string,

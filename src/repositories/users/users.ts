@@ -1,4 +1,4 @@
-// The table users: End-Users, their password hash and their claims.
+// Reads and writes the table users: the users with their password hashes and claims.
 import { type Sql, statement } from '../../database/database.ts';
 import type { Subject } from '../../oauth/claims.ts';
 import type { Page } from '../clients/clients.ts';
@@ -12,7 +12,7 @@ export interface User extends Subject {
 }
 
 export interface NewUser {
-  /** Undefined for one that is made up. */
+  /** Undefined for a generated sub. */
   sub?: string | undefined;
   username: string;
   email?: string | undefined;
@@ -23,7 +23,7 @@ export interface NewUser {
   claims?: Record<string, unknown> | undefined;
 }
 
-/** undefined leaves a member as it is. */
+/** Undefined keeps a member as it is. */
 export interface UserChange {
   username?: string | undefined;
   email?: string | null | undefined;
@@ -48,16 +48,16 @@ export interface UserRow {
   updated_at: Date;
 }
 
-/** What toUser() reads, of a user `u`: not the keys of searches. */
+/** The columns of a user `u` that toUser() reads, without the keys of searches. */
 export const userColumns =
   'u.sub, u.username, u.email, u.email_verified, u.password_hash, u.status, u.admin, u.groups, u.claims, u.created_at, u.updated_at';
 
-/** Joins the user of an answer `r`, by its index however many answers there are. */
+/** Joins the user of a result `r`, by the index for any number of results. */
 export const withUser = `LEFT JOIN LATERAL (SELECT ${userColumns} FROM users u WHERE u.sub = r.sub LIMIT 1) AS u ON true`;
 
 const find = statement('users.find', 'SELECT * FROM users WHERE sub = $1');
 const lock = statement('users.lock', 'SELECT * FROM users WHERE sub = $1 FOR NO KEY UPDATE');
-// a user name wins over another account's address that reads the same
+// a user name has precedence over the same address of another account
 const findByLogin = batchedSelect('users.find_by_login', ['text'], (login) => {
   const key = `lower(normalize(btrim(${login}), NFKC))`;
   return `SELECT ${userColumns} FROM users u WHERE username_key = ${key} OR email_key = ${key} ORDER BY (username_key = ${key}) DESC`;
@@ -80,13 +80,13 @@ const insert = statement(
   `INSERT INTO users (username, email, email_verified, password_hash, admin, groups, claims, sub)
    VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, gen_random_uuid()::text)) RETURNING *`,
 );
-// one, and only while there is none (security R92)
+// one administrator, and only while there is none (security R92)
 const insertFirstAdmin = statement(
   'users.insert_first_admin',
   `INSERT INTO users (username, password_hash, admin)
    SELECT $1, $2, true WHERE NOT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled') RETURNING *`,
 );
-// always in one order, so that of two who take the power from each other the second waits and then sees what the first did
+// always in the same order, so that of two administrators who remove each other's rights the second waits, and then sees the first change
 const lockAdmins = statement(
   'users.lock_admins',
   `SELECT sub FROM users WHERE admin AND status = 'enabled' ORDER BY sub FOR NO KEY UPDATE`,
@@ -95,7 +95,7 @@ const hasAdmin = statement(
   'users.has_admin',
   `SELECT EXISTS (SELECT FROM users WHERE admin AND status = 'enabled' AND sub IS DISTINCT FROM $1) AS present`,
 );
-const hasAdminWithWayIn = statement(
+const hasAdminWhoCanSignIn = statement(
   'users.has_admin_with_way_in',
   `SELECT EXISTS (SELECT FROM users u WHERE admin AND status = 'enabled'
      AND (password_hash IS NOT NULL OR EXISTS (SELECT FROM passkeys p WHERE p.sub = u.sub))) AS present`,
@@ -118,7 +118,7 @@ const setPassword = statement(
   'users.set_password',
   'UPDATE users SET password_hash = $2, updated_at = now() WHERE sub = $1 RETURNING sub',
 );
-// statements of their own after the change: they see the session of a sign-in that the change waited for (security R54)
+// separate statements after the change: they see the session of a sign-in that the change waited for (security R54)
 const endSessions = statement(
   'users.end_sessions',
   'DELETE FROM sessions WHERE sub = $1 AND ($2::bigint IS NULL OR id <> $2) RETURNING idle_expires_at > now() AS live',
@@ -128,7 +128,7 @@ const endFamilies = statement(
   `DELETE FROM client_sessions WHERE sub = $1 AND ($2::bigint IS NULL OR session_id IS DISTINCT FROM $2)
    RETURNING expires_at > now() AS live`,
 );
-// a stronger hash of the same password is no act for the audit trail: its trigger reads this setting
+// a stronger hash of the same password is not recorded in the audit trail: its trigger reads this setting
 const rehash = statement(
   'users.rehash',
   `UPDATE users SET password_hash = $3
@@ -146,7 +146,7 @@ export function usersRepository(sql: Sql) {
     find: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(find, [sub])),
     /** Finds and locks the row until the transaction ends. */
     lock: (sub: string): Promise<User | undefined> => one(sql.query<UserRow>(lock, [sub])),
-    /** By user name or email, however it is spelled (security R61). */
+    /** By user name or email address, in any spelling (security R61). */
     findByLogin: (login: string): Promise<User | undefined> => one(sql.query<UserRow>(findByLogin, [login])),
     findByEmail: (email: string): Promise<User | undefined> => one(sql.query<UserRow>(findByEmail, [email])),
     findByUsername: (username: string): Promise<User | undefined> =>
@@ -169,21 +169,21 @@ export function usersRepository(sql: Sql) {
       ]);
       return toUser(row!);
     },
-    /** @param beside somebody who does not count */
+    /** @param beside a user who does not count */
     async hasAdmin(beside?: string): Promise<boolean> {
       const [row] = await sql.query<{ present: boolean }>(hasAdmin, [beside]);
       return row!.present;
     },
-    /** Whether any administrator has something to sign in with. */
-    async hasAdminWithWayIn(): Promise<boolean> {
-      const [row] = await sql.query<{ present: boolean }>(hasAdminWithWayIn);
+    /** Whether any administrator has a means to sign in. */
+    async hasAdminWhoCanSignIn(): Promise<boolean> {
+      const [row] = await sql.query<{ present: boolean }>(hasAdminWhoCanSignIn);
       return row!.present;
     },
-    /** Keeps everybody else from taking the power from an administrator until the transaction ends; before any other lock. */
+    /** Prevents other transactions from removing an administrator's rights until this one ends. It is taken before any other lock. */
     async lockAdmins(): Promise<void> {
       await sql.query(lockAdmins);
     },
-    /** Makes the first administrator if there is none; in a transaction, so that instances that start at once make one. */
+    /** Creates the first administrator if there is none, in a transaction, so that concurrently starting instances create only one. */
     async insertFirstAdmin(username: string, passwordHash: string): Promise<User | undefined> {
       await sql.query(lockTable);
       return one(sql.query<UserRow>(insertFirstAdmin, [username, passwordHash]));
@@ -202,15 +202,15 @@ export function usersRepository(sql: Sql) {
           change.claims,
         ]),
       ),
-    /** In a transaction: sets the password and ends all sessions of the user but `keepSession`; false when there is no such user. */
+    /** In a transaction: sets the password and ends all sessions of the user but `keepSession`; false for an unknown user. */
     async setPassword(sub: string, passwordHash: string, keepSession?: string): Promise<boolean> {
       if ((await sql.query(setPassword, [sub, passwordHash])).length === 0) return false;
       await this.endSessions(sub, keepSession);
       return true;
     },
     /**
-     * In a transaction that holds the user's row: ends all sessions of the user but `keepSession`, with everything that came of
-     * them and of those before, refresh tokens with offline_access included (security R54); returns how many live ones of both.
+     * In a transaction that holds the user's row: ends all sessions of the user but `keepSession`, with everything issued in them
+     * and in earlier ones, including refresh tokens with offline_access (security R54); returns how many of both were live.
      */
     async endSessions(sub: string, keepSession?: string): Promise<{ sessions: number; clientSessions: number }> {
       const sessions = await sql.query<{ live: boolean }>(endSessions, [sub, keepSession]);
@@ -218,7 +218,7 @@ export function usersRepository(sql: Sql) {
       const live = (rows: { live: boolean }[]) => rows.filter((row) => row.live).length;
       return { sessions: live(sessions), clientSessions: live(clientSessions) };
     },
-    /** Replaces a hash by a stronger one of the same password; false when it is not the present one any more. */
+    /** Replaces a hash by a stronger one of the same password; false when it is no longer the current one. */
     async rehash(sub: string, oldHash: string, newHash: string): Promise<boolean> {
       return (await sql.query(rehash, [sub, oldHash, newHash])).length > 0;
     },

@@ -10,7 +10,7 @@ import { mediaTypes } from '../../../domain/user-records.ts';
 import type { AuditEventRow, AuditFilterView } from '../../../pages/views/console-operations.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { notFound } from '../../../oauth/errors.ts';
-import { mostLookedAt, type StoredEvent } from '../../../repositories/audit/audit-search.ts';
+import { maxScanned, type StoredEvent } from '../../../repositories/audit/audit-search.ts';
 import { isEventId, tokenIssued, viewedTypes, type ViewedEvent } from '../../../repositories/audit/audit-view.ts';
 import { readAuditFilter, type AuditFilterRead } from './audit-filter.ts';
 import { queryOf } from './links.ts';
@@ -46,7 +46,7 @@ export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoute
       ...(faults.length === 0 && !read.issues && { exportForm: exportForm(admin, shown) }),
       ...(before !== undefined && { firstUri: list + queryOf(shown) }),
       ...(found.next && { nextUri: list + queryOf({ ...shown, before: found.next.id }) }),
-      ...(found.cut && found.next && { cut: { lookedAt: mostLookedAt, at: found.next.at } }),
+      ...(found.cut && found.next && { cut: { lookedAt: maxScanned, at: found.next.at } }),
     };
     return admin.send('console-audit', data, {
       section,

@@ -5,7 +5,7 @@ import { type ImportCounts, importFile } from '../../../domain/user-transfer.ts'
 import type { TransferFormat } from '../../../domain/user-records.ts';
 import type { Administration } from '../../../domain/administration/administration.ts';
 import type { Store } from '../../../repositories/store.ts';
-import { mostRefusals, type RefusedRow, type UserImport } from '../../../repositories/users/user-imports.ts';
+import { maxRefusals, type RefusedRow, type UserImport } from '../../../repositories/users/user-imports.ts';
 import type { Actor } from '../../../repositories/audit/actor.ts';
 
 /** What is imported, and how. */
@@ -46,7 +46,7 @@ export function createImports(
       for await (const report of read(by, order, false)) {
         if (report.kind === 'refused') {
           const { line, column, reason } = report;
-          if (refusals.length < mostRefusals) refusals.push({ line, column, reason });
+          if (refusals.length < maxRefusals) refusals.push({ line, column, reason });
         } else {
           progress = { line: report.line, ...report.counts };
           await note(closing ? 'stopped' : 'running');
@@ -77,7 +77,7 @@ export function createImports(
         const next = await reports.next();
         if (next.done) return { counts: next.value, refusals };
         if (next.value.kind === 'progress') yield next.value.line;
-        else if (refusals.length < mostRefusals) {
+        else if (refusals.length < maxRefusals) {
           const { line, column, reason } = next.value;
           refusals.push({ line, column, reason });
         }
