@@ -6,7 +6,7 @@ CREATE SEQUENCE client_epochs AS integer;
 CREATE TABLE clients (
   client_id text PRIMARY KEY CHECK (client_id ~ '^[!-~]{1,255}$'),
   status text NOT NULL DEFAULT 'disabled' CHECK (status IN ('disabled', 'enabled')),
-  -- rises with every change, so that an approval names the version that the administrator saw
+  -- increases with every change, so that an approval names the version that the administrator saw
   version integer NOT NULL DEFAULT 1,
   -- changes when the client is disabled: what was issued under an older epoch stays dead after the client is enabled again
   epoch integer NOT NULL DEFAULT nextval('client_epochs'),

@@ -23,7 +23,7 @@ CREATE TABLE deferred_registrations (
   registration_code_hash bytea PRIMARY KEY CHECK (octet_length(registration_code_hash) = 32),
   -- keyed with SECRET_KEY: eight letters alone could be guessed from a digest
   verification_code_hash bytea NOT NULL UNIQUE CHECK (octet_length(verification_code_hash) = 32),
-  -- null once the client is deleted: until this row goes too, the registrant is told that the registration expired
+  -- null once the client is deleted: until this row is deleted too, the registrant learns that the registration expired
   client_id text UNIQUE REFERENCES clients ON DELETE SET NULL,
   -- where the registration came from
   address inet,

@@ -1,4 +1,4 @@
--- Settings of a user for one client: one row, so that the limits hold for all of them together.
+-- Settings of a user for one client, in one row, so that the limits apply to their sum.
 
 -- The size is that of the compact JSON which clients send and receive. The text of jsonb also has a space after each comma and colon between
 -- values, which at most doubles it; these spaces do not count, spaces within strings do.
@@ -32,7 +32,7 @@ CREATE TABLE user_settings (
   sub text NOT NULL REFERENCES users ON DELETE CASCADE,
   client_id text NOT NULL REFERENCES clients ON DELETE CASCADE,
   settings jsonb NOT NULL CONSTRAINT user_settings_limits CHECK (settings_are_within_limits(settings)),
-  -- rises with every write: the entity tag
+  -- increases with every write: the entity tag
   version bigint NOT NULL DEFAULT 1,
   updated_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (sub, client_id)

@@ -39,7 +39,7 @@ CREATE TABLE session_clients (
 ) WITH (fillfactor = 85);
 CREATE INDEX session_clients_client ON session_clients (client_id);
 
--- One authorization of one client by one user, and so the family of all tokens that come of it (RFC 9700 4.14.2). It ends with its session,
+-- One authorization of one client by one user, and so the family of all its tokens (RFC 9700 4.14.2). It ends with its session,
 -- unless offline_access was granted.
 CREATE TABLE client_sessions (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -62,7 +62,7 @@ CREATE TABLE client_sessions (
   -- the refresh token from which all usable refresh tokens come, after a spent one was used again; else null (security R121)
   line bytea,
   created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()),
-  -- when nothing of this client session can be alive any more
+  -- when nothing of this client session can be valid any more
   expires_at timestamptz NOT NULL,
   CHECK (session_id IS NOT NULL OR offline)
 );
@@ -71,7 +71,7 @@ CREATE INDEX client_sessions_client ON client_sessions (client_id, sub);
 CREATE INDEX client_sessions_user ON client_sessions (sub);
 CREATE INDEX client_sessions_expiry ON client_sessions (expires_at);
 
--- Client-session handles that never stood in a URL; an authorization code can be one, too.
+-- Client-session handles that were never in a URL. An authorization code can also be a handle.
 CREATE TABLE client_session_handles (
   handle_hash bytea PRIMARY KEY CHECK (octet_length(handle_hash) = 32),
   client_session_id bigint NOT NULL UNIQUE REFERENCES client_sessions ON DELETE CASCADE,

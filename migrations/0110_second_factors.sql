@@ -1,5 +1,5 @@
--- Second factors of users. The table of each kind inherits from second_factors, which has no rows of its own: a question whether a user has a
--- second factor is asked there, so that a new kind counts with its table alone (security R127):
+-- Second factors of users. The table of each kind inherits from second_factors, which has no rows of its own: queries for a user's second
+-- factors read it, so that a new kind needs only its own table (security R127):
 --   CREATE TABLE a_kind (… its own columns …) INHERITS (second_factors);
 CREATE TABLE second_factors (
   id text NOT NULL,

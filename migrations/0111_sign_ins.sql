@@ -5,10 +5,10 @@ CREATE TABLE sign_in_failures (
   sub text REFERENCES users ON DELETE CASCADE,
   -- wrong codes are counted apart from wrong passwords: a correct password must not reset the count of wrong codes
   second_factor boolean NOT NULL DEFAULT false,
-  -- in a row; an attempt counts before its password is checked
+  -- consecutive failures; an attempt counts before its password is checked
   failures integer NOT NULL,
   held_until timestamptz NOT NULL,
-  -- infinity for an account (NIST SP 800-63B-4 3.2.2 counts in a row, not within a time); soon for a name without an account
+  -- infinity for an account (NIST SP 800-63B-4 3.2.2 counts consecutive failures, not those within a time); soon for a name without an account
   expires_at timestamptz NOT NULL
 );
 CREATE INDEX sign_in_failures_user ON sign_in_failures (sub);

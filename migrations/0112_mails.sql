@@ -1,4 +1,4 @@
--- Mail that has yet to be sent, and the single-use links in it.
+-- Mail that is not sent yet, and the single-use links in it.
 
 -- Each row orders one mail, or several where it concerns several recipients. It holds no secret: a link is made when the mail is sent.
 CREATE TABLE mails (
@@ -17,7 +17,7 @@ CREATE TABLE mails (
   -- the same at each attempt, so that a mail which arrived unnoticed is recognized
   message_id uuid NOT NULL DEFAULT gen_random_uuid(),
   attempts integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-  -- an instance that tries moves it ahead: if that instance dies, another one tries then
+  -- an instance that tries to send postpones it: if that instance dies, another one tries then
   next_attempt_at timestamptz NOT NULL DEFAULT now(),
   last_failure text,
   created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now())
@@ -25,7 +25,7 @@ CREATE TABLE mails (
 CREATE INDEX mails_due ON mails (next_attempt_at);
 CREATE INDEX mails_age ON mails (created_at);
 CREATE INDEX mails_user ON mails (sub);
--- administrators receive a mail about waiting registrations once an hour at most, however many register
+-- administrators receive a mail about waiting registrations once an hour at most, however many clients register
 CREATE UNIQUE INDEX mails_registrations ON mails (name) WHERE name = 'registrations';
 
 -- Wakes the instances that send mail. It runs for each row, since a statement that inserts none must not notify: a transaction that notifies

@@ -24,7 +24,7 @@ CREATE INDEX logout_deliveries_newest ON logout_deliveries (created_at DESC, id 
 CREATE INDEX logout_deliveries_newest_of_client ON logout_deliveries (client_id, created_at DESC, id DESC);
 CREATE INDEX logout_deliveries_expiry ON logout_deliveries (expires_at);
 
--- Clients whose last delivery failed: all deliveries to one client pause together.
+-- Clients whose last delivery failed: a pause applies to all deliveries to one client.
 CREATE TABLE logout_receivers (
   client_id text PRIMARY KEY,
   failures integer NOT NULL CHECK (failures >= 1),

@@ -5,9 +5,9 @@ CREATE TABLE signing_keys (
   public_jwk jsonb NOT NULL CHECK (jsonb_typeof(public_jwk) = 'object' AND NOT public_jwk ?| ARRAY['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']),
   private_key_encrypted bytea NOT NULL,
   created_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', now()),
-  -- signs from here on, until a newer active key of the same algorithm takes over
+  -- the key signs from this time, until a newer active key of the same algorithm replaces it
   active_at timestamptz NOT NULL,
-  -- leaves the published set here; null while it signs or waits to sign
+  -- the end of its publication; null while it signs or waits to sign
   expires_at timestamptz,
   CHECK (expires_at IS NULL OR expires_at > active_at)
 );

@@ -32,7 +32,7 @@ CREATE TABLE clean_up (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   -- earlier events are counted in hourly_counts
   counted_until timestamptz NOT NULL,
-  -- when the job last went through everything
+  -- when the job last finished
   finished_at timestamptz
 );
 INSERT INTO clean_up (counted_until) VALUES (date_trunc('hour', now(), 'UTC'));

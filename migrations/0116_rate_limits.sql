@@ -6,5 +6,5 @@ CREATE TABLE rate_limits (
   expire bigint
 );
 CREATE INDEX rate_limits_expiry ON rate_limits (expire);
--- many counters of one kind must not push out those of another kind
+-- many counters of one kind must not displace those of another kind
 CREATE INDEX rate_limits_expiry_of_kind ON rate_limits (split_part(key, ':', 1), expire);

@@ -1,16 +1,16 @@
--- Which key of SECRET_KEY encrypted a stored value: the byte 3 and the 8 bytes of the key's id stand before it. Null for a value that no SECRET_KEY
+-- The id of the SECRET_KEY that encrypted a stored value, which begins with the byte 3 and the 8 bytes of that id. Null for a value that no SECRET_KEY
 -- encrypted.
 CREATE FUNCTION sealed_key_id(sealed bytea) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
   SELECT CASE WHEN octet_length(sealed) > 9 AND substr(sealed, 1, 1) = '\x03' THEN encode(substr(sealed, 2, 8), 'hex') END
 $$;
 
--- a start asks which keys the stored values need
+-- each start reads which keys the stored values need
 CREATE INDEX signing_keys_key_id ON signing_keys (sealed_key_id(private_key_encrypted));
 CREATE INDEX clients_shared_secret_key_id ON clients (sealed_key_id(shared_secret_encrypted));
 CREATE INDEX clients_client_secret_key_id ON clients (sealed_key_id(client_secret_encrypted));
 CREATE INDEX authenticators_key_id ON authenticators (sealed_key_id(secret_encrypted));
 
--- Every instance that serves, with the id of the key that it encrypts with; one that was not seen for long is gone.
+-- The running instances, each with the id of the key that it encrypts with. An instance without a recent heartbeat is gone.
 CREATE TABLE instances (
   id uuid PRIMARY KEY,
   secret_key_id text NOT NULL CHECK (secret_key_id ~ '^[0-9a-f]{16}$'),

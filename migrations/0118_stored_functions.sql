@@ -1,7 +1,7 @@
--- The stored functions that repositories call. Each has a name with a hash of its text, so that two versions of it are installed side by side
+-- The stored functions that repositories call. Each has a name with a hash of its text, so that two versions of it can be installed
 -- (src/database/stored-functions.ts).
 CREATE TABLE stored_functions (
   name text PRIMARY KEY,
-  -- when an instance that calls the function last said so: a function that no instance names for a week is dropped
+  -- when an instance last declared that it calls the function: without a declaration for a week the function is dropped
   named_at timestamptz NOT NULL DEFAULT now()
 );

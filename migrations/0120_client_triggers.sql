@@ -45,7 +45,7 @@ BEGIN
       RETURN;
     END IF;
   END IF;
-  -- makes two approvals at the same time see each other; the number is any constant
+  -- makes two approvals at the same time see each other; the number is arbitrary
   PERFORM pg_advisory_xact_lock(7106345);
   SELECT uri, c.client_id INTO held
     FROM jsonb_array_elements_text(claimed) AS uri, clients c
@@ -75,7 +75,7 @@ BEGIN
     NEW.approved_by := 'administrator';
   END IF;
   PERFORM check_client_resources(NEW, OLD);
-  -- a secret that is encrypted anew is the same secret: no new version
+  -- a re-encrypted secret makes no new version of the client
   IF current_setting('gatehouse.reencrypt', true) IS DISTINCT FROM 'on'
      AND (to_jsonb(NEW) - 'version' - 'updated_at') IS DISTINCT FROM (to_jsonb(OLD) - 'version' - 'updated_at') THEN
     NEW.version := OLD.version + 1;
@@ -100,7 +100,7 @@ BEGIN
   -- a host is known once an administrator has seen it, and not because a client was enabled without one
   IF NEW.status = 'enabled' AND NEW.approved_by = 'administrator'
      AND (TG_OP = 'INSERT' OR OLD.status <> 'enabled' OR OLD.metadata <> NEW.metadata) THEN
-    -- redirect_hosts() sorts them, so that two approvals of the same hosts never wait for each other in a circle
+    -- redirect_hosts() sorts them, so that two approvals of the same hosts cannot deadlock
     INSERT INTO known_redirect_hosts (host) SELECT unnest(redirect_hosts(NEW.metadata)) ON CONFLICT DO NOTHING;
   END IF;
   IF TG_OP = 'UPDATE' THEN

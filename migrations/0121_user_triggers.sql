@@ -36,10 +36,10 @@ CREATE TRIGGER users_deleted AFTER DELETE ON users REFERENCING OLD TABLE AS befo
   FOR EACH STATEMENT EXECUTE FUNCTION users_are_deleted();
 
 -- Ends what must end with a change: sessions of a user who is disabled, or becomes or ceases to be an administrator (security R52); known browsers
--- and counted failures with another password; mailed links and waiting mails that the change makes worthless.
+-- and counted failures with another password; mailed links and waiting mails that the change makes void.
 CREATE FUNCTION users_are_updated() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  -- the sign-in stores a stronger hash of the same password, which is no other password
+  -- the sign-in stores a stronger hash of the same password, which is not a change of the password
   is_rehash boolean := current_setting('gatehouse.rehash', true) IS NOT DISTINCT FROM 'on';
   changed record;
 BEGIN

@@ -1,5 +1,5 @@
--- The audit trail is append-only, with one exception: a transaction that names in gatehouse.audit_retention for how many seconds events are kept, a
--- day at least, may delete what is older. The background job does (AUDIT_RETENTION).
+-- The audit trail is append-only, with one exception: a transaction that sets gatehouse.audit_retention to the seconds for which events are kept, a day
+-- at least, may delete older events. The background job does so (AUDIT_RETENTION).
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   -- refuses also a DELETE that would find no row
@@ -22,7 +22,7 @@ BEGIN
 END $$;
 CREATE TRIGGER audit_events_young BEFORE DELETE ON audit_events FOR EACH ROW EXECUTE FUNCTION refuse_young_deletion();
 
--- Orders the mail about an event, whoever caused it. A user's own change is told in the language of the request, which the transaction names in
+-- Orders the mail about an event, for any actor. The mail about a user's own change has the language of the request, which the transaction names in
 -- gatehouse.languages; a change by others says nothing about the user's language. The conditions are here and not in a WHEN of the trigger, which
 -- each statement would read anew.
 CREATE FUNCTION audit_event_mail() RETURNS trigger LANGUAGE plpgsql AS $$

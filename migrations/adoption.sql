@@ -1,7 +1,7 @@
 -- Turns the schema of migration 0056_refresh_token_lines, the last one before the baseline, into that of the baseline. The tables of the baseline
--- are there already; src/database/adoption.ts then runs, in the same transaction, the files of the baseline that hold what is new.
+-- are there already; src/database/adoption.ts then runs, in the same transaction, the files of the baseline with the new parts.
 
--- Each of these takes its triggers along.
+-- Dropping each of these also drops its triggers.
 DROP FUNCTION client_collection, client_refusal_ends, client_approval, client_changes, client_ever_enabled, client_resources, client_effects,
   client_logout_deliveries, client_redirect_hosts, client_act_by_sql CASCADE;
 DROP FUNCTION user_effects, user_password_effects, user_mailed_links, count_group_members, user_act_by_sql CASCADE;
@@ -20,7 +20,7 @@ DROP FUNCTION sign_in(
   bytea, text, text, text, text[], double precision, double precision, text, inet, timestamptz, bigint, integer, bytea, bytea, double precision,
   integer, text, text, jsonb, text, text, text, text, text, inet, jsonb, bytea);
 
--- src/database/data-key-carry-over.ts has encrypted the values of the data keys anew.
+-- src/database/data-key-carry-over.ts has re-encrypted the values that data keys had encrypted.
 DROP TABLE data_key_wrappings, data_keys;
 DROP FUNCTION signing_key_sealed, client_sealed, authenticator_sealed, data_key_effects, keep_used_data_key CASCADE;
 DROP FUNCTION hold_data_key, data_key_version;

@@ -1,4 +1,4 @@
--- Stores what a user decided on the consent page, with the grant if the user allowed it, and the event. Returns false, and stores nothing, where the same
+-- Stores a user's decision on the consent page with its event, and the grant if the user allowed it. Returns false, and stores nothing, if the same
 -- user decided before or the request is gone.
 CREATE FUNCTION {{decide_request}}(
   request bytea, whose text, answer text, of_client text, asked_scope text[], to_redirect_uri text, asked_claims text[],

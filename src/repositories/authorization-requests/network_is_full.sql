@@ -1,6 +1,6 @@
--- Tells whether as many requests of a network are stored as may be, besides the one that `but` names (security R119); `most` is 0 for no limit. A request
--- that its user decided counts until the browser fetches the response: a browser that never does could store any number. Requests that come at the
--- same time count each other: each holds the lock until its row is visible to the next.
+-- Returns whether a network is at its limit of stored requests, not counting the request `but` (security R119); `most` is 0 for no limit. A decided
+-- request counts until the browser fetches the response, since a browser that never does could otherwise store any number. Concurrent requests count
+-- each other: each transaction holds the lock until its row is visible to the next.
 CREATE FUNCTION {{network_is_full}}(of_network text, most integer, but bytea) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   waiting integer;

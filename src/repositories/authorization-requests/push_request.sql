@@ -1,5 +1,5 @@
--- Stores a request that a client pushed (RFC 9126), and returns false where its network has no room; without a network it counts in none. The oldest
--- pushed requests of the client beyond `others` go.
+-- Stores a request that a client pushed (RFC 9126), and returns false if its network is at its limit. Without a network it counts in none. The oldest
+-- pushed requests of the client beyond `others` are deleted.
 CREATE FUNCTION {{push_request}}(
   new_id bytea, of_client text, given jsonb, seconds double precision, others integer, from_network text, network_most integer
 ) RETURNS boolean LANGUAGE plpgsql AS $$

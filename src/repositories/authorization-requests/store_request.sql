@@ -1,5 +1,5 @@
--- Stores a request that waits in a browser, and returns false where its network has no room. The oldest requests of the browser beyond `others` go
--- (security R105), except those that another transaction holds.
+-- Stores a request that waits in a browser, and returns false if its network is at its limit. The oldest requests of the browser beyond `others` are
+-- deleted (security R105), except those that another transaction has locked.
 CREATE FUNCTION {{store_request}}(
   new_id bytea, browser bytea, of_client text, at_endpoint text, given jsonb, wrong jsonb, seconds double precision, others integer,
   from_network text, network_most integer

@@ -1,6 +1,6 @@
 -- Binds a pushed request to the first browser that presents its request_uri, and counts it in the network of that browser from then on. Returns 'taken',
--- 'full' where that network has no room, or NULL where the request is gone, another client's or another browser's. A request with prompt=none waits for
--- no user and needs no room. Its time in the browser begins here, so that a sign-in counts as recent only if it comes later.
+-- 'full' if that network is at its limit, or NULL if the request is gone, or belongs to another client or browser. A request with prompt=none waits for
+-- no user, so the limit does not apply. Its time in the browser starts here, so that a sign-in counts as recent only if it comes later.
 CREATE FUNCTION {{take_request}}(
   presented bytea, of_client text, browser bytea, seconds double precision, others integer, only_silent boolean, from_network text,
   network_most integer
@@ -28,7 +28,7 @@ BEGIN
   IF FOUND THEN
     RETURN 'taken';
   END IF;
-  -- another tab came first: of the same browser or of another one
+  -- a concurrent call of this browser or another one was first
   PERFORM FROM authorization_requests WHERE id_hash = presented AND browser_hash = browser;
   RETURN CASE WHEN FOUND THEN 'taken' END;
 END $$;

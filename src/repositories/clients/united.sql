@@ -1,4 +1,4 @@
--- Returns the union of two arrays, the first one as it is where it has all.
+-- Returns the union of two arrays: the first one unchanged if it contains the second.
 CREATE FUNCTION {{united}}(had text[], more text[]) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   IF had @> more THEN

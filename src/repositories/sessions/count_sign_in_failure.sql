@@ -1,7 +1,7 @@
--- Counts an attempt at a password or code as a failure, and returns the failures in a row; NULL where the account has to wait, and nothing is counted.
+-- Counts an attempt at a password or code as a failure, and returns the consecutive failures. Returns NULL, and counts nothing, if the account must wait.
 --
--- The lock of the row lets parallel attempts come one after another, on all instances. The disk is not waited for: after a crash of the database the
--- attempts of the last moment may be forgotten, which were few.
+-- The lock of the row serializes parallel attempts on all instances. The commit does not wait for the disk: a crash of the database may lose the few
+-- attempts of the last second.
 CREATE FUNCTION {{count_sign_in_failure}}(whose_account bytea, whose text, free integer, of_second_factor boolean, most integer) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,4 +1,4 @@
--- Gives the browser in which a user signed in a new device cookie, for all users who are known in it. Of the user's browsers the `most` used last stay.
+-- Renews the device cookie of the browser in which a user signed in, for all its users. Only the user's `most` most recently used browsers stay.
 -- Returns whether the browser was known before.
 CREATE FUNCTION {{remember_browser}}(whose text, new_token bytea, previous bytea, seconds double precision, most integer) RETURNS boolean
 LANGUAGE plpgsql AS $$

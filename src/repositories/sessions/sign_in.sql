@@ -1,5 +1,5 @@
--- Signs a user in: the session, the device cookie, the mail about a new browser, and the event. It signs no user in without a second factor who has
--- one. Beyond `most_sessions`, unless that is 0, the oldest live sessions end. Returns the sids of these, and NULL where it signed no user in.
+-- Signs a user in: the session, the device cookie, the mail about a new browser, and the event. A user who has a second factor must have shown one.
+-- The oldest live sessions beyond `most_sessions` end, unless that is 0. Returns the sids of these, or NULL if it signed no user in.
 CREATE FUNCTION {{sign_in}}(
   new_token bytea, new_sid text, whose text, shown_password text, methods text[], idle_seconds double precision, seconds double precision,
   agent text, place inet, shown_at timestamptz, renewed bigint, most_sessions integer,
@@ -13,9 +13,9 @@ DECLARE
   gone text[];
 BEGIN
   IF ('mfa' = ANY (methods)) IS NOT TRUE THEN
-    -- a transaction that adds a second factor holds this row: the factor is seen once it is stored
+    -- waits for a transaction that adds a second factor, which also locks this row
     PERFORM FROM users WHERE sub = whose FOR NO KEY UPDATE;
-    -- of any kind (security R127)
+    -- a second factor of any kind (security R127)
     IF EXISTS (SELECT FROM second_factors WHERE sub = whose) THEN
       RETURN NULL;
     END IF;

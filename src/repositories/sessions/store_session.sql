@@ -1,5 +1,5 @@
--- Stores a session, or renews the one of the same user, which keeps its sid. The user's row is locked first: sign-ins of one user come one after
--- another, and a change of the password either sees what they stored or is seen. Returns NULL when the user may not sign in with this password.
+-- Stores a session, or renews one of the same user, which keeps its sid. It locks the user's row first, which serializes the user's sign-ins and changes
+-- of the password: each sees what the earlier ones stored. Returns NULL when the user may not sign in with this password.
 CREATE FUNCTION {{store_session}}(
   new_token bytea, new_sid text, whose text, shown_password text, methods text[], idle_seconds double precision, seconds double precision,
   agent text, place inet, shown_at timestamptz, renewed bigint

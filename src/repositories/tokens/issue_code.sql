@@ -1,6 +1,6 @@
--- Issues an authorization response. It locks the stored request first, so that one of two answers to it counts; then the session's row, as ending the
--- session does: responses of one session are issued one after another, and each counts those before it (security R19). It locks the grant with it: its
--- withdrawal either waits and ends what is issued here, or has happened. Returns the time, and NULL where nothing was issued.
+-- Issues an authorization response. It locks the stored request first, so that only one of two answers to it counts. Then it locks the session's row, as
+-- the end of the session does: responses of one session are issued one after another, and each counts the earlier ones (security R19). It also locks the
+-- grant: a withdrawal either waits and ends what is issued here, or was earlier. Returns the time, or NULL if nothing was issued.
 CREATE FUNCTION {{issue_code}}(
   new_code bytea, of_session bigint, of_client text, version_seen integer, granted text[], offline_access boolean, given_nonce text,
   to_redirect_uri text, challenge text, code_seconds double precision, others integer, for_audience text[], new_access_token bytea,

@@ -1,6 +1,6 @@
--- Deletes the oldest unredeemed codes of a session and client beyond `others`, and forgets those that are redeemed or expired. Called when more are listed
--- than may live; the last of `listed` is the one that is being issued. The caller holds the session's row, so codes are issued one after another. A
--- code that is used as a client-session handle counts as redeemed.
+-- Deletes the oldest unredeemed codes of a session and client beyond `others`, and removes redeemed and expired ones from the list. Called when more codes
+-- are listed than may be live. The last of `listed` is being issued. The caller has locked the session's row, so codes are issued one after another. A code
+-- that is used as a client-session handle counts as redeemed.
 CREATE FUNCTION {{keep_newest_codes}}(of_session bigint, of_client text, listed bytea[], others integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   newest bytea := listed[cardinality(listed)];

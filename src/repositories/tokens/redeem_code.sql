@@ -1,7 +1,7 @@
--- Redeems a code exactly once (security R14, R15, R16, R17, R22, R35). It locks the client session first, as refresh, revocation and logout do; then an
--- update claims the code and sees what earlier redemptions did. `failure` is NULL where tokens were issued; the whole is NULL for an unknown code. A test
--- holds it to decideRedemption() in src/oauth/code-redemption.ts.
---   expected: client_id, redirect_uri, code_challenge (which the verifier makes), resource
+-- Redeems a code exactly once (security R14, R15, R16, R17, R22, R35). It locks the client session first, as refresh, revocation and logout do. Then an
+-- update claims the code and sees the effects of earlier redemptions. `failure` is NULL if tokens were issued; the result is NULL for an unknown code. A
+-- test compares it with decideRedemption() in src/oauth/code-redemption.ts.
+--   expected: client_id, redirect_uri, code_challenge (computed from the verifier), resource
 --   issue: access_token, refresh_token, handle (hashes in hex), access_seconds, refresh_seconds, family_seconds
 CREATE FUNCTION {{redeem_code}}(presented bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
 DECLARE
@@ -80,7 +80,7 @@ BEGIN
     END IF;
     RETURN answer;
   END IF;
-  -- a redeemed code came back from another client, or too late for a client that repeats its request
+  -- another client sent a redeemed code, or its own client sent it again too late for a retry
   IF (uses > 1 OR (uses = 1 AND answer.failure IS NOT NULL))
      AND (family.client_id <> by_client OR clock_timestamp() > used_at + interval '5 seconds') THEN
     answer.failure := 'replayed';

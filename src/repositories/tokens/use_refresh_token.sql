@@ -1,13 +1,13 @@
--- Uses a refresh token (security R12, R31, R32, R33, R34, R35, R36). It locks the client session first, then stores and counts the use, and what follows
--- depends on that count: a successor, a refusal, or the end of the client session. `failure` is NULL where tokens were issued; the whole is NULL for an
--- unknown token. A test holds it to decideRefresh() in src/oauth/refresh-rotation.ts.
+-- Uses a refresh token (security R12, R31, R32, R33, R34, R35, R36). It locks the client session first, then stores and counts the use. The count
+-- decides the result: a successor, a refusal, or the end of the client session. `failure` is NULL if tokens were issued; the result is NULL for an unknown
+-- token. A test compares it with decideRefresh() in src/oauth/refresh-rotation.ts.
 --   expected: client_id, scope (a narrower one; null for the whole), resource, grace_seconds, grace_uses
 --   issue: rotates, access_token, refresh_token (hashes in hex), access_seconds, refresh_seconds, family_seconds
 --
--- The refresh tokens of a client session are a tree: each knows its parent, and a parent that was used again has several children. During the grace of
--- a parent all its children are good. The first use after the grace keeps the child whose line was used (security R121): client_sessions.line moves down
--- to that child, and a token of another line is as dead as a reused one. This costs nothing where no token was used twice, and elsewhere a look at the
--- parents of the last seconds. Access tokens of an ended line live until their end.
+-- The refresh tokens of a client session form a tree: each names its parent, and a parent that was used again has several children. During the grace
+-- period of a parent all its children are valid. The first use after that keeps the child whose line was used (security R121): client_sessions.line moves
+-- to that child, and a token of another line is treated as reused. This costs nothing if no token was used twice; otherwise it reads the parents of the
+-- last seconds. Access tokens of an ended line stay valid until they expire.
 CREATE FUNCTION {{use_refresh_token}}(presented bytea, expected jsonb, issue jsonb) RETURNS token_answer LANGUAGE plpgsql AS $$
 DECLARE
   for_resource text := expected ->> 'resource';
@@ -50,7 +50,7 @@ BEGIN
     answer.failure := 'ended';
     RETURN answer;
   END IF;
-  -- what was granted, as far as registration and grant still allow it (security R12)
+  -- the granted scope, limited to what registration and grant still allow (security R12)
   granted := string_to_array(family.scope, ' ');
   IF (granted <@ good.registered AND granted <@ good.consented) IS NOT TRUE THEN
     granted := ARRAY(SELECT value FROM unnest(granted) WITH ORDINALITY AS each (value, place)
@@ -81,8 +81,8 @@ BEGIN
     SELECT rt.generation, rt.uses, rt.spent_at, rt.parent INTO spent FROM refresh_tokens rt WHERE rt.token_hash = presented;
   END IF;
   grace_since := clock_timestamp() - make_interval(secs => (expected -> 'grace_seconds')::double precision);
-  -- Goes from this token up to the one from which all good tokens came; without such a token, to the end of the grace. On the way it finds the token from
-  -- which they come from now on (security R121). A token that was stored without its parent keeps its own line at its first use.
+  -- Goes from this token up to client_sessions.line or, without one, to the end of the grace period. On the way it finds the new value of that column
+  -- (security R121). A token that was stored without its parent keeps its own line at its first use.
   IF family.line IS NOT NULL OR spent.uses > 1 OR (spent.parent IS NULL AND spent.generation > 1) THEN
     kept := presented;
     above := spent.parent;
