@@ -106,7 +106,7 @@ export function createStore(database: Database, onEvent: EventListener = () => u
     async transaction(work) {
       let events: Parameters<EventListener>[] = [];
       const result = await database.transaction((sql) => {
-        events = []; // of a try that was taken back nobody hears
+        events = []; // the events of a rolled-back attempt are not reported
         return work(repositories(sql, (...event) => void events.push(event)));
       });
       for (const event of events) onEvent(...event);

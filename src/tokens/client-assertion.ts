@@ -14,7 +14,7 @@ export interface VerifiedAssertion {
 
 // an assertion serves one request, so it needs no long lifetime
 const maxLifetime = 3600; // seconds
-const tolerance = 30; // seconds of difference between clocks
+const tolerance = 30; // seconds by which clocks may differ
 
 /** The client that an assertion names. Nothing is verified yet. */
 export function assertionSubject(assertion: string): string | undefined {

@@ -64,21 +64,21 @@ export function renewedSecrets(
   const demanding = demandingMetadata(client.metadata, client.pendingMetadata);
   const { stored, shown } = newCredentials(secretBox, client.clientId, demanding);
   const credentials: Partial<ClientCredentials> = {};
-  const told: Partial<ShownCredentials> = {};
+  const shownOnce: Partial<ShownCredentials> = {};
   if (renewed.includes('client_secret')) {
     credentials.secretHash = stored.secretHash;
     credentials.secretEncrypted = stored.secretEncrypted;
-    told.clientSecret = shown.clientSecret;
+    shownOnce.clientSecret = shown.clientSecret;
   }
   if (renewed.includes('shared_secret')) {
     credentials.sharedSecretEncrypted = stored.sharedSecretEncrypted;
-    told.sharedSecret = shown.sharedSecret;
+    shownOnce.sharedSecret = shown.sharedSecret;
   }
   if (renewed.includes('registration_access_token')) {
     credentials.registrationTokenHash = stored.registrationTokenHash;
-    told.registrationAccessToken = shown.registrationAccessToken;
+    shownOnce.registrationAccessToken = shown.registrationAccessToken;
   }
-  return { credentials, shown: told };
+  return { credentials, shown: shownOnce };
 }
 
 /** The metadata that a new secret must serve: that in force, and that which waits for approval. */

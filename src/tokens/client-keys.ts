@@ -6,8 +6,8 @@ import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 
 export type ClientKeys = (metadata: ClientMetadata, fresh: boolean) => Promise<JSONWebKeySet>;
 
-const maxAge = 60_000; // milliseconds: a rotated key is known a minute later at the latest
-const minAge = 5_000; // and nobody can make us fetch more often than this
+const maxAge = 60_000; // milliseconds: a rotated key is read within a minute
+const minAge = 5_000; // milliseconds between two fetches, whatever requests arrive
 const maxEntries = 1_000;
 
 /**

@@ -23,7 +23,7 @@ export interface EndSessionRequest {
 
 const grammar = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const maxLifetime = 300; // seconds from iat to exp
-const maxAge = 60; // seconds that iat may lie in the past or the future
+const maxAge = 60; // seconds by which iat may differ from now
 
 /** The client that a request names. Nothing is verified yet. */
 export function endSessionIssuer(request: string): string | undefined {

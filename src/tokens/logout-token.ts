@@ -11,7 +11,7 @@ export interface LogoutTokenContent {
   issuedAt: Date;
 }
 
-const lifetime = 120; // seconds: what the standard recommends at most
+const lifetime = 120; // seconds: the maximum that the standard recommends
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
 /** @param key the key that signs the client's ID Tokens */

@@ -40,7 +40,7 @@ export type RequestObjects = ReturnType<typeof createRequestObjects>;
 
 const grammar = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/;
 const mediaTypes = ['application/oauth-authz-req+jwt', 'application/jwt', 'text/plain'];
-const tolerance = 30; // seconds of difference between clocks
+const tolerance = 30; // seconds by which clocks may differ
 
 /** @returns readers that throw RequestObjectRefused */
 export function createRequestObjects({ issuer, clientKeys, fetchDocument, unsigned, now }: RequestObjectOptions) {

@@ -136,7 +136,7 @@ async function openFolder(folder: string, account: Account): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0)
     throw new Error(`${folder} is not only root's`);
-  await chmod(folder, 0o755); // whatever the umask was
+  await chmod(folder, 0o755); // regardless of the umask
   if (!(await canUse(account, folder))) throw new Error(`${folder} cannot be reached by ${account.name}`);
 }
 

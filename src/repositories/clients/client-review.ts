@@ -61,7 +61,7 @@ export interface ClientSessionSummary {
 
 /** The limit for counting the enabled clients of one host. */
 export const maxHosts = 100;
-const mostLookAlikes = 5;
+const maxLookAlikes = 5;
 
 const hosts = statement(
   'client_judgement.hosts',
@@ -153,7 +153,7 @@ export function clientJudgementRepository(sql: Sql) {
       const asked = named.filter(({ name }) => name !== undefined);
       const found = new Map<string, LookAlike[]>();
       if (asked.length === 0) return found;
-      const values = [asked.map(({ clientId }) => clientId), asked.map(({ name }) => name), mostLookAlikes];
+      const values = [asked.map(({ clientId }) => clientId), asked.map(({ name }) => name), maxLookAlikes];
       const rows = await sql.query<{ of: string; client_id: string; name: string; same: boolean }>(lookAlikes, values);
       for (const { of, client_id: clientId, name, same } of rows)
         found.set(of, [...(found.get(of) ?? []), { clientId, name, same }]);
