@@ -1,4 +1,4 @@
-// Registers what clients and application servers call, and says in discovery what was registered.
+// Registers the endpoints that clients and application servers call, and publishes them in discovery.
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 import { acrValues } from '../oauth/acr.ts';
@@ -38,7 +38,7 @@ import { userDataEndpoint } from './user-data/routes.ts';
 import { userinfoEndpoint } from './userinfo/routes.ts';
 import { promptValues } from '../oauth/prompt.ts';
 
-/** Addresses with a standard name in the discovery documents. */
+/** Endpoints with a standard name in the discovery documents. */
 export const standardEndpoints = {
   authorization_endpoint: '/authorize',
   pushed_authorization_request_endpoint: '/par',
@@ -51,7 +51,7 @@ export const standardEndpoints = {
   end_session_endpoint: '/logout',
   check_session_iframe: '/check-session',
 };
-/** Addresses of the service's own, named in the OAuth server metadata only. */
+/** Endpoints of Gatehouse's own, named in the OAuth server metadata only. */
 export const ownEndpoints = {
   authentication_endpoint: '/authenticate',
   user_address_endpoint: '/user/{sub}/address',
@@ -60,7 +60,7 @@ export const ownEndpoints = {
   user_scope_endpoint: '/user/{sub}/scope',
   client_end_session_endpoint: '/end-session',
 };
-/** The addresses that scripts of any origin may call, as routes name them. */
+/** The route patterns that scripts of any origin may call. */
 export const crossOriginPaths = [
   '/.well-known/openid-configuration',
   '/.well-known/oauth-authorization-server',
@@ -85,7 +85,7 @@ const browserEndpoints = [authorizationEndpoint, authenticationEndpoint, logoutE
 
 type Documents = Omit<DependenciesOf<[typeof discoveryEndpoint, typeof jwksEndpoint]>, 'capabilities'>;
 
-/** Discovery and keys: documents that need no database. @param locales of the pages */
+/** Registers discovery and keys, which need no database. @param locales of the pages */
 export async function protocolDocuments(
   app: FastifyInstance,
   { locales, ...dependencies }: Documents & { locales: readonly string[] },
@@ -97,7 +97,7 @@ export async function protocolDocuments(
   await app.register(jwksEndpoint, dependencies);
 }
 
-/** The metadata of an issuer with a path, at the root of its origin (RFC 8414 section 3.1). */
+/** Registers the metadata of an issuer with a path at the root of its origin (RFC 8414 section 3.1). */
 export async function originDocuments(
   app: FastifyInstance,
   { locales, ...dependencies }: Documents & { locales: readonly string[] },
@@ -109,7 +109,7 @@ export async function originDocuments(
   });
 }
 
-/** What programs call. */
+/** Registers the endpoints that programs call. */
 export async function protocolEndpoints(
   app: FastifyInstance,
   dependencies: DependenciesOf<typeof clientEndpoints> &
@@ -123,7 +123,7 @@ export async function protocolEndpoints(
   });
 }
 
-/** What clients send browsers to. */
+/** Registers the endpoints to which clients send browsers. */
 export async function protocolPages(
   app: FastifyInstance,
   dependencies: DependenciesOf<typeof browserEndpoints>,

@@ -14,7 +14,7 @@ import { newOpaqueToken } from '../../tokens/opaque-token.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
-/** How many unredeemed codes of one session and client live (security R19). */
+/** How many unredeemed codes one session and client may have (security R19). */
 const codesPerClientSession = 5;
 
 export interface IssueDependencies {
@@ -58,7 +58,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       return silent
         ? new AuthorizationError(target, 'login_required', 'the session is over: the user has to sign in')
         : undefined;
-    // answered in another tab, or client, session or grant changed within the last second
+    // another tab answered the request, or the client, session or grant changed within the last second
     clients.forget(client.clientId);
     return new OAuthError('conflict', 'the request was answered before, or something changed meanwhile', 409);
   }

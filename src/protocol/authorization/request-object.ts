@@ -77,10 +77,10 @@ export async function effectiveRequest(
   const suits = (found: Client) =>
     found.status === 'enabled' && (redirectUri === undefined || redirectUriAllowed(found, redirectUri, localhost));
   const client = named === undefined ? undefined : await findClient(named, suits);
-  // nothing is fetched for a client that is refused anyway
+  // the service fetches nothing for a client that it refuses
   if (!client || client.status !== 'enabled') return { parameters: outside, problem: undefined };
   const { clientId, metadata } = client;
-  // as it was sent: an instance of the previous version, on the same database, refuses it too
+  // stored as sent: an instance of the previous version on the same database refuses it too
   const refused = (code: ErrorCode, description: string) => ({ parameters: known, problem: { code, description } });
   const tooLong = {
     parameters: essentials(outside),
@@ -153,7 +153,7 @@ function parametersOf(payload: Record<string, unknown>): Record<string, string> 
   const parameters: Record<string, string> = {};
   for (const name of requestParameters) {
     const value = payload[name];
-    // JSON has numbers and objects where a query has text (OpenID Connect Core 6.1)
+    // a JSON value may be a number or an object where a query parameter is text (OpenID Connect Core 6.1)
     const text =
       name === 'max_age' && typeof value === 'number'
         ? String(value)

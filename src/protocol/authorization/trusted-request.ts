@@ -7,21 +7,21 @@ import type { Client } from '../../repositories/clients/clients.ts';
 export interface TrustedRequest {
   client: Client;
   target: ResponseTarget;
-  /** What a grant remembers: a native app uses another port each time (RFC 8252 7.3). */
+  /** The redirect URI that a grant stores: a native app uses another port each time (RFC 8252 7.3). */
   registeredUri: string;
   prompts: string[];
   uiLocales: string | undefined;
   idTokenHint: string | undefined;
-  /** The client's mistake, which it learns once the End-User is signed in. */
+  /** The client's error, which the client learns once the End-User is signed in. */
   error: AuthorizationError | undefined;
-  /** This and all that follows has a meaning without an error only. */
+  /** Valid only without `error`, as every member below. */
   responseType: ResponseType;
   scope: string[];
   /** Single claims beside those of the scopes. */
   claims: SingleClaims;
-  /** The subjects of whom the End-User has to be one. */
+  /** The End-User must have one of these subjects. */
   subjects: string[] | undefined;
-  /** The wanted levels of authentication that are known here, in order of preference. */
+  /** The requested authentication levels that the service knows, in order of preference. */
   acr: { values: string[]; essential: boolean };
   nonce: string | undefined;
   /** In seconds. */

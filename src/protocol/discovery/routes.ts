@@ -1,13 +1,13 @@
-// GET /.well-known/…: what the service can do, built from what was registered (OpenID Connect Discovery, RFC 8414).
+// Serves the discovery documents below /.well-known, built from the registered features (OpenID Connect Discovery, RFC 8414).
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config.ts';
 import { jsonErrors } from '../../server/errors.ts';
 
-/** What the composition root registered, in the terms of the discovery documents. */
+/** The registered features, by the names of the discovery documents. */
 export interface Capabilities {
-  /** Addresses with a standard name, as paths below the issuer: `authorization_endpoint: "/authorize"`. */
+  /** Endpoints with a standard name, as paths below the issuer: `authorization_endpoint: "/authorize"`. */
   endpoints: Readonly<Record<string, string>>;
-  /** Addresses of the service's own, which stand in the OAuth server metadata only. */
+  /** Endpoints of Gatehouse's own, in the OAuth server metadata only. */
   ownEndpoints: Readonly<Record<string, string>>;
   responseTypes: readonly string[];
   responseModes: readonly string[];
@@ -17,7 +17,7 @@ export interface Capabilities {
   claims: readonly string[];
   clientAuthenticationMethods: readonly string[];
   assertionAlgorithms: readonly string[];
-  /** Of ID Tokens and UserInfo alike. */
+  /** Of ID Tokens and of UserInfo responses. */
   signingAlgorithms: readonly string[];
   requestObjectAlgorithms: readonly string[];
   keyManagementAlgorithms: readonly string[];
@@ -25,7 +25,7 @@ export interface Capabilities {
   subjectTypes: readonly string[];
   acrValues: readonly string[];
   locales: readonly string[];
-  /** How a registration may be answered (draft-dellaert-oauth-approval-based-dcr); in the OAuth server metadata only. */
+  /** The registration modes (draft-dellaert-oauth-approval-based-dcr); in the OAuth server metadata only. */
   registrationModes: readonly string[];
 }
 
@@ -44,10 +44,10 @@ export async function discoveryEndpoint(app: FastifyInstance, options: Discovery
 
 const oauthMetadata = '/.well-known/oauth-authorization-server';
 
-/** Where clients look at the origin of an issuer with a path: the well-known part stands before it (RFC 8414 3.1). */
+/** The path of the metadata at the origin of an issuer with a path: the well-known part comes before that path (RFC 8414 3.1). */
 export const originMetadataPath = (basePath: string): string => oauthMetadata + basePath;
 
-/** The OAuth server metadata of an issuer with a path, at its origin. */
+/** Serves the OAuth server metadata of an issuer with a path at its origin. */
 export async function originDiscoveryEndpoint(app: FastifyInstance, options: DiscoveryDependencies): Promise<void> {
   serve(app, originMetadataPath(options.config.basePath), oauthConfiguration(options));
 }

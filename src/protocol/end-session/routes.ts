@@ -1,4 +1,4 @@
-// GET /end-session: a client ends its own session by a signed request, without a page (service specification 4.4).
+// Serves GET /end-session: a client ends its own client session by a signed request, without a page (service specification 4.4).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';
@@ -55,11 +55,11 @@ export async function endSessionEndpoint(app: FastifyInstance, options: EndSessi
         !(await repositories.clients.useAssertion(client.clientId, digest('end-session', ending.jti), ending.expiresAt))
       )
         return 'replayed';
-      // unknown, ended and another's sid or sub look alike (security R73, R74)
+      // the answer is the same for a sid or sub that is unknown, ended or another client's (security R73, R74)
       const subject = session && (await repositories.clientSessions.findSubject(session.id, client.clientId));
       if (!session || subject === undefined) return 'no-session';
       if ((ending.sid ?? session.sid) !== session.sid || (ending.sub ?? subject) !== subject) return 'no-session';
-      // the client's own part first: it asked, and so need not be told
+      // the client's own session ends first: the client asked for that, and needs no notification
       await repositories.clientSessions.end(session.id, client.clientId);
       if (ending.all) await repositories.sessions.end(session.id);
       await audit(
@@ -85,7 +85,7 @@ export async function endSessionEndpoint(app: FastifyInstance, options: EndSessi
     );
   });
 
-  /** One answer for an unknown client, a disabled one and a wrong signature (security R74); the client that signed is told its fault. */
+  /** The answer is the same for an unknown client, a disabled one and a wrong signature (security R74); a client that signed learns its error. */
   async function verify(jwt: string): Promise<{ client: Client; ending: EndSessionRequest }> {
     const issuer = endSessionIssuer(jwt);
     const client = issuer === undefined ? undefined : await clients.find(issuer);

@@ -17,10 +17,10 @@ import type { Store } from '../../repositories/store.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 
-// a token of any length and any characters gets an answer: at worst it is malformed
+// any length and any characters: a malformed token is inactive, not an error
 const shape = z.object({ token: z.string(), token_type_hint: text(255).optional() });
 
-/** A live token, whatever its kind. */
+/** A live token of any kind. */
 interface Known {
   kind: 'access_token' | 'authorization_code' | 'id_token';
   clientId: string;
@@ -36,12 +36,12 @@ interface Known {
   amr: string[] | undefined;
   nonce: string | undefined;
   requested?: RequestedClaims | undefined;
-  /** Whether its own client could have made it, like an ID Token signed by HS256: then it proves nothing to other clients. */
+  /** Whether its own client could have made it, such as an ID Token signed by HS256: then it proves nothing to other clients. */
   byClient?: boolean;
 }
 
 const malformed = new OAuthError('invalid_token', 'the token is malformed: this service never issues such a one');
-// the same for every cause (security R77)
+// the answer is the same for every cause (security R77)
 const inactive = { active: false };
 
 interface IntrospectionDependencies {
@@ -53,13 +53,13 @@ interface IntrospectionDependencies {
 
 export async function introspectionEndpoint(app: FastifyInstance, options: IntrospectionDependencies): Promise<void> {
   const { config, store, tokens, authenticateClient } = options;
-  // so that no client can try tokens without limit (security R80)
+  // a client must not try tokens without limit (security R80)
   const countCall = createInstanceLimit(config.limits.introspections);
   await onlyForms(app);
   app.setErrorHandler(jsonErrors);
 
   app.post('/introspect', async (request, reply) => {
-    // before the token is read (security R75)
+    // the caller authenticates before its token is read (security R75)
     const caller = await authenticateClient(request, { disabledStatus: 403 });
     const wait = countCall(caller.clientId);
     if (wait > 0) throw tooOften(wait);
@@ -75,7 +75,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     return found && mayKnow(caller, found) ? describe(found, await subjectFor(caller, found)) : inactive;
   });
 
-  /** The live token; `malformed`, without a query, for a text that the service cannot have issued. */
+  /** Finds a live token; `malformed`, without a query, for a text that the service cannot have issued. */
   async function find(token: string): Promise<Known | 'malformed' | undefined> {
     const kind = opaqueTokenKind(token);
     switch (kind) {
@@ -113,7 +113,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
       user: session.user,
       subject: content.sub,
       sid: content.sid,
-      // what the client may have signed itself proves nothing: the stored time does (security R122)
+      // the client may have signed this ID Token itself: only the stored time is trusted (security R122)
       authTime: content.vouched?.authTime ?? session.authTime,
       amr: session.amr,
       nonce: content.vouched?.nonce,
@@ -121,7 +121,7 @@ export async function introspectionEndpoint(app: FastifyInstance, options: Intro
     };
   }
 
-  /** Each client knows a user by its own subject only; a resource server gets the subject that its own tokens would have. */
+  /** A client knows a user by its own subject only; a resource server gets the subject that its own tokens would have. */
   async function subjectFor(caller: Client, { clientId, user, subject }: Known): Promise<string> {
     if (!user || subject === undefined) return clientId;
     if (caller.clientId === clientId) return subject;

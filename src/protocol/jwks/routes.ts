@@ -1,9 +1,9 @@
-// GET /jwks: the public keys (RFC 7517).
+// Serves GET /jwks: the public signing keys (RFC 7517).
 import type { FastifyInstance } from 'fastify';
 import { jsonErrors } from '../../server/errors.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 
-/** Seconds that a relying party may keep the set; a new key waits longer than this before it signs. */
+/** Seconds for which a relying party may cache the set; a new key signs nothing until that time is over. */
 export const jwksMaxAge = 300;
 const cacheControl = `public, max-age=${jwksMaxAge}`;
 
@@ -13,7 +13,7 @@ interface JwksDependencies {
 
 export async function jwksEndpoint(app: FastifyInstance, { tokens }: JwksDependencies): Promise<void> {
   app.setErrorHandler(jsonErrors);
-  // the key ring makes a new object when its keys change
+  // serialized again only when the key ring makes a new object, which it does when its keys change
   let prepared: { jwks?: object; body: string } = { body: '' };
   app.get('/jwks', { exposeHeadRoute: true }, (_request, reply) => {
     if (prepared.jwks !== tokens.jwks) prepared = { jwks: tokens.jwks, body: JSON.stringify(tokens.jwks) };

@@ -1,4 +1,4 @@
-// GET|POST /logout: client-initiated logout, which always asks (OpenID Connect RP-Initiated Logout 1.0, specification 4.3; security R66).
+// Serves GET|POST /logout: client-initiated logout, which always asks the user (OpenID Connect RP-Initiated Logout 1.0, specification 4.3; security R66).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { carriesSession, onlyNavigation } from '../../browser/session.ts';
@@ -26,14 +26,14 @@ const shape = z.object({
   state: text(2048).optional(),
   ui_locales: text(200).optional(),
 });
-// what fits into an address, so that a form can be turned into one
+// characters: a form with parameters up to this length can be redirected to as an address
 const maxAddress = 8000;
 const answer = z.object({ csrf: text(100), decision: z.enum(['sign-out', 'stay']) });
 
-/** A hint that is wrong, an address that the client did not register, or one of a request that names no client. */
+/** A wrong hint, a redirect URI that the client did not register, or a redirect URI in a request that names no client. */
 type Problem = 'hint' | 'redirect' | 'unnamed';
 
-/** What a logout request comes down to, once its hint and its address are checked. */
+/** A logout request whose hint and redirect URI are verified. */
 interface Verified {
   client: Client | undefined;
   redirectTo: string | undefined;
@@ -68,7 +68,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
       onlyNavigation(request);
       if (Object.keys(query).some((name) => name in body)) throw invalidRequest('a parameter is repeated');
       const parameters = { ...query, ...body };
-      // another site's form comes without the session's cookie (SameSite=Lax); as a GET it comes with it
+      // the browser sends no session cookie with a form of another site (SameSite=Lax), but sends it with a GET
       const address = `/logout?${new URLSearchParams(parameters).toString()}`;
       if (!carriesSession(request) && address.length < maxAddress) return pages.redirect(reply, address);
       return ask(request, reply, parameters);
@@ -99,15 +99,15 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     const verified = await verify(parameters);
     if (verified.problem) return showProblem(request, reply, verified, verified.problem);
     const session = await sessions.find(request, reply);
-    // another site's form is refused also where the browser kept the session's cookie back: no redirect may say that it is over (security R66)
+    // a form of another site is refused even without the session cookie: no redirect may say that the session is over (security R66)
     const own = sessions.isOwnForm(request, csrf, { action: '/logout', session });
-    // submitted twice: the first one did it
+    // the user submitted the form twice
     if (!session) return finish(request, reply, verified);
     if (!own) {
       return showQuestion(request, reply, verified, session, parameters, 'tampered');
     }
     if (decision === 'stay') return showEnd(request, reply, verified, true);
-    // back-channel logout is stored by the session's end itself
+    // ending the session stores the back-channel logouts
     const frames = await store.transaction(async (repositories) => {
       const uris = await logoutFrames(repositories, config.issuer, session);
       await repositories.sessions.end(session.id);
@@ -136,7 +136,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     const named = wrongHint ? undefined : (hint?.clientId ?? client_id);
     const client = named === undefined ? undefined : await clients.find(named);
     const known = client?.status === 'enabled' ? client : undefined;
-    // exactly, and of the proven client only (security R68)
+    // compared exactly, and registered by the verified client (security R68)
     const registered =
       post_logout_redirect_uri !== undefined &&
       (known?.metadata.post_logout_redirect_uris ?? []).includes(post_logout_redirect_uri);
@@ -152,7 +152,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     };
   }
 
-  /** @param frames what other clients have to be told in this browser, before it goes on (Front-Channel Logout 1.0 section 3) */
+  /** @param frames the front-channel logout URIs of other clients, which the browser loads before it continues (Front-Channel Logout 1.0 section 3) */
   function finish(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -188,7 +188,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     });
   }
 
-  /** Nothing has ended, and nothing can be asked: the application did not say who it is or where to go. */
+  /** Shows why a request cannot be answered; no session has ended. */
   function showProblem(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -216,8 +216,8 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
 }
 
 /**
- * The hyphenated names of the specification under their standard ones.
- * @throws OAuthError when both are there with different values
+ * Renames the specification's hyphenated parameters to the standard ones.
+ * @throws OAuthError if a request sends both with different values
  */
 function standardNames(sent: Record<string, string>): Record<string, string> {
   const parameters = { ...sent };

@@ -1,4 +1,4 @@
-// Approval mode: a registration that answers 202 and is collected once an administrator approved it (draft-dellaert-oauth-approval-based-dcr).
+// Implements approval mode: the client gets 202, and polls until an administrator has decided (draft-dellaert-oauth-approval-based-dcr).
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
@@ -15,12 +15,12 @@ import { newVerificationCode, verificationCodeHash } from '../../tokens/verifica
 export const registrationModes = ['immediate', 'approval'];
 
 const interval = 5; // seconds between two polls
-const slowDown = { by: 5, most: 60 }; // seconds
+const slowDown = { by: 5, most: 60 }; // seconds: each early poll lengthens the interval
 
 /** Records an event within a transaction. */
 export type Recorder = (event: Omit<AuditEvent, 'address'>, repositories: Repositories) => Promise<void>;
 
-/** What became of a deferred registration. */
+/** The result of a poll. */
 export type Outcome = 'pending' | { client: Client; shown: ShownCredentials };
 
 const asked = z.object({
@@ -29,7 +29,7 @@ const asked = z.object({
 });
 
 /**
- * Whether a registrant is ready to wait for its answer; values that nobody knows are ignored.
+ * Whether the client accepts a deferred answer; unknown values are ignored.
  * @throws OAuthError invalid_client_metadata
  */
 export function acceptsApproval(body: Record<string, unknown>): boolean {
@@ -38,7 +38,7 @@ export function acceptsApproval(body: Record<string, unknown>): boolean {
   return modes.data?.includes('approval') === true;
 }
 
-/** A poll or a cancellation: whatever names a registration code is no registration. @throws OAuthError invalid_request */
+/** Reads a poll or a cancellation; undefined for a registration, which has no `registration_code`. @throws OAuthError invalid_request */
 export function readPoll(body: Record<string, unknown>): { code: string; cancel: boolean } | undefined {
   if (!('registration_code' in body)) return undefined;
   const parsed = asked.safeParse(body);
@@ -58,7 +58,7 @@ export function createDeferredRegistration({
   const lifetime = config.lifetimes.registrationCode;
 
   return {
-    /** Gives a waiting client its codes; returns the body of the 202. Runs in the transaction of the client's row. */
+    /** Makes the codes of a pending client and returns the body of the 202. Runs in the transaction that inserts the client. */
     async defer(
       repositories: Repositories,
       clientId: string,
@@ -75,7 +75,7 @@ export function createDeferredRegistration({
           interval,
           lifetime,
         });
-        if (!stored) continue; // one in billions: another one has this code
+        if (!stored) continue; // one in billions: another registration has this code
         const uri = `${config.issuer}/admin/registration`;
         return {
           registration_code: registrationCode.token,
@@ -89,7 +89,7 @@ export function createDeferredRegistration({
     },
 
     /**
-     * A repeat of a deferred registration, proven by its Idempotency-Key: new codes for the same client, the old ones are dead.
+     * Repeats a deferred registration, proven by its Idempotency-Key: the client gets new codes, and the old ones are invalid.
      * @throws OAuthError access_denied or expired_token
      */
     async renew(clientId: string, address: string | undefined): Promise<Record<string, unknown>> {
@@ -102,7 +102,7 @@ export function createDeferredRegistration({
     },
 
     /**
-     * What became of the registration with this code; an approved one is completed by this very poll, once.
+     * Returns the state of the registration with this code. If it is approved, this poll completes it, once.
      * @throws OAuthError access_denied, expired_token, invalid_registration, slow_down
      */
     async poll(code: string, record: Recorder): Promise<Outcome> {
@@ -116,13 +116,13 @@ export function createDeferredRegistration({
         if (!client?.uncollected || !(await repositories.deferredRegistrations.take(hash))) throw unknown();
         const { stored, shown } = newCredentials(secretBox, clientId, client.metadata);
         const enabled = await repositories.clients.collect(clientId, stored);
-        if (!enabled) throw unknown(); // the approval was taken back this moment: the code lives on
+        if (!enabled) throw unknown(); // an administrator has just revoked the approval: the code stays valid
         await record({ type: 'client.collected', outcome: 'success', actor: clientId, clientId }, repositories);
         return { client: enabled, shown };
       });
     },
 
-    /** The registrant gives up: the waiting client goes. @throws OAuthError as poll() does */
+    /** Deletes the pending client at its own request. @throws OAuthError as poll() does */
     async cancel(code: string, record: Recorder): Promise<void> {
       const { hash, clientId } = await look(code);
       await store.transaction(async (repositories) => {
@@ -137,7 +137,7 @@ export function createDeferredRegistration({
     },
   };
 
-  /** What waits under a code, and is neither over nor refused. */
+  /** Finds the pending registration of a code that is neither expired nor refused. */
   async function look(code: string) {
     const hash = opaqueTokenHash('registration_code', code);
     const found = hash && (await store.deferredRegistrations.poll(hash, slowDown));
@@ -160,7 +160,7 @@ function expired(): OAuthError {
   return new OAuthError('expired_token', 'the time of this registration is over: register again');
 }
 
-/** @param reason an administrator's words, passed on where the protocol can carry them (RFC 6749 5.2) */
+/** @param reason the administrator's text, sent if it has only characters that the protocol allows (RFC 6749 5.2) */
 function denied(reason: string): OAuthError {
   const readable = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(reason);
   return new OAuthError('access_denied', readable ? reason : 'an administrator did not approve this registration');
@@ -170,7 +170,7 @@ function tooSoon(seconds: number): OAuthError {
   return slowDownBy(`the registration still waits: leave ${seconds} seconds between two polls`, seconds);
 }
 
-/** Past the limit of a network, whatever the code. @param seconds until the next poll */
+/** The network is over its limit. The answer does not depend on the code. @param seconds until the next poll */
 export function tooManyPolls(seconds: number): OAuthError {
   return slowDownBy(`too many polls from this network: wait ${seconds} seconds`, seconds);
 }

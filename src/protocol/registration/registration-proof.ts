@@ -25,16 +25,16 @@ export interface RegistrationProofDependencies {
 export function createRegistrationProof({ store, authenticateRegistrant }: RegistrationProofDependencies) {
   return { prove, authorize };
 
-  /** Which client a POST proves to be, or that it holds an initial access token; undefined without any proof (security R43). */
+  /** Finds the client that a POST proves to be, or its initial access token; undefined without proof (security R43). */
   async function prove(request: FastifyRequest, body: Record<string, unknown>): Promise<Proof | undefined> {
-    // a bad key is refused, even with another proof
+    // a malformed key is refused, even beside another proof
     idempotencyKey(request, body);
     const header = request.headers.authorization;
     if (header !== undefined && /^Basic /i.test(header)) return { client: await authenticateRegistrant(request) };
     if (header !== undefined) {
       const token = bearerToken(request);
       const initial = opaqueTokenHash('initial_access_token', token);
-      // such a registration was enabled at once: no key repeats it (security R120)
+      // such a registration is enabled at once, so no Idempotency-Key can repeat it (security R120)
       if (initial && (await store.registrationTokens.isValid(initial))) return { initialAccessToken: true };
       const client = await findByRegistrationToken(token, body['client_id']);
       if (client) return { client };
@@ -43,12 +43,12 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
     return findByKey(request, body);
   }
 
-  /** The client that was registered under the same Idempotency-Key with the same body, and was never enabled since. */
+  /** Finds the client that was registered with the same Idempotency-Key and body, and has never been enabled. */
   async function findByKey(request: FastifyRequest, body: Record<string, unknown>): Promise<Proof | undefined> {
     const key = idempotencyKey(request, body);
     const earlier = key && (await store.registrationTokens.findByKey(key.keyHash));
     const client = earlier && (await store.clients.find(earlier.clientId));
-    // the key repeats a lost answer: for credentials of a client that may act, it would be one itself (security R120)
+    // the key only repeats a lost answer: if it renewed the credentials of an enabled client, it would be a credential itself (security R120)
     if (!key || !client || client.everEnabled) return undefined;
     if (!equalDigests(earlier.bodyHash, key.bodyHash))
       throw conflict('this Idempotency-Key was used with another body');
@@ -62,7 +62,7 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
     return clientId === undefined || client?.clientId === clientId ? client : undefined;
   }
 
-  /** The client of the address, proven by its registration access token; every failure has the same answer (security R44). */
+  /** Authenticates the client of the path by its registration access token; every failure has the same answer (security R44). */
   async function authorize(request: FastifyRequest): Promise<Client> {
     const { clientId } = readParameters(clientPath, request.params);
     const token = bearerToken(request);
@@ -79,7 +79,7 @@ export function createRegistrationProof({ store, authenticateRegistrant }: Regis
 }
 
 /**
- * Locks the client that a request has proven to be, if the proof still holds: its token may have been renewed since (security R44).
+ * Locks the client that a request has proven to be, unless its token has been renewed since (security R44).
  * @throws OAuthError invalid_token
  */
 export async function lockHeld({ clients }: Pick<Repositories, 'clients'>, held: Client): Promise<Client> {
@@ -94,11 +94,11 @@ const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]
 const hexadecimal = /^([0-9a-f]{32}|[0-9a-f]{64})$/i;
 const base64url = /^([\w-]{22}|[\w-]{43})$/;
 
-/** Whether a key has the form of 128 or 256 random bits; words of that length mostly repeat too many characters (security R120). */
+/** Whether a key looks like 128 or 256 random bits; words of that length mostly repeat too many characters (security R120). */
 const isRandomKey = (key: string): boolean =>
   uuidV4.test(key) || hexadecimal.test(key) || (base64url.test(key) && new Set(key).size >= 12);
 
-/** The Idempotency-Key of a request and its body, as they are stored. @throws OAuthError invalid_request for one of another form */
+/** The stored hashes of a request's Idempotency-Key and body. @throws OAuthError invalid_request for a malformed key */
 export function idempotencyKey(
   request: FastifyRequest,
   body: unknown,

@@ -1,4 +1,4 @@
-// Writes the answer of a registration, and refuses members that a registrant may not send.
+// Writes the answer to a registration, and refuses members that a client may not send.
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config.ts';
 import { administratorMembers, serverMembers } from '../../oauth/client-metadata.ts';
@@ -35,9 +35,9 @@ export function registrationResponse(
 }
 
 /**
- * Refuses members that are not the registrant's to set, unless they have the value that a read gives now: a client sends them back
- * with what it changes (RFC 7592 2.2, decisions section 2; security R44, R46).
- * @param answered what a read gives now, and the secrets that were answered with it once
+ * Refuses members that a client may not set, unless they have the value that a read returns now: an update contains every member
+ * (RFC 7592 2.2, decisions section 2; security R44, R46).
+ * @param answered the present answer to a read, with the secrets that the client sent and that are right
  * @throws OAuthError invalid_client_metadata
  */
 export function refuseForeignMembers(
@@ -47,7 +47,7 @@ export function refuseForeignMembers(
 ): void {
   const hasTold = (member: string, value: unknown) =>
     isDeepStrictEqual(value, answered[member]) ||
-    // the client's last answer may be from before the approval, which the client is not told of
+    // the client may have read its status before the approval, of which it is not notified
     (member === 'status' && everEnabled && (value === 'enabled' || value === 'disabled'));
   const foreign = [...administratorMembers, ...serverMembers].find(
     (member) => member in body && !hasTold(member, body[member]),
@@ -58,7 +58,7 @@ export function refuseForeignMembers(
     );
 }
 
-/** A registration without the scopes that only an administrator gives, which are ignored in it (decisions section 2). */
+/** Removes the scopes that only an administrator can give: a registration that names them is not refused (decisions section 2). */
 export function withoutAdministratorScopes(body: Record<string, unknown>): Record<string, unknown> {
   const { scope, ...rest } = body;
   if (typeof scope !== 'string') return body;
@@ -67,8 +67,8 @@ export function withoutAdministratorScopes(body: Record<string, unknown>): Recor
 }
 
 /**
- * An update without the scopes that an administrator gave to this client: they are sent back with the others, and stay (RFC 7592 2.2).
- * The administrator scopes that the client does not have are left in, and refused with the rest of the metadata.
+ * Removes from an update the scopes that an administrator gave to this client: the client sends them back, and keeps them (RFC 7592 2.2).
+ * Administrator scopes that the client does not have remain, and the validation of the metadata refuses them.
  */
 export function withoutGivenScopes(client: Client, body: Record<string, unknown>): Record<string, unknown> {
   const { scope } = body;

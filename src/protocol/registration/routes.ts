@@ -1,4 +1,4 @@
-// POST /register and GET|PUT|DELETE /register/{clientId}: dynamic registration (RFC 7591, RFC 7592), repeats included.
+// Serves POST /register and GET|PUT|DELETE /register/{clientId}: dynamic client registration and its repetition (RFC 7591, RFC 7592).
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -43,10 +43,10 @@ import type { RegistrationProofDependencies } from './registration-proof.ts';
 
 const document = z.record(z.string(), z.unknown());
 const idempotencyLifetime = 86_400; // seconds
-/** Registrations below the cap from which on they are stored one after another: more than are ever under way at once. */
+/** With fewer free places than this, registrations are stored one after another. It exceeds the number of concurrent registrations. */
 const nearTheCap = 500;
 
-/** What a POST is answered with. */
+/** The answer to a POST. */
 interface Answer {
   status: 200 | 201 | 202 | 204;
   answer?: Record<string, unknown>;
@@ -68,14 +68,17 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
   const { prove, authorize } = createRegistrationProof(options);
   const deferred = createDeferredRegistration(options);
   const parse = (body: Record<string, unknown>, current?: Client): ClientMetadata => {
-    // what an administrator gave is sent back with the rest (RFC 7592 2.2)
+    // an update contains every member, also one that only an administrator can set (RFC 7592 2.2)
     const unsigned = config.requestObjectUnsigned || current?.metadata.request_object_signing_alg === 'none';
     return parseClientMetadata(body, { unsigned }, config);
   };
   onlyJson(app);
   app.setErrorHandler(bearerErrors);
-  // OpenID Connect clients name no scope as they register: one that needs no approval gets all standard ones (decisions section 2)
-  const withScope = (body: Record<string, unknown>, approvedBy: Client['approvedBy']): Record<string, unknown> =>
+  // OpenID Connect clients register without a scope: a client that needs no approval gets all standard scopes (decisions section 2)
+  const withDefaultScope = (
+    body: Record<string, unknown>,
+    approvedBy: Client['approvedBy'],
+  ): Record<string, unknown> =>
     config.automaticApproval || approvedBy === 'automatic' || approvedBy === 'initial_access_token'
       ? { scope: standardScopes.join(' '), ...body }
       : body;
@@ -96,19 +99,19 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
 
   app.put('/register/:clientId', async (request, reply) => {
     const held = await authorize(request);
-    const body = withScope(read(request), held.approvedBy);
+    const body = withDefaultScope(read(request), held.approvedBy);
     if (body['client_id'] !== held.clientId) throw invalidRequest('client_id must be there and be that of the address');
     const secret = body['client_secret'];
     checkSecret(held, secret);
     refuseForeignMembers(body, await answered(held, body, bearerToken(request)), held);
     const metadata = parse(withoutGivenScopes(held, body), held);
     await checkSectorOf(request, metadata, held.metadata);
-    const { client, newSecret } = await changing(async (repositories) => {
+    const { client, newSecret } = await changeClient(async (repositories) => {
       const current = await lockHeld(repositories, held);
       checkSecret(current, secret);
       const change = updateOf(options, current, metadata, {
         secret: typeof secret === 'string' ? secret : undefined,
-        keepsWaiting: 'pending_changes' in body,
+        keepsPending: 'pending_changes' in body,
         claimsHeld: await claimsHeld(repositories, current, metadata),
       });
       const updated = (await repositories.clients.update(current.clientId, change.change))!;
@@ -146,17 +149,17 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     return noStore(reply).code(204).send();
   });
 
-  /** A transaction that changes a client. Which client was given a resource a moment before is told to administrators alone. */
-  async function changing<T>(act: (repositories: Repositories) => Promise<T>): Promise<T> {
+  /** Changes a client in a transaction. The error does not name the client that got a resource first: only administrators may know. */
+  async function changeClient<T>(change: (repositories: Repositories) => Promise<T>): Promise<T> {
     try {
-      return await store.transaction(act);
+      return await store.transaction(change);
     } catch (error) {
       if (!(error instanceof ResourceHeld)) throw error;
       throw conflict('another client was given one of these resource_uris just now: send the request again');
     }
   }
 
-  /** The client as a read answers it, with the secrets of the body where they are the right ones. */
+  /** The answer to a read, with the secret of the body if it is right. */
   async function answered(
     client: Client,
     body: Record<string, unknown>,
@@ -167,7 +170,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     return registrationResponse(config, client, { registrationAccessToken, sharedSecret: isRight ? sent : undefined });
   }
 
-  /** A registration: a new one, or the repeat of one that the request proves. */
+  /** Registers a client, or repeats the registration of the client that the request proves to be. */
   async function register(request: FastifyRequest, body: Record<string, unknown>): Promise<Answer> {
     const approval = acceptsApproval(body);
     const proof = await prove(request, body);
@@ -178,7 +181,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     return create(request, body, proof?.initialAccessToken === true, approval);
   }
 
-  /** A poll for what became of a deferred registration, or its cancellation. Counted before the code is looked at, good or bad. */
+  /** Answers a poll or a cancellation of a deferred registration. Each counts against the limit before its code is checked. */
   async function resume(request: FastifyRequest, { code, cancel }: { code: string; cancel: boolean }): Promise<Answer> {
     const wait = await limits.consume('registrationPolls', networkOf(clientAddress(request)));
     if (wait > 0) throw tooManyPolls(wait);
@@ -193,7 +196,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     return { status: 201, answer: registrationResponse(config, outcome.client, outcome.shown) };
   }
 
-  /** A new registration: disabled until an administrator approves it, unless it came with an initial access token (security R42, R49). */
+  /** Stores a new client, disabled until an administrator approves it unless it has an initial access token (security R42, R49). */
   async function create(
     request: FastifyRequest,
     body: Record<string, unknown>,
@@ -201,16 +204,16 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     acceptsDeferral: boolean,
   ): Promise<Answer> {
     const approvedBy = trusted ? 'initial_access_token' : config.automaticApproval ? 'automatic' : undefined;
-    const metadata = parse(withoutAdministratorScopes(withScope(body, approvedBy)));
+    const metadata = parse(withoutAdministratorScopes(withDefaultScope(body, approvedBy)));
     if (!trusted) await countRegistration(request);
     const cap = approvedBy ? 0 : config.limits.registrationsWaiting;
-    const room = async (repositories: Repositories) => {
+    const requireRoom = async (repositories: Repositories) => {
       const left = cap - (await repositories.clients.countWaiting(cap));
       if (left <= 0) throw busy('too many registrations wait for an administrator: try again later', 503, 3600);
       return left;
     };
-    const isNear = cap > 0 && (await room(store)) <= nearTheCap;
-    // last, so that nobody makes the service fetch without a limit
+    const isNear = cap > 0 && (await requireRoom(store)) <= nearTheCap;
+    // after the limits, so that a client cannot make the service fetch without one
     await checkSector(metadata);
     const clientId = randomId();
     const credentials = newCredentials(secretBox, clientId, metadata);
@@ -218,9 +221,9 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     const uncollected = !approvedBy && acceptsDeferral;
     return store.transaction(async (repositories) => {
       if (isNear) {
-        // those that are under way at once count each other
+        // the lock lets concurrent registrations count each other
         await repositories.clients.lockWaiting();
-        await room(repositories);
+        await requireRoom(repositories);
       }
       const inserted = await repositories.clients.insert({
         clientId,
@@ -231,7 +234,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
         selfRegistered: true,
         uncollected,
         ...credentials.stored,
-        // these are for nobody: an approved registrant gets others
+        // the client never sees these credentials: it gets others once it is approved
         ...(uncollected && { registrationTokenHash: undefined }),
       });
       if (
@@ -257,21 +260,21 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     });
   }
 
-  /** A repeat registration: new credentials, the state unchanged, the metadata updated as PUT does. */
+  /** Repeats a registration: the client gets new credentials and keeps its state; the metadata change as by PUT. */
   async function repeat(
     request: FastifyRequest,
     { client: known, byKey }: Extract<Proof, { client: Client }>,
     body: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const metadata = parse(withoutAdministratorScopes(withScope(body, known.approvedBy)), known);
+    const metadata = parse(withoutAdministratorScopes(withDefaultScope(body, known.approvedBy)), known);
     await checkSectorOf(request, metadata, known.metadata);
-    const { client, shown } = await changing(async (repositories) => {
+    const { client, shown } = await changeClient(async (repositories) => {
       const current = await repositories.clients.lock(known.clientId);
       if (!current) throw invalidToken('the registration is gone');
-      // what proved the repeat may have been renewed since then (security R44)
+      // the credentials that proved the repeat may have been renewed since (security R44)
       if (!byKey && !hasCredentialsOf(current, known))
         throw invalidToken('the credentials of this client were renewed meanwhile');
-      // enabled since the key was looked up (security R120)
+      // the client was enabled after the key was checked (security R120)
       if (byKey && current.everEnabled)
         throw conflict('the registration was approved meanwhile: this Idempotency-Key repeats it no more');
       const renewal = renewalOf(options, current, metadata, await claimsHeld(repositories, current, metadata));
@@ -287,7 +290,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
         },
         repositories,
       );
-      // administrators hear of a change that waits, however it came
+      // this event notifies administrators of the pending change, as after PUT
       if (updated.pendingMetadata && !isDeepStrictEqual(updated.pendingMetadata, current.pendingMetadata))
         await audit(
           request,
@@ -303,13 +306,13 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     return registrationResponse(config, client, shown);
   }
 
-  /** Counts against the limit of the network. @throws OAuthError temporarily_unavailable */
+  /** Counts a registration against the limit of the network. @throws OAuthError temporarily_unavailable */
   async function countRegistration(request: FastifyRequest): Promise<void> {
     const wait = await limits.consume('registrationPerNetwork', networkOf(clientAddress(request)));
     if (wait > 0) throw busy(`too many registrations from this network: wait ${wait} seconds`, 429, wait);
   }
 
-  /** The sector of an update, where it changed; the fetch counts as a registration does. */
+  /** Checks the sector of an update if it changed; the fetch counts as a registration. */
   async function checkSectorOf(
     request: FastifyRequest,
     metadata: ClientMetadata,
@@ -321,7 +324,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
   }
 }
 
-/** Past a limit. @param wait in seconds */
+/** Refuses a registration over a limit. @param wait in seconds */
 function busy(description: string, status: 429 | 503, wait: number): OAuthError {
   return new OAuthError('temporarily_unavailable', description, status, { headers: { 'retry-after': String(wait) } });
 }
@@ -333,7 +336,7 @@ function read(request: FastifyRequest): Record<string, unknown> {
   return parsed.data;
 }
 
-/** Whether a client still has the secret and the registration access token that it had. */
+/** Whether the secret and the registration access token of a client are unchanged. */
 function hasCredentialsOf(current: Client, known: Client): boolean {
   const same = (a: Buffer | undefined, b: Buffer | undefined) => (a && b ? equalDigests(a, b) : a === b);
   return same(current.registrationTokenHash, known.registrationTokenHash) && same(current.secretHash, known.secretHash);
@@ -350,7 +353,7 @@ async function claimsHeld(
   return (await clientJudgement.heldResources(added.map((uri) => ({ clientId, uri })))).size > 0;
 }
 
-/** The secret that an update may hold. @throws OAuthError invalid_request when it is not the client's */
+/** Checks the secret of an update, which may be absent. @throws OAuthError invalid_request if it is not the client's */
 function checkSecret({ secretHash }: Client, secret: unknown): void {
   if (secret === undefined) return;
   if (typeof secret !== 'string' || !secretHash || !equalDigests(digest('client_secret', secret), secretHash))

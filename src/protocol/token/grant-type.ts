@@ -6,7 +6,7 @@ import type { Client } from '../../repositories/clients/clients.ts';
 import type { Authorization } from '../../repositories/tokens/authorization-codes.ts';
 import type { PreparedTokens, TokenKind } from '../../tokens/token-service.ts';
 
-/** What a grant decides by, beside its own parameters. */
+/** The context in which a grant decides, beside its own parameters. */
 export interface GrantContext {
   /** Authenticated, and registered for the grant type. */
   client: Client;
@@ -32,9 +32,9 @@ export interface UserTokens {
 
 /** An access token of the client itself, which the endpoint makes and stores. */
 export interface ClientToken {
-  /** What the client may have, as far as the request asked for it. */
+  /** The requested scope, as far as the client may have it. */
   scope: string[];
-  /** Whether the request named the scope: then nothing of it is left out silently. */
+  /** Whether the request named the scope: then the endpoint drops none of it silently. */
   isScopeNamed: boolean;
 }
 

@@ -58,7 +58,7 @@ export async function tokenEndpoint(
     const grantType = grantTypes.get(name);
     // authenticate the client
     const client = await authenticateClient(request, { allowPublic: grantType?.allowsPublic ?? true });
-    // establish the binding: clients cannot prove to hold a key yet
+    // establish the binding: clients cannot yet prove possession of a key
     const binding: Binding = 'none';
     // find the grant
     if (!grantType) throw unsupportedGrantType('this grant_type is not supported');
@@ -113,7 +113,7 @@ export async function tokenEndpoint(
     return response;
   }
 
-  /** A token of the client itself, for the resource that it named. */
+  /** A token of the client itself, for the resource that the request named. */
   async function clientResponse(
     { client, resource, prepare }: GrantContext,
     { scope, isScopeNamed }: ClientToken,

@@ -35,7 +35,7 @@ export async function userDataEndpoint(app: FastifyInstance, options: UserDataDe
   app.get('/user/:sub/address', async (request) => {
     const { user, scopes } = await allow(request);
     if (!scopes.includes('address')) throw insufficientScope('this needs the scope address');
-    // a user without an address has an empty one
+    // the address of a user without one is an empty object
     return releasedClaims(user, ['address'])['address'] ?? {};
   });
 
@@ -70,7 +70,7 @@ export async function userDataEndpoint(app: FastifyInstance, options: UserDataDe
     const result = await store.userSettings.write(user.sub, clientId, change, expectedVersions(request));
     switch (result) {
       case 'written':
-        // no ETag: what was sent is not what GET gives now (RFC 9110 9.3.4)
+        // no ETag: GET does not return the body that was sent (RFC 9110 9.3.4)
         return reply.code(200).send();
       case 'changed':
         throw new OAuthError('conflict', 'the settings changed since: read them again, then repeat the write', 412);
@@ -84,7 +84,7 @@ function isBasic(request: FastifyRequest): boolean {
   return /^Basic /i.test(request.headers.authorization ?? '');
 }
 
-/** The versions of which If-Match demands one (RFC 9110 13.1.1); undefined for any. */
+/** The versions that If-Match accepts (RFC 9110 13.1.1); undefined for any. */
 function expectedVersions(request: FastifyRequest): string[] | undefined {
   const header = request.headers['if-match'];
   if (header === undefined || header.trim() === '*') return undefined;
@@ -93,6 +93,6 @@ function expectedVersions(request: FastifyRequest): string[] | undefined {
   if (tags.length === 0 || /[^ \t,]/.test(header.replace(tag, ''))) {
     throw invalidRequest('If-Match must hold ETags of the settings');
   }
-  // the comparison is strong, and ours are numbers: a weak tag and a foreign one match nothing
+  // the comparison is strong, and versions are numbers: a weak tag or a tag of another form matches nothing
   return tags.filter((each) => /^"(?:0|[1-9]\d{0,17})"$/.test(each)).map((each) => each.slice(1, -1));
 }

@@ -50,7 +50,7 @@ async function clientAccess(
   const client = await authenticateBasic(request, { disabledStatus: 403 });
   const user = sub === 'me' ? undefined : await store.pairwiseSubjects.findUser(client.metadata, sub);
   const grant = user && (await store.grants.find(user.sub, client.clientId));
-  // one answer for a user who does not exist, who is disabled, and who granted nothing
+  // the answer is the same for a user who does not exist, is disabled, or has granted nothing
   if (!user || !grant || user.status !== 'enabled')
     throw accessDenied('there is no such user with a grant to this client');
   return { variant: 'client', clientId: client.clientId, user, subject: sub, scopes: grant.scope };
@@ -77,7 +77,7 @@ async function umaAccess(
   return { variant: 'uma', clientId, user, subject, scopes: splitScope(scope) };
 }
 
-/** Others may have seen a token in a URL or a body: it is refused, and a code or handle is ended (security R83). */
+/** Refuses a token in a URL or a body, where others may have seen it, and revokes it if it is a code or handle (security R83). */
 async function refuseTokensElsewhere({ store }: UserAccessDependencies, request: FastifyRequest): Promise<void> {
   const values = [request.params, request.query, request.body].flatMap((part) =>
     typeof part === 'object' && part !== null ? Object.values(part).flat() : [],
