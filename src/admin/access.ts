@@ -1,4 +1,4 @@
-// Checks that a request to the admin routes has an access token with the scope admin, of an administrator or of a client that was given it.
+// Checks that a request to the admin routes has an access token of an administrator, or of a client that may have the scope.
 import type { FastifyRequest } from 'fastify';
 import { multiFactor } from '../oauth/acr.ts';
 import { insufficientAuthentication, insufficientScope } from '../oauth/errors.ts';
@@ -14,7 +14,7 @@ export interface AdministratorAccess extends ProtectedResource {
 /**
  * Returns the actor: the subject of an administrator, or a client id.
  * @param scopes any one of them is enough; a user must also be an administrator
- * @param fresh whether a user must have authenticated recently, with the second factor if the user has one; a client authenticates for each token
+ * @param fresh whether a user must have authenticated recently, with a second factor if the user has one; does not apply to a client
  * @throws OAuthError invalid_token, insufficient_scope or insufficient_user_authentication
  */
 export async function requireAdministrator(
@@ -33,7 +33,7 @@ export async function requireAdministrator(
   if (!token.user) return token.clientId;
   const { sub } = token.user;
   if (fresh && (token.authenticationAge ?? Infinity) > maxAuthAge) throw insufficientAuthentication(maxAuthAge);
-  // a token from before the user had a second factor is not enough any more
+  // a token from before the user set up a second factor is no longer enough
   if (fresh && !token.amr?.includes('mfa') && (await resource.store.secondFactors.mfaStatus(sub))?.enrolled)
     throw insufficientAuthentication(maxAuthAge, multiFactor);
   return sub;

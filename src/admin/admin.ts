@@ -1,4 +1,4 @@
-// Registers what administrators use: the HTTP API, the metrics, the console, and the page that approves a registration by its code.
+// Registers the routes for administrators: the HTTP API, the metrics, the console, and the page that approves a registration by its code.
 import type { FastifyInstance } from 'fastify';
 import { createAdministration } from '../domain/administration/administration.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';

@@ -3,7 +3,7 @@ import { redirectHost } from '../oauth/client-metadata.ts';
 import type { HeldResource, KnownHost, LookAlike } from '../repositories/clients/client-review.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Store } from '../repositories/store.ts';
-import type { Judgement } from '../pages/views/console-clients.ts';
+import type { ReviewFacts } from '../pages/views/console-clients.ts';
 
 export const clientPath = (clientId: string): string => `/admin/clients/${encodeURIComponent(clientId)}`;
 
@@ -11,18 +11,18 @@ export const hostsOf = (uris: readonly string[]): string[] => [
   ...new Set(uris.map((uri) => redirectHost(uri).slice(0, 255))),
 ];
 
-/** The facts of all clients of a page, asked for once. */
-export interface ReviewFacts {
+/** Review facts about all clients of a page, from one query each. */
+export interface ReviewLookup {
   hosts: Map<string, KnownHost>;
   lookAlikes: Map<string, LookAlike[]>;
   heldResources: Map<string, HeldResource[]>;
   origins: Awaited<ReturnType<Store['clientJudgement']['origins']>>;
 }
 
-export async function reviewFactsOf(
+export async function lookUpReviews(
   { clientJudgement }: Pick<Store, 'clientJudgement'>,
   clients: readonly Client[],
-): Promise<ReviewFacts> {
+): Promise<ReviewLookup> {
   const asked = clients.map(({ pendingMetadata, metadata, clientId }) => ({
     clientId,
     metadata: pendingMetadata ?? metadata,
@@ -40,12 +40,12 @@ export async function reviewFactsOf(
 
 const isLocal = (host: string): boolean => /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(host);
 
-/** Each redirect host with its facts. @param approved the addresses before a change */
+/** Returns each redirect host with its facts. @param approved the redirect URIs before a change */
 export function hostFacts(
   uris: readonly string[],
   approved: readonly string[],
-  { hosts }: ReviewFacts,
-): Judgement['hosts'] {
+  { hosts }: ReviewLookup,
+): ReviewFacts['hosts'] {
   const before = hostsOf(approved);
   return hostsOf(uris).map((host) => {
     const known = hosts.get(host);
@@ -54,23 +54,23 @@ export function hostFacts(
   });
 }
 
-/** Enabled clients whose names could be taken for this one's. */
-export const alike = (client: Client, { lookAlikes }: ReviewFacts): Judgement['lookAlikes'] =>
+/** Returns the enabled clients whose names look like that of this client. */
+export const alike = (client: Client, { lookAlikes }: ReviewLookup): ReviewFacts['lookAlikes'] =>
   (lookAlikes.get(client.clientId) ?? []).map(({ clientId, name, same }) => ({
     name,
     uri: clientPath(clientId),
     same,
   }));
 
-/** The resources that a client would hold beside its present ones if it were enabled, or its change approved. */
+/** The resources that a client would additionally hold if an administrator enabled it or approved its change. */
 function claimsOf({ status, metadata, pendingMetadata }: Client): string[] {
   const holds = status === 'enabled' ? (metadata.resource_uris ?? []) : [];
   const wants = [...(metadata.resource_uris ?? []), ...(pendingMetadata?.resource_uris ?? [])];
   return [...new Set(wants)].filter((uri) => !holds.includes(uri));
 }
 
-/** The resources that keep an approval from being made, since other clients hold them. */
-export const heldBy = (client: Client, { heldResources }: ReviewFacts): Judgement['heldResources'] =>
+/** Returns the claimed resources that other clients hold: they prevent an approval. */
+export const heldBy = (client: Client, { heldResources }: ReviewLookup): ReviewFacts['heldResources'] =>
   (heldResources.get(client.clientId) ?? []).map(({ uri, clientId, name }) => ({
     uri,
     holder: name ?? clientId,

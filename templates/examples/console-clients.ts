@@ -1,5 +1,5 @@
 // Gives example data of the console's client pages.
-import type { ClientField, ConsoleClientPages, Judgement, Named } from '../../src/pages/views/console-clients.ts';
+import type { ClientField, ConsoleClientPages, ReviewFacts, Named } from '../../src/pages/views/console-clients.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import type { ConsoleFrame } from '../../src/pages/views/console.ts';
 import { consoleFrame } from './console.ts';
@@ -8,7 +8,7 @@ import { form } from './parts.ts';
 const frame: ConsoleFrame = { ...consoleFrame, section: 'clients' };
 const named: Named = { name: 'Harbour', clientId: 'harbour', clientUri: '/admin/clients/harbour' };
 const at = new Date('2026-03-14T09:26:53Z');
-const hosts: Judgement['hosts'] = [
+const hosts: ReviewFacts['hosts'] = [
   { host: 'harbour.example', since: new Date('2025-06-01T00:00:00Z'), clients: 2, local: false, fresh: false },
   { host: 'harb0ur.example:8443', clients: 0, local: false, fresh: true },
   { host: '127.0.0.1:8081', clients: 0, local: true, fresh: true },
@@ -17,7 +17,7 @@ const lookAlikes = [
   { name: 'Harbour', uri: '/admin/clients/harbour', same: true },
   { name: 'Harbour Desk', uri: '/admin/clients/desk', same: false },
 ];
-const change: Judgement = {
+const change: ReviewFacts = {
   name: 'Hаrbour',
   clientId: 'c-4f81',
   uri: '/admin/clients/c-4f81',
@@ -40,7 +40,7 @@ const change: Judgement = {
   awaitsCollection: false,
   disabled: false,
 };
-export const consoleJudgements: Judgement[] = [
+export const consoleReviews: ReviewFacts[] = [
   change,
   { ...change, clientId: 'c-4f82', uri: '/admin/clients/c-4f82', name: 'Pier', disabled: true },
   {
@@ -114,7 +114,7 @@ export const consoleClientExamples: Examples<ConsoleClientPages> = {
     {
       ...frame,
       form: form('/admin/clients/decide'),
-      waiting: consoleJudgements,
+      waiting: consoleReviews,
       next: '/admin/clients/waiting?cursor=x',
       first: '/admin/clients/waiting',
       report: { decided: 2, changed: ['Pier'], held: ['Quay'], gone: 1 },

@@ -1,18 +1,18 @@
-// Makes the OpenAPI 3.1 document of the admin routes from the schemas that validate: GET /admin/api/openapi.json.
+// Generates the OpenAPI 3.1 document of the admin routes from the schemas that validate their input: GET /admin/api/openapi.json.
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { maxAuthAge } from '../../browser/recent-sign-in.ts';
 import { answers } from '../operations/answers.ts';
 import { type Operation, operation, takesBody } from '../operations/operation.ts';
 
-/** The version of the admin routes: the header Api-Version of every answer. */
+/** The version of the admin routes, which every response has in the header Api-Version. */
 export const apiVersion = '1.0';
 
 const freshSignIn = `With a person's token, that person must have signed in within the last ${maxAuthAge / 60} minutes: else 401 with insufficient_user_authentication (RFC 9470), and a token of an authorization with max_age=${maxAuthAge} is needed.`;
 
 type Json = Record<string, unknown>;
 
-/** The operation that answers with the document of `others` and itself. */
+/** Makes the operation that returns the document of `others` and of itself. */
 export function openapiOperation(others: readonly Operation[]): Operation {
   const document: Operation = operation({
     method: 'GET',
@@ -95,7 +95,7 @@ function entryOf(route: Operation, config: Config): Json {
   };
 }
 
-/** The parameters with the types that their text is read as: a page's limit is a number. */
+/** The parameters with the types that their text is parsed to, such as a number for `limit`. */
 function parametersOf(place: 'path' | 'query', shape: z.ZodObject | undefined): Json[] {
   if (!shape) return [];
   const { properties = {} } = schemaOf(shape, 'output') as { properties?: Record<string, Json> };
@@ -110,7 +110,7 @@ function parametersOf(place: 'path' | 'query', shape: z.ZodObject | undefined): 
 function componentSchemas(): Record<string, Json> {
   const registry = z.registry<{ id?: string }>();
   for (const [id, answer] of Object.entries<z.ZodType>(answers)) registry.add(answer, { id });
-  // as input: members with a default may be missing, and more may come with a later version
+  // in input mode members with a default may be missing, and a later version may add members
   const { schemas } = z.toJSONSchema(registry, { io: 'input', uri: (id) => `#/components/schemas/${id}` });
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, bare(schema as Json)]));
 }
@@ -119,7 +119,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   return bare(z.toJSONSchema(schema, { io }) as Json);
 }
 
-/** Without the members that only a document of its own needs. */
+/** Removes the members that only a standalone schema document needs. */
 function bare(schema: Json): Json {
   return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema' && name !== '$id'));
 }

@@ -19,13 +19,13 @@ import {
 import { maxFileSize } from '../operations/transfer.ts';
 import { apiVersion, openapiOperation } from './openapi.ts';
 
-/** Every admin route, as registered and as documented. */
+/** Every operation that is registered and documented as an admin route. */
 export const adminRoutes = (): Operation[] => [...operations, openapiOperation(operations)];
 
-/** Names the version of the admin routes in every response below them. */
+/** The header that every response of the admin routes has. */
 export const adminVersionHeader = { 'api-version': apiVersion };
 
-/** Milliseconds: a file of the largest size, or a million users. */
+/** Milliseconds: enough for a file of the maximum size, or for a million users. */
 const transferTimeout = 30 * 60_000;
 
 export async function adminEndpoint(
@@ -34,7 +34,7 @@ export async function adminEndpoint(
 ): Promise<void> {
   const { config } = context;
   const routes = adminRoutes();
-  // named one by one: a route that is not in this list needs a recent sign-in
+  // lists the exceptions: a route that is not in this list needs a recent sign-in
   const withoutRecentSignIn = new Set(
     routes.filter((route) => !route.needsRecentSignIn).map(({ method, path }) => `${method} ${config.basePath}${path}`),
   );
@@ -43,7 +43,7 @@ export async function adminEndpoint(
   const actors = new WeakMap<FastifyRequest, Actor>();
   const actorOf = (request: FastifyRequest): Actor => actors.get(request)!;
 
-  // of every route that is registered here, whatever its address looks like (security R89)
+  // the hook covers every route that is registered here, whatever its path is (security R89)
   app.addHook('onRequest', async (request, reply) => {
     noStore(reply);
     const recent = !withoutRecentSignIn.has(`${request.method} ${request.routeOptions.url}`);

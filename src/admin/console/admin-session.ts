@@ -1,4 +1,4 @@
-// Opens the console to administrators, who sign in through the service as to any application: code flow, PKCE, a client of its own.
+// Admits administrators to the console, to which they sign in as to any application: code flow, PKCE, and a client of the console's own.
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { equalSecrets, randomSecret } from '../../crypto/secrets.ts';
@@ -32,7 +32,7 @@ export { consoleClientId };
 export const consoleCallback = '/admin/callback';
 
 const tokenCookie = 'GATEHOUSE_CONSOLE';
-/** What waits for the answer to an authorization request. */
+/** Holds the pending authorization request, sealed. */
 const requestCookie = 'GATEHOUSE_CONSOLE_REQUEST';
 const requestLifetime = 30 * 60; // seconds
 const scope = 'openid admin';
@@ -43,32 +43,32 @@ interface PageOptions {
   status?: number;
 }
 
-/** An administrator at one of the console's pages, who is answered by it. */
+/** A request of a signed-in administrator to a page of the console, with the functions that answer it. */
 export interface AdminSession {
   session: Session;
   by: Actor;
   request: FastifyRequest;
   reply: FastifyReply;
-  /** @param shown what the page shows and the form is about, such as a version: the form is good for nothing else */
+  /** Makes a form. @param shown the state that the page shows, such as a version: the form is valid for that state only */
   form(action: string, shown?: string): FormView;
-  /** Answers with a page in the console's frame. */
+  /** Sends a page in the console's frame. */
   send<N extends ConsolePageName>(name: N, data: PageData<N>, options: PageOptions): FastifyReply;
-  /** Answers with a page in the console's frame that grows while work goes on. @param steps the page at each step, and at its end */
+  /** Sends a page in the console's frame that shows the progress of an operation. @param steps the page at each step, and at the end */
   sendSteps<N extends ConsolePageName>(
     name: N,
     first: PageData<N>,
     steps: AsyncGenerator<PageData<N>, PageData<N>>,
     options: PageOptions,
   ): FastifyReply;
-  /** Sends the browser on after an operation, to a page that says what was done. @param path may have a query */
+  /** Redirects the browser after an operation to a page that shows a notice. @param path may have a query */
   done(path: string, notice: string): FastifyReply;
 }
 
-/** An authorization request that was sent, as the browser keeps it until the answer. */
+/** The authorization request that the browser keeps in a sealed cookie until the response. */
 interface SentRequest {
   state: string;
   verifier: string;
-  /** Where the person wanted to go: path and query, below the base address. */
+  /** The page that the administrator requested: path and query, below the base address. */
   path: string;
   /** Milliseconds since 1970. */
   at: number;
@@ -99,14 +99,14 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
   } as const;
   const administration = createAdministration(store);
 
-  /** Makes the console's client, and makes it again what it has to be: the base address may be another one, or somebody changed it by SQL. */
+  /** Creates the console's client, or restores its metadata: the base address may have changed, or an operator changed the row by SQL. */
   async function ensureClient(): Promise<void> {
     const known = await clients.find(consoleClientId);
     const by = { actor: 'service' };
     const metadata = parseClientMetadata(
       {
         client_name: 'Gatehouse console',
-        // as instances of the version before make it, which let no web client have http on localhost
+        // the same as instances of the previous version use, which refuse http on localhost for a web client
         application_type: new URL(issuer).protocol === 'http:' ? 'native' : 'web',
         redirect_uris: [redirectUri],
         token_endpoint_auth_method: 'none',
@@ -114,7 +114,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
         response_types: ['code'],
         scope,
       },
-      // its address is the service's own, whatever others may register
+      // the redirect URI is the service's own, so the rules for registered ones do not apply
       { admin: true },
       { issuer },
     );
@@ -122,7 +122,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       const { stored } = newCredentials(secretBox, consoleClientId, metadata);
       const client = { clientId: consoleClientId, metadata, status: 'enabled', approvedBy: 'administrator' } as const;
       await administration.createClient(by, { ...client, firstParty: true, ...stored }).catch((error: unknown) => {
-        // another request made it at the same time
+        // a concurrent request has created the client
         if (!isUniqueViolation(error)) throw error;
       });
     } else if (!isDeepStrictEqual(JSON.parse(JSON.stringify(metadata)), known.metadata)) {
@@ -131,7 +131,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     clients.forget(consoleClientId);
   }
 
-  /** Sends the browser to sign in, and back to `path` afterwards. @param demands further parameters of the request */
+  /** Redirects the browser to a sign-in that returns to `path`. @param demands further parameters of the authorization request */
   async function signIn(reply: FastifyReply, path: string, demands: Record<string, string> = {}): Promise<void> {
     await ensureClient();
     const sent: SentRequest = { state: randomSecret(), verifier: randomSecret(), path, at: Date.now() };
@@ -150,8 +150,8 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     pages.redirect(reply, `/authorize?${parameters}`);
   }
 
-  /** The request that the answer with this state belongs to; it is answered once. */
-  async function sentRequest(request: FastifyRequest, reply: FastifyReply, state: string | undefined) {
+  /** Finds the authorization request of a response by its state, and removes it: it can be answered once. */
+  async function takeRequest(request: FastifyRequest, reply: FastifyReply, state: string | undefined) {
     const sealed = single(request, requestCookie);
     reply.clearCookie(requestCookie, cookie);
     if (sealed === undefined || state === undefined) return undefined;
@@ -160,14 +160,14 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       const opened = secretBox.open(Buffer.from(sealed, 'base64url'), requestCookie);
       sent = JSON.parse(opened.toString()) as SentRequest;
     } catch {
-      // not ours, or encrypted with a key that SECRET_KEY no longer holds
+      // forged, or encrypted with a key that is no longer in SECRET_KEY
       return undefined;
     }
-    const fits = equalSecrets(sent.state, state) && Date.now() - sent.at < requestLifetime * 1000;
-    return fits ? sent : undefined;
+    const isValid = equalSecrets(sent.state, state) && Date.now() - sent.at < requestLifetime * 1000;
+    return isValid ? sent : undefined;
   }
 
-  /** Whether the browser brings the access token that this session got for the console. */
+  /** Whether the browser sent the access token that this session got for the console. */
   async function holdsToken(request: FastifyRequest, session: Session): Promise<boolean> {
     const value = single(request, tokenCookie);
     const hash = value === undefined ? undefined : opaqueTokenHash('access_token', value);
@@ -176,13 +176,13 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       token !== undefined &&
       token.clientId === consoleClientId &&
       token.sid === session.sid &&
-      // the console itself names no resource (security R115)
+      // the console requests no resource, so a restricted token is not its own (security R115)
       token.restrictedTo === undefined &&
       splitScope(token.scope).includes('admin')
     );
   }
 
-  /** The session of an administrator; undefined once the browser was sent to sign in, or another user was told that this is not for them. */
+  /** Returns the admin session; undefined after a redirect to the sign-in, or after an error page for a user who is no administrator. */
   async function admit(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -191,7 +191,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
   ): Promise<AdminSession | undefined> {
     const session = await sessions.find(request, reply);
     if (session && !session.user.admin) {
-      forAdministrators(request, reply);
+      refuseUser(request, reply);
       return undefined;
     }
     if (!session || !(await holdsToken(request, session))) {
@@ -206,7 +206,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
     return adminSession(request, reply, session);
   }
 
-  const forAdministrators = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+  const refuseUser = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     pages.send(request, reply, 'error', { kind: 'administrators', reference: '' }, { status: 403 });
 
   function adminSession(request: FastifyRequest, reply: FastifyReply, session: Session): AdminSession {
@@ -220,7 +220,7 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
         logoutUri: '/logout',
       };
       if (notice !== undefined && /^[a-z-]{1,40}$/.test(notice)) frame.done = notice;
-      // the page's data but for the frame, and the frame: together all of it, which the compiler does not see of a generic N
+      // the compiler does not see that frame and data are all of a generic N
       return { ...frame, ...data } as unknown as Pages[N];
     };
     return {
@@ -256,9 +256,9 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
 
   return {
     /**
-     * The administrator who opens a page; undefined after an answer was sent: to sign in and come back, or that it is for administrators.
-     * @param demands.fresh for a page that shows what must not be seen in a browser that was left open
-     * @throws OAuthError for a request that is no navigation
+     * Returns the admin session of a page; undefined after a redirect to the sign-in, or after an error page for other users.
+     * @param demands.fresh whether the page needs a recent sign-in, so that an unattended browser does not show it
+     * @throws OAuthError if the request is no navigation
      */
     enter(
       request: FastifyRequest,
@@ -269,10 +269,10 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       return admit(request, reply, request.url.slice(basePath.length), demands.fresh ?? false);
     },
     /**
-     * The administrator who sent a form from our own page; undefined after an answer was sent, as with enter().
-     * @param form.back the page that the administrator comes back to after a sign-in, path and query
-     * @param form.fresh for an operation that must not be done from a browser that was left open (security R91)
-     * @throws OAuthError for a form that is not ours
+     * Returns the admin session of a form; undefined after an answer was sent, as with enter().
+     * @param form.back the page to which the administrator returns after a sign-in: path and query
+     * @param form.fresh whether the operation needs a recent sign-in, so that an unattended browser cannot perform it (security R91)
+     * @throws OAuthError if the form is not one of the console's own
      */
     async submitted(
       request: FastifyRequest,
@@ -286,18 +286,18 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
       return admin;
     },
     /**
-     * Takes the answer to an authorization request.
-     * @param redeem asks the token endpoint; undefined when it refuses
-     * @throws OAuthError when it is no answer to a request of this browser
+     * Handles the authorization response: redeems the code and sets the token's cookie.
+     * @param redeem sends the form to the token endpoint and returns the access token; undefined if the endpoint refuses
+     * @throws OAuthError if this browser sent no such request
      */
-    async answered(
+    async completeSignIn(
       request: FastifyRequest,
       reply: FastifyReply,
       redeem: (form: Record<string, string>) => Promise<string | undefined>,
     ): Promise<FastifyReply> {
       onlyNavigation(request);
       const { code, state, iss } = singleValued(request.query);
-      const sent = await sentRequest(request, reply, state);
+      const sent = await takeRequest(request, reply, state);
       // RFC 9207 2.4
       if (!sent || iss !== issuer) throw invalidRequest('this is no answer to a sign-in of this browser');
       const token =

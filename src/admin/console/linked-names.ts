@@ -1,4 +1,4 @@
-// Users and clients of audit events by name, with a link to their pages in the console while they exist.
+// Finds the names of users and clients in audit events, with links to their pages in the console while they exist.
 import type { Store } from '../../repositories/store.ts';
 import { clientPath } from '../client-review.ts';
 import type { LinkedName } from '../../pages/views/console-operations.ts';
@@ -17,7 +17,7 @@ interface Involved {
   clientId?: string | undefined;
 }
 
-/** Asks once for the names of all who take part in these events. @returns the links of one of them */
+/** Looks up the names of all users and clients of these events. @returns a function that gives the links of one event */
 export async function linkedNames(
   { auditSearch }: Pick<Store, 'auditSearch'>,
   events: readonly Involved[],

@@ -4,9 +4,9 @@ import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
 import { checkInput, type Operation, type OperationCall, type OperationContext } from '../operations/operation.ts';
 
 /**
- * @param call with the input as it was typed: the operation's schema checks it
- * @returns the result, or the operation's own name for what is wrong
- * @throws what the operation has no name for
+ * @param call its input is what the administrator typed; the operation's schema checks it
+ * @returns the result, or the operation's name for the refusal
+ * @throws an error for which the operation has no name
  */
 export async function perform<P, I, R, F extends Record<string, string>>(
   operation: Omit<Operation<P, I, R>, 'refusals'> & { refusals: F },

@@ -1,4 +1,4 @@
-// The answers of the admin routes as schemas, by the name that the OpenAPI document gives them; a test holds real answers against them.
+// Declares the schemas of the admin routes' answers, by their names in the OpenAPI document; a test checks real answers against them.
 import { z } from 'zod';
 import { clientMetadataShape } from '../../oauth/client-metadata.ts';
 import { claimsShape } from '../../oauth/administration.ts';
@@ -12,7 +12,7 @@ const time = z.iso.datetime();
 const status = z.enum(['enabled', 'disabled']);
 const lifetime = z.int().optional();
 
-// a client that was registered before there was id_token_claims answers without it
+// a client that was registered before id_token_claims existed has no such member
 const metadata = clientMetadataShape.partial({ id_token_claims: true });
 const client = metadata.extend({
   client_id: z.string(),

@@ -75,7 +75,7 @@ const exportTrail = operation({
   path: `${path}/export`,
   tag,
   summary: 'Exports all events of the audit trail that a filter finds, newest first, and leaves an event of that',
-  // the operations of all users at once, as a file
+  // the file contains the operations of all users
   needsRecentSignIn: true,
   input: () => filter.extend({ type: oneOf(auditEventTypes), format: z.enum(transferFormats).default('jsonl') }),
   media: { body: [], answer: Object.values(mediaTypes) },

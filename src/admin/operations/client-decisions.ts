@@ -1,4 +1,4 @@
-// Declares the operations that approve or refuse what waits of clients.
+// Declares the operations that approve or refuse pending registrations and changes of clients.
 import { rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
 import { clientView } from '../../domain/administrator-views.ts';

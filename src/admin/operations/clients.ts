@@ -1,4 +1,4 @@
-// Declares the operations on clients: list, create, show, change, disable, delete, and new secrets.
+// Declares the operations on clients: list, create, show, change, disable, delete, renew secrets.
 import { rule } from '../../oauth/refusals.ts';
 import { z } from 'zod';
 import { randomId } from '../../crypto/secrets.ts';
@@ -81,14 +81,14 @@ const listClients = operation({
   },
 });
 
-/** The decision of an administrator, or the step of the client, that is missing. */
+/** The pending decision of an administrator, or the pending step of the client. */
 function waits(client: Client): string {
   if (client.pendingMetadata) return 'changes';
   if (client.selfRegistered && client.status === 'disabled' && !client.approvedBy) return 'approval';
   return client.uncollected ? 'collection' : '';
 }
 
-/** Makes a client, with its credentials. @throws OAuthError for a sector that does not fit, or a resource that another client holds */
+/** Creates a client with its credentials. @throws OAuthError if the sector does not fit, or another client holds a resource */
 export async function makeClient(
   { administration, secretBox, checkSector }: OperationContext,
   actor: Actor,
@@ -172,8 +172,8 @@ const showClient = operation({
 });
 
 /**
- * Changes a client; its secret follows from the metadata.
- * @param metadataOf the metadata that the client gets; it may run again
+ * Changes a client; the metadata decides whether it has a secret.
+ * @param metadataOf returns the new metadata; it may run again
  */
 export async function reviseClient(
   { store, clients, administration, secretBox, checkSector }: OperationContext,
@@ -182,7 +182,7 @@ export async function reviseClient(
   metadataOf: ((client: Client) => ClientMetadata) | undefined,
   decide: (client: Client) => ClientDecision,
 ): Promise<{ client: Client; newSecret: string | undefined }> {
-  // the document of the sector is fetched before the client is locked
+  // the sector document is fetched before the client is locked
   const looked = metadataOf && (await store.clients.find(clientId));
   const foreseen = looked && metadataOf(looked);
   if (looked && foreseen && needsSectorCheck(foreseen, looked.metadata)) await checkSector(foreseen);
@@ -201,7 +201,7 @@ export async function reviseClient(
   return { client, newSecret };
 }
 
-// every member of the metadata may be left out, or be null, which takes it away
+// each member of the metadata may be absent, or null, which removes it
 const metadataChange = Object.fromEntries(
   Object.entries<z.ZodType>(clientMetadataShape.shape).map(([member, rule]) => [
     member,
@@ -224,7 +224,7 @@ const changeClient = operation({
     if (unknown !== undefined)
       throw invalidRequest(`${/^[a-z_]{1,64}$/.test(unknown) ? unknown : 'a member'} is not known here`);
     const fields = Object.entries(input).filter(([member]) => registrableFields.includes(member));
-    // null takes a member away, as in RFC 7396
+    // null removes a member, as in RFC 7396
     const metadataOf = (client: Client): ClientMetadata =>
       parseClientMetadata(
         Object.fromEntries(
@@ -341,7 +341,7 @@ export const clientOperations = [
   renewSecrets,
 ];
 
-/** What may be sent, without what is taken when nothing is sent. */
+/** The schema of a member without its default. */
 function withoutDefault(rule: z.ZodType): z.ZodType {
   if (rule instanceof z.ZodPipe) return withoutDefault(rule.in as z.ZodType);
   return rule instanceof z.ZodDefault ? (rule.unwrap() as z.ZodType) : rule;

@@ -1,4 +1,4 @@
-// Declares the operations on what users granted to clients: an administrator withdraws for them (decisions section 3).
+// Declares the operations on the grants of users to clients, which an administrator can withdraw (decisions section 3).
 import { grantView } from '../../domain/administrator-views.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
 import { text } from '../../oauth/text.ts';

@@ -16,7 +16,7 @@ const tag = 'groups';
 const byName = z.object({ name: text(255) });
 const subs = z.array(text(255)).max(maxAtOnce).optional();
 
-/** A group with more members than one transaction takes is changed in steps by a command, and not at all by a request. */
+/** A group with more members than one transaction changes: a command changes it in steps, and a request is refused. */
 const inSteps = z.object({ in_steps: z.literal(true) });
 
 /** @throws OAuthError not_found */

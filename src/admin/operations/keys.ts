@@ -1,4 +1,4 @@
-// Declares the operations on signing keys, and the one that makes an initial access token.
+// Declares the operations on signing keys, and the operation that creates an initial access token.
 import { z } from 'zod';
 import { keyView } from '../../domain/administrator-views.ts';
 import { text } from '../../oauth/text.ts';

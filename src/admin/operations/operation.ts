@@ -15,7 +15,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { KeyRing } from '../../tokens/key-ring.ts';
 import type { AnswerName } from './answers.ts';
 
-/** What handlers use. */
+/** The dependencies of handlers. */
 export interface OperationContext {
   config: Config;
   store: Store;
@@ -25,11 +25,11 @@ export interface OperationContext {
   passwords: Pick<PasswordHashing, 'hash'>;
   passwordPolicy: PasswordPolicy;
   checkSector: CheckSector;
-  /** The service has the key ring open; a command opens it for the operations that need it. */
+  /** The service has opened the key ring; a command opens it only for an operation that needs it. */
   keyRing(): Promise<KeyRing>;
 }
 
-/** One call of an operation: the parameters of its path, its input, and who asks for it. */
+/** One call of an operation: the parameters of its path, its input, and its actor. */
 export interface OperationCall<P = unknown, I = unknown> {
   params: P;
   input: I;
@@ -44,15 +44,15 @@ export interface OperationCommand<P = unknown, I = unknown, R = unknown> {
   summary?: string;
   /** Fields of the input by the names of their options; without it each field has an option of its name. */
   options?: Record<string, string>;
-  /** Fields of the input that are arguments, after those of the path; one that may be missing takes all further words. */
+  /** Fields of the input that are arguments, after those of the path; an optional one takes all further words. */
   arguments?: readonly string[];
-  /** Fields that the command demands and the operation does not. */
+  /** Fields that are required by the command but not by the operation. */
   required?: readonly string[];
-  /** Completes what was typed, by the names of the fields, before it is checked. */
+  /** Completes the typed values, by the names of the fields, before they are checked. */
   prepare?(given: Record<string, unknown>): Record<string, unknown>;
   /** Items of a list, if the option --limit is not given. */
   limit?: number;
-  /** The result for people. @param call with the arguments as they were typed, by the names of their fields */
+  /** The result as text for the operator. @param call with the typed arguments, by the names of their fields */
   text(result: R, call: OperationCall<P, I> & { typed: Record<string, string>; config: Config }): string;
   /** The result for `--json`; the operation's view of it, unless given. */
   json?(result: R, call: OperationCall<P, I> & { typed: Record<string, string> }): unknown;
@@ -65,23 +65,23 @@ export interface Operation<P = unknown, I = unknown, R = unknown> {
   tag: string;
   summary: string;
   /**
-   * Whether an administrator must have signed in recently (security R91): to give or take power, to see a secret, or to export the data of
-   * all users. True for everything but reading, unless the operation only ends what exists, which must never wait.
+   * Whether an administrator must have signed in recently (security R91): to change permissions, to see a secret, or to export the data of
+   * all users. True for every operation but reading, and but those that only end something, which must never wait.
    */
   needsRecentSignIn: boolean;
   params: z.ZodObject | undefined;
-  /** The query of a GET and of a file, the JSON body of everything else. */
+  /** The query of a GET and of an upload, the JSON body of any other request. */
   input: ((config: Pick<Config, 'passwordMinLength'>) => z.ZodType) | undefined;
-  /** What the document and the commands show as the input where the handler checks more than `input` does. */
+  /** The input as the document and the commands show it, if the handler checks more than `input` does. */
   documentedInput: z.ZodType | undefined;
-  /** Fields of the input that commands and the console may fill, and no request. */
+  /** Fields of the input that only commands and the console may set. */
   internalInput: z.ZodObject | undefined;
   status: 200 | 201 | 204;
-  /** The schema of the answer; undefined where the answer has no body. */
+  /** The schema of the answer; undefined if the answer has no body. */
   answer: AnswerName | undefined;
   /** Media types of a body and an answer that are not JSON: `input.file` holds the body, and the handler returns a `TextAnswer`. */
   media: { body: readonly string[]; answer: readonly string[] } | undefined;
-  /** What a console form shows for a refusal: by the member of the input that is wrong, or else by the error code. */
+  /** The problems that a console form shows for refusals: by the refused member of the input, or else by the error code. */
   refusals: Record<string, string>;
   commands: readonly OperationCommand<P, I, R>[];
   handler(context: OperationContext, call: OperationCall<P, I>): Promise<R>;
@@ -89,7 +89,7 @@ export interface Operation<P = unknown, I = unknown, R = unknown> {
   view(result: R): unknown;
 }
 
-/** A file that was sent as a body. */
+/** A file that a request sent as its body. */
 export interface UploadedFile {
   content: Buffer;
   type: string;
@@ -104,7 +104,7 @@ export interface TextAnswer {
 type InputOf<I extends z.ZodType, C extends z.ZodObject> = z.infer<I> &
   ([keyof C['shape']] extends [never] ? unknown : Partial<z.infer<C>>);
 
-/** Declares an operation whose handler gets what its schemas parse. */
+/** Declares an operation whose handler gets the parsed values of its schemas. */
 export function operation<
   R,
   P extends z.ZodObject = z.ZodObject,
@@ -140,11 +140,11 @@ export function operation<
   };
 }
 
-/** Whether the input is a JSON body; else it is the query. */
+/** Whether the input is a JSON body; otherwise it is the query. */
 export const takesBody = ({ method, media }: Pick<Operation, 'method' | 'media'>): boolean =>
   (method === 'POST' || method === 'PATCH') && !media;
 
-/** The body by its schema; none is an empty one. @throws OAuthError invalid_request */
+/** Parses the body by its schema; no body counts as an empty object. @throws OAuthError invalid_request */
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.infer<S> {
   const parsed = schema.safeParse(body === undefined ? {} : body, { reportInput: true });
   if (!parsed.success)
@@ -154,7 +154,7 @@ export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.infer
   return parsed.data;
 }
 
-/** Checks input that no request sent: it may have what `internalInput` declares, too. */
+/** Checks input that comes from a command or the console: it may also have the fields of `internalInput`. */
 export function checkInput(
   { input, internalInput }: Pick<Operation, 'input' | 'internalInput'>,
   given: Record<string, unknown>,

@@ -1,4 +1,4 @@
-// Declares the operations on sessions of browsers, and on the logout tokens that tell clients of their end.
+// Declares the operations on browser sessions, and on the logout tokens that notify clients of their end.
 import { z } from 'zod';
 import { logoutDeliveryView, sessionView } from '../../domain/administrator-views.ts';
 import { browserName } from '../../domain/browser-name.ts';

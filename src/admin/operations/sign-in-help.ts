@@ -1,4 +1,4 @@
-// Declares the operations that help a user to sign in: second factors are listed and removed, and a link lets the user choose a password.
+// Declares the operations that help a user to sign in: list and remove second factors, and make a link that sets a password.
 import { z } from 'zod';
 import { secondFactorView } from '../../domain/administrator-views.ts';
 import { text } from '../../oauth/text.ts';

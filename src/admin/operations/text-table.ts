@@ -1,11 +1,11 @@
-// Renders results for a terminal: tables, and text of others without characters that move the cursor.
+// Renders results for a terminal as tables, and removes characters from untrusted text that move the cursor.
 
-/** Without characters that could move the cursor or turn the text around. */
+/** Removes characters that could move the cursor or change the direction of the text. */
 export function harmless(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }
 
-/** Columns as wide as their widest cell. */
+/** Renders a table whose columns are as wide as their widest cells. */
 export function table(head: string[], rows: string[][]): string {
   const all = [head, ...rows].map((row) => row.map(harmless));
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
@@ -19,7 +19,7 @@ export function table(head: string[], rows: string[][]): string {
     .join('\n');
 }
 
-/** One line for each member that has a value. */
+/** Renders one line for each member that has a value. */
 export function facts(view: object): string {
   return Object.entries(view)
     .filter(([, value]) => value !== undefined)

@@ -1,5 +1,4 @@
-// Declares the operations that import users from a file and export them: not JSON, and in parts.
-import { importReasons } from '../../oauth/import-reasons.ts';
+// Declares the operations that import users from a file and export them to one, in parts.
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
@@ -8,7 +7,7 @@ import { DatabaseUnavailable } from '../../database/database.ts';
 import { operation, type UploadedFile } from './operation.ts';
 import { userFilter } from './users.ts';
 
-/** Bytes of a file by HTTP, some tens of thousands of users; the command line takes files of any size. */
+/** Bytes: the maximum size of a file by HTTP, some tens of thousands of users; the command line reads files of any size. */
 export const maxFileSize = 8 * 1024 * 1024;
 
 const flag = z.enum(['true', 'false']).optional();
@@ -35,7 +34,7 @@ const importUsers = operation({
       dryRun: input.dry_run === 'true',
     };
     const reports = importFile({ store, administration }, actor, Readable.from([content]), format, options);
-    // a head that is refused is refused before anything is answered
+    // a refused head must be an error response, so it is read before the answer begins
     const first = await reports.next();
     return { type: 'application/jsonl', text: reportLines(first, reports) };
   },
@@ -46,10 +45,10 @@ const exportAll = operation({
   path: `${path}/export`,
   tag: 'users',
   summary: 'Exports all users by name, or those that a filter finds, without their password hashes',
-  // the data of all users at once, as a file
+  // the file contains the data of all users
   needsRecentSignIn: true,
   input: () => z.object({ format: z.enum(transferFormats).default('jsonl'), ...userFilter }),
-  // whoever reads the file can try passwords at leisure: never by HTTP
+  // the hashes are never sent by HTTP: a reader of the file can try passwords without limit
   internalInput: z.object({ with_password_hashes: z.boolean() }),
   media: { body: [], answer: Object.values(mediaTypes) },
   async handler({ store }, { input: { format, q, group, status, admin, with_password_hashes: hashes }, actor }) {
@@ -65,7 +64,7 @@ const exportAll = operation({
 
 export const transferOperations = [importUsers, exportAll];
 
-/** A line of JSON for each report; the last says that all is done, or why it is not. */
+/** Writes each report as a line of JSON; the last line reports the completion, or the reason for a failure. */
 async function* reportLines(
   first: IteratorResult<ImportReport, object>,
   reports: AsyncGenerator<ImportReport, object>,

@@ -1,4 +1,4 @@
-// Declares the operations on users: list, create, show, change, delete, and forget failed sign-ins.
+// Declares the operations on users: list, create, show, change, delete, and reset failed sign-ins.
 import { z } from 'zod';
 import { userView } from '../../domain/administrator-views.ts';
 import { pageShape, readUserCursor, userCursorOf } from '../../domain/paging.ts';
@@ -13,7 +13,7 @@ import { facts, table } from './text-table.ts';
 const tag = 'users';
 const path = '/admin/api/users';
 
-/** The filter of a list of users; an export takes the same. */
+/** The filter of a list or an export of users. */
 export const userFilter = {
   q: text(255)
     .optional()
@@ -92,7 +92,7 @@ export const createUser = operation({
       admin: 'admin',
       'password-stdin': 'password',
     },
-    // a claim like the others, but stored beside the email
+    // the option sets it like a claim, but it is stored beside the email
     prepare({ claims, ...given }) {
       const { email_verified, ...others } = (claims ?? {}) as Record<string, unknown>;
       return { ...given, claims: others, ...(email_verified !== undefined && { email_verified }) };

@@ -1,9 +1,9 @@
-// Whether a browser's session is good enough for an administrator's pages.
+// Checks that a browser's session may use the page on which an administrator approves a registration.
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { demandsSecondFactor, type SecondFactorPolicy } from '../../interaction/next-step.ts';
 
-/** The session, or what is in its way: nobody or nobody lately signed in, or without the second factor that is demanded, or no administrator. */
+/** Returns the session; `sign-in` if it is not recent or lacks a demanded second factor; `forbidden` if the user is no administrator. */
 export function administratorSession(
   policy: SecondFactorPolicy,
   session: Session | undefined,

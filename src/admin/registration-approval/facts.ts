@@ -1,22 +1,22 @@
-// What an administrator is shown of a registration: the facts that a decision hangs on, and then every registered member.
+// Collects what an administrator sees of a registration: the facts for the review, and every registered member.
 import type { RegistrationFacts } from '../../pages/views/index.ts';
-import { alike, heldBy, hostFacts, type ReviewFacts } from '../client-review.ts';
+import { alike, heldBy, hostFacts, type ReviewLookup } from '../client-review.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
 import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 
-/** @param address where the registration came from */
+/** @param address the network address that sent the registration */
 export function registrationFacts(
   client: Client,
   address: string | undefined,
-  reviewFacts: ReviewFacts,
+  lookup: ReviewLookup,
 ): RegistrationFacts {
   const { metadata } = client;
   const facts: RegistrationFacts = {
     name: displayName(client.clientId, metadata),
-    hosts: hostFacts(metadata.redirect_uris, [], reviewFacts),
-    lookAlikes: alike(client, reviewFacts),
-    heldResources: heldBy(client, reviewFacts),
+    hosts: hostFacts(metadata.redirect_uris, [], lookup),
+    lookAlikes: alike(client, lookup),
+    heldResources: heldBy(client, lookup),
     redirectUris: metadata.redirect_uris,
     responseTypes: metadata.response_types,
     grantTypes: metadata.grant_types,

@@ -1,9 +1,9 @@
-// GET|POST /admin/registration: an administrator enters a verification code, sees what registers, and decides (draft-dellaert-oauth-approval-based-dcr 4).
+// Serves GET|POST /admin/registration: an administrator enters a verification code, reviews the registration and decides (draft-dellaert-oauth-approval-based-dcr 4).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { administratorSession } from './administrator-session.ts';
 import { onlyNavigation } from '../../browser/session.ts';
-import { reviewFactsOf } from '../client-review.ts';
+import { lookUpReviews } from '../client-review.ts';
 import { registrationPage } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
@@ -38,7 +38,7 @@ const decisionForm = z.object({
 const action = '/admin/registration';
 const withoutReason = 'An administrator did not approve this registration.';
 
-/** A registration that waits, as somebody is shown it. */
+/** A pending registration that an administrator reviews. */
 interface Waiting {
   code: string;
   client: Client;
@@ -89,7 +89,7 @@ export async function registrationApprovalEndpoint(
     const session = administratorSession(config.secondFactor, await sessions.find(request, reply));
     if (typeof session === 'string') return turnAway(request, reply, session, code);
     const { client_id: clientId, decision } = form;
-    // before anything is looked up: this form is no way to try codes
+    // checked before the code is looked up, so that this form cannot be used to try codes
     if (!code || !sessions.isOwnForm(request, form.csrf, binding(session, code, clientId, version))) {
       const status = code ? 403 : 400;
       return ask(request, reply, session, { problem: 'tampered', typed: form.verification_code, status });
@@ -105,7 +105,7 @@ export async function registrationApprovalEndpoint(
       else await administration.refuseClient(by, clientId, version, reason === '' ? withoutReason : reason);
     } catch (error) {
       if (!(error instanceof OAuthError) || (error.code !== 'conflict' && error.code !== 'not_found')) throw error;
-      // changed, decided elsewhere, given up since it was shown, or claiming what another client holds: nothing was done
+      // the registration was changed, decided or cancelled since the page showed it, or another client holds a resource
       const now = await find(code);
       return now
         ? review(request, reply, session, now, error instanceof ResourceHeld ? 'held' : 'changed')
@@ -122,7 +122,7 @@ export async function registrationApprovalEndpoint(
     return pages.send(request, reply, 'registration-decided', decided);
   });
 
-  /** Who is no administrator stays outside; who did not sign in lately does so, and comes back. */
+  /** Sends a user who is no administrator an error page, and an administrator without a recent sign-in to the sign-in. */
   function turnAway(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -139,7 +139,7 @@ export async function registrationApprovalEndpoint(
     `network ${networkOf(clientAddress(request))}`,
   ];
 
-  /** Counts a code that was sent, before it is looked up; seconds to wait when that is one too many, else 0. */
+  /** Counts a code before it is looked up; returns the seconds to wait if there were too many, else 0. */
   async function countTry(request: FastifyRequest, session: Session): Promise<number> {
     let wait = 0;
     for (const key of counters(request, session)) wait = Math.max(wait, await limits.consume('verificationCodes', key));
@@ -152,7 +152,7 @@ export async function registrationApprovalEndpoint(
 
   async function find(code: string): Promise<Waiting | undefined> {
     const found = await store.deferredRegistrations.findByVerificationCode(verificationCodeHashes(secretBox, code));
-    // as it is stored: the version that is shown is the one that is approved
+    // not from the cache: the administrator approves the version that the page shows
     const client = found && (await store.clients.find(found.clientId));
     return client && { code, client, address: found.address };
   }
@@ -190,7 +190,7 @@ export async function registrationApprovalEndpoint(
     const data: Pages['registration-review'] = {
       account: accountView(session.user),
       verificationCode: code,
-      ...registrationFacts(client, address, await reviewFactsOf(store, [client])),
+      ...registrationFacts(client, address, await lookUpReviews(store, [client])),
       form: {
         action,
         hidden: {

@@ -18,7 +18,7 @@ export interface ClientRow {
 }
 
 /** The facts that an administrator reviews before a decision about a registration or a change. All text is untrusted. */
-export interface Judgement {
+export interface ReviewFacts {
   name: string;
   clientId: string;
   uri: string;
@@ -109,7 +109,7 @@ export interface ConsoleClientPages {
   /** Pending registrations and changes with their review facts; one form decides several. */
   'console-registrations': ConsoleFrame & {
     form?: FormView;
-    waiting: Judgement[];
+    waiting: ReviewFacts[];
     next?: string;
     first?: string;
     /** The outcome of the last decisions, if some failed. `problem`: the reason is missing, or nothing was chosen. */
@@ -122,8 +122,8 @@ export interface ConsoleClientPages {
       state: ClientState;
       enabled: boolean;
       refusalReason?: string;
-      facts: Pick<Judgement, 'hosts' | 'lookAlikes' | 'heldResources'>;
-      judgement?: Judgement;
+      facts: Pick<ReviewFacts, 'hosts' | 'lookAlikes' | 'heldResources'>;
+      judgement?: ReviewFacts;
       /** Approves or refuses the pending registration or change, or enables a disabled client. */
       decision?: FormView;
       approvedBy?: 'administrator' | 'initial_access_token' | 'automatic';

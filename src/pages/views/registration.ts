@@ -1,16 +1,16 @@
 // Declares what the pages show on which an administrator decides about a registration.
-import type { Judgement } from './console-clients.ts';
+import type { ReviewFacts } from './console-clients.ts';
 import type { AccountView, FormView } from './parts.ts';
 
 /** A registration as an administrator reviews it: all of it is untrusted text. */
 export interface RegistrationFacts {
   name: string;
   /** Hosts of the redirect URIs, or schemes of a native application, with other clients' use of them. */
-  hosts: Judgement['hosts'];
+  hosts: ReviewFacts['hosts'];
   /** Enabled clients whose names look like this one. */
-  lookAlikes: Judgement['lookAlikes'];
+  lookAlikes: ReviewFacts['lookAlikes'];
   /** Claimed resources that other clients hold. */
-  heldResources: Judgement['heldResources'];
+  heldResources: ReviewFacts['heldResources'];
   redirectUris: string[];
   responseTypes: string[];
   grantTypes: string[];

@@ -1,7 +1,7 @@
 // States that the console's pages about clients can be in, beside the examples.
 import { fieldsOf, newClientForm } from '../../../src/admin/console/clients/fields.ts';
 import { faultCodes } from '../../../src/pages/views/console-clients.ts';
-import { consoleJudgements } from '../../../templates/examples/console-clients.ts';
+import { consoleReviews } from '../../../templates/examples/console-clients.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 
@@ -48,7 +48,7 @@ export const consoleClientStates: View[] = [
     name: 'console-client',
     data: { ...client, state, judgement: undefined },
   })),
-  ...consoleJudgements.slice(1).map((judgement): View => ({ name: 'console-client', data: { ...client, judgement } })),
+  ...consoleReviews.slice(1).map((judgement): View => ({ name: 'console-client', data: { ...client, judgement } })),
   ...(['initial_access_token', 'automatic'] as const).map((approvedBy): View => ({
     name: 'console-client',
     data: {

@@ -1,4 +1,4 @@
-// Making a client in the console, and changing one: a form with every member of the metadata.
+// Serves the console's form that creates or changes a client, with every member of the metadata.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { randomId } from '../../../crypto/secrets.ts';
@@ -29,7 +29,7 @@ const bound = z.object({
 });
 const newPath = `${listPath}/new`;
 
-/** Why a form was not taken: what is wrong with its fields, or with all of it. */
+/** Why a form was refused: the faults of its fields, or one problem of the whole. */
 interface FormProblem {
   faults: Record<string, FieldFault>;
   problem?: string;
@@ -37,7 +37,7 @@ interface FormProblem {
   status: number;
 }
 
-/** Secrets as their page shows them, once. */
+/** The new secrets as their page shows them, once. */
 export function shownSecrets(issuer: string, clientId: string, shown: Partial<ShownCredentials>) {
   const values = {
     client_id: clientId,
@@ -69,7 +69,7 @@ export function editRoutes(
   });
 
   app.post(newPath, async (request, reply) => {
-    // the id was made with the form: sent twice, it makes one client
+    // the id was made with the form: a form that is sent twice creates one client
     const { csrf, client_id: clientId = '' } = readParameters(bound, request.body);
     const admin = await console.submitted(request, reply, {
       csrf,
@@ -87,7 +87,7 @@ export function editRoutes(
     try {
       made = await makeClient(operationContext, admin.by, clientId, metadata, settings);
     } catch (error) {
-      // the form was sent twice: the secrets were shown the first time, and are not known any more
+      // the form was sent twice: the first answer has shown the secrets, which are no longer known
       if (isUniqueViolation(error)) return admin.done(clientPath(clientId), 'client-made-before');
       return show(admin, undefined, typed, problemOf(error), clientId);
     }
@@ -128,7 +128,7 @@ export function editRoutes(
         () => decision,
       );
     } catch (error) {
-      // shown with what the client has become; what was typed stays
+      // the form shows the present client again, with the typed values
       return show(admin, await changeable(id), typed, problemOf(error));
     }
     const { client, newSecret } = changed;
@@ -139,12 +139,12 @@ export function editRoutes(
 
   async function changeable(clientId: string): Promise<Client> {
     const client = await find(clientId);
-    // it is made and kept by the console itself
+    // the console creates and restores its own client
     if (clientId === consoleClientId) throw conflict("the console's own client is not changed here");
     return client;
   }
 
-  /** @param shown what the form is bound to: the version that it was made for, or the id that a new client gets */
+  /** @param shown the version to which the form is bound, or the id that a new client gets */
   function show(
     admin: AdminSession,
     client: Client | undefined,
@@ -169,14 +169,14 @@ export function editRoutes(
   }
 }
 
-/** What was typed as metadata that registers, or what is wrong with it. */
+/** The typed values as valid metadata, or their faults. */
 function validated(
   typed: Record<string, string>,
   config: Config,
 ): { metadata: ClientMetadata; settings: ClientChange } | { refusal: FormProblem } {
   const { metadata, settings, faults } = clientOfForm(typed);
   const all: FormProblem['faults'] = { ...faultsOf(metadata), ...faults };
-  // only what registers itself may leave it out (RFC 7591 2): its id is shown in the place of a name
+  // only a client that registers itself may omit the name (RFC 7591 2): pages show its id instead
   const unnamed: FormProblem['faults'] = metadata['client_name'] === undefined ? { client_name: { code: 'name' } } : {};
   const refused = (of: FormProblem) => ({ refusal: { ...of, faults: { ...unnamed, ...of.faults } } });
   if (Object.keys(all).length > 0) return refused({ faults: all, status: 400 });
@@ -188,7 +188,7 @@ function validated(
   }
 }
 
-/** A refusal as the form shows it; throws any other error. */
+/** Turns a refusal into the problem that the form shows; throws any other error. */
 function problemOf(error: unknown): FormProblem {
   if (!(error instanceof OAuthError) || error.status >= 500) throw error;
   if (error instanceof ResourceHeld) return { faults: {}, problem: error.description, status: 409 };

@@ -1,4 +1,4 @@
-// New secrets for a client, and its end: disabling and deleting, each after a page that says what dies with it.
+// Serves the console's pages that renew the secrets of a client, disable it or delete it, after a page that names the consequences.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { AdminSession } from '../admin-session.ts';
@@ -126,7 +126,7 @@ export function endRoutes(
   }
 }
 
-/** As it stands on the page, where names have lost what cannot be seen; the id is good, too. */
+/** Whether the typed text is the client's name as the page shows it, without invisible characters, or its id. */
 function isName(client: Client, typed: string): boolean {
   const plain = (value: string) =>
     value

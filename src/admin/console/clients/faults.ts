@@ -1,4 +1,4 @@
-// Words a refusal of client metadata as the fault of a field of the form.
+// Turns a refusal of client metadata into the fault of a form field.
 import { type FaultCode, faultCodes, type FieldFault } from '../../../pages/views/console-clients.ts';
 import { clientMetadataShape } from '../../../oauth/client-metadata.ts';
 import { faultOf, type Refusal } from '../../../oauth/refusals.ts';
@@ -11,10 +11,10 @@ export function fieldFault({ code, params }: Pick<Refusal, 'code' | 'params'>): 
 
 const isFaultCode = (code: string): code is FaultCode => faultCodes.some((known) => known === code);
 
-/** The name of the field that a refusal is about. */
+/** The name of the refused field. */
 export const fieldOf = ({ member }: Refusal): string => member.split('.', 1)[0]!;
 
-/** What the rules of single fields refuse, the first fault of each; parseClientMetadata checks the fields together. */
+/** The first fault of each field by its own rule; parseClientMetadata checks the fields together. */
 export function faultsOf(metadata: Record<string, unknown>): Record<string, FieldFault> {
   const faults: Record<string, FieldFault> = {};
   for (const issue of clientMetadataShape.safeParse(metadata).error?.issues ?? [])

@@ -1,4 +1,4 @@
-// The form that makes or changes a client: which member of the metadata is which field, and back from what was typed.
+// Maps client metadata to the fields of the console's form, and the typed values back to metadata.
 import type { ClientField, FieldFault } from '../../../pages/views/console-clients.ts';
 import {
   assertionSigningAlgorithms,
@@ -43,7 +43,7 @@ const lifetimes = {
 } as const;
 const optional = (options: readonly string[]) => ['', ...options];
 
-/** Every field by the group that it stands in. */
+/** Every field, by its group in the form. */
 const groups: readonly { name: string; fields: readonly Definition[] }[] = [
   {
     name: 'about',
@@ -129,7 +129,7 @@ const groups: readonly { name: string; fields: readonly Definition[] }[] = [
 ];
 const fields = groups.flatMap((group) => group.fields);
 
-/** What a form for a new client holds at first. */
+/** The first values of a form for a new client. */
 export const newClientForm: Form = {
   application_type: 'web',
   grant_types: 'authorization_code refresh_token',
@@ -141,10 +141,10 @@ export const newClientForm: Form = {
   id_token_signed_response_alg: 'RS256',
   introspect: 'own',
 };
-/** Between the values of one field with several choices: response types hold spaces. */
+/** The separator of the values of one field with several choices: response types contain spaces. */
 const between = (name: string) => (name === 'response_types' ? '\n' : ' ');
 
-/** The form as a client fills it. */
+/** The form with the values of a client. */
 export function formOfClient(client: Client): Form {
   const members: Record<string, unknown> = { ...client.metadata };
   const beside: Record<string, unknown> = {
@@ -164,7 +164,7 @@ export function formOfClient(client: Client): Form {
   return form;
 }
 
-/** The form as it was sent: a choice of several comes as a parameter each. */
+/** Reads a submitted form, which has a parameter for each choice of a field with several. */
 export function readForm(sent: Record<string, string>): Form {
   const form: Form = {};
   for (const { name, kind, options } of fields) {
@@ -179,7 +179,7 @@ export function readForm(sent: Record<string, string>): Form {
   return form;
 }
 
-/** The fields as a page shows them. @param faults by member */
+/** Returns the fields as a page shows them. @param faults by member */
 export function fieldsOf(
   form: Form,
   faults: Readonly<Record<string, FieldFault>>,
@@ -197,7 +197,7 @@ export function fieldsOf(
 }
 
 /**
- * The metadata and what is set beside it, as they were typed and not yet validated; `faults` names what cannot be meant at all.
+ * Returns the typed metadata and further settings, not yet validated; `faults` names values that cannot be read at all.
  */
 export function clientOfForm(form: Form): {
   metadata: Record<string, unknown>;
@@ -215,7 +215,7 @@ export function clientOfForm(form: Form): {
     const value = form[name];
     const isMetadata = name in clientMetadataShape.shape;
     if (!isMetadata) continue;
-    // what a person can choose none of is not left to a default
+    // where an administrator has chosen no option, no default applies
     if (value === undefined && kind === 'choices') metadata[name] = name === 'scope' ? '' : [];
     if (value === undefined) continue;
     if (kind === 'check') metadata[name] = true;

@@ -1,4 +1,4 @@
-// The console's clients: found in a list, shown one by one, and what waits decided about, several at once.
+// Serves the console's pages that list and show clients, and decide pending registrations and changes, several at once.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { consoleClientId, type AdminSession } from '../admin-session.ts';
@@ -17,8 +17,8 @@ import {
   decidePath,
   factsOf,
   historyOf,
-  judgementOf,
   reviewFactsOf,
+  lookUpReviews,
   listPath,
   mostCounted,
   rowOf,
@@ -59,7 +59,7 @@ type ConsoleClientsDependencies = EditRoutesDependencies &
 
 export async function consoleClientsEndpoint(app: FastifyInstance, options: ConsoleClientsDependencies): Promise<void> {
   const { console, pages, store, operationContext } = options;
-  // as it is stored: the version that is shown is the one that is decided about
+  // not from the cache: the administrator decides about the version that the page shows
   const find = (clientId: string) => findClient(store, clientId);
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -139,17 +139,14 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
     const admin = await console.enter(request, reply);
     if (!admin) return reply;
     const client = await find(readParameters(byId, request.params).id);
-    const [reviewFacts, history] = await Promise.all([
-      reviewFactsOf(store, [client]),
-      historyOf(store, client.clientId),
-    ]);
+    const [lookup, history] = await Promise.all([lookUpReviews(store, [client]), historyOf(store, client.clientId)]);
     const own = client.clientId === consoleClientId;
     const usable = client.status === 'enabled' && client.metadata.redirect_uris.length > 0 && !own;
     const decides = waits(client) || (client.status === 'disabled' && !client.uncollected);
     return admin.send(
       'console-client',
       {
-        ...factsOf(client, reviewFacts),
+        ...factsOf(client, lookup),
         ...history,
         own,
         ...(decides && { decision: decisionForm(admin, [client]) }),
@@ -167,7 +164,7 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
     return client ? displayName(clientId, client.metadata) : clientId;
   }
 
-  /** A form that decides about these clients, each at the version that is shown. */
+  /** A form that decides about these clients, each at the shown version. */
   function decisionForm(admin: AdminSession, shown: readonly Client[]) {
     const bound = shown.map(({ clientId, version }) => `${clientId} ${version}`).join(',');
     const form = admin.form(decidePath, bound);
@@ -184,13 +181,13 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
     const { cursor, status, ...rest } = state;
     const found = await store.clients.list({ waiting: true }, { limit: waitingLength + 1, after: readCursor(cursor) });
     const shown = found.slice(0, waitingLength);
-    const reviewFacts = await reviewFactsOf(store, shown);
+    const lookup = await lookUpReviews(store, shown);
     return admin.send(
       'console-registrations',
       {
         ...rest,
         ...(shown.length > 0 && { form: decisionForm(admin, shown) }),
-        waiting: shown.map((client) => judgementOf(client, reviewFacts)),
+        waiting: shown.map((client) => reviewFactsOf(client, lookup)),
         ...around(waitingPath, new URLSearchParams(), cursor, found, waitingLength),
       },
       { section: 'clients', status: status ?? 200 },
@@ -198,7 +195,7 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
   }
 }
 
-/** The addresses of the first page and the next, where there are such. */
+/** The addresses of the first and the next page, if they exist. */
 function around(
   path: string,
   query: URLSearchParams,

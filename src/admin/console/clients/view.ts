@@ -1,7 +1,15 @@
-// Clients as the console shows them: a row of a list, what a decision hangs on, and one client with all that hangs on it.
-import type { ClientRow, ClientState, Judgement } from '../../../pages/views/console-clients.ts';
+// Prepares clients for the console: the row of a list, the facts for a review, and the page of one client.
+import type { ClientRow, ClientState, ReviewFacts } from '../../../pages/views/console-clients.ts';
 import type { Pages } from '../../../pages/views/index.ts';
-import { alike, clientPath, heldBy, hostFacts, hostsOf, type ReviewFacts, reviewFactsOf } from '../../client-review.ts';
+import {
+  alike,
+  clientPath,
+  heldBy,
+  hostFacts,
+  hostsOf,
+  type ReviewLookup,
+  lookUpReviews,
+} from '../../client-review.ts';
 import { linkedNames } from '../linked-names.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { entries, metadataDifference } from '../../../oauth/metadata-difference.ts';
@@ -12,10 +20,10 @@ import type { Store } from '../../../repositories/store.ts';
 export const listPath = '/admin/clients';
 export const waitingPath = `${listPath}/waiting`;
 export const decidePath = `${listPath}/decide`;
-/** No figure of a client is counted further. */
+/** The maximum to which a figure of a client is counted. */
 export const mostCounted = 1000;
 
-export { clientPath, reviewFactsOf };
+export { clientPath, lookUpReviews };
 
 export function stateOf(client: Client): ClientState {
   if (client.pendingMetadata) return 'change';
@@ -25,7 +33,7 @@ export function stateOf(client: Client): ClientState {
   return client.uncollected ? 'collection' : 'disabled';
 }
 
-/** Whether somebody has to decide about it. */
+/** Whether an administrator has to decide about the client. */
 export const waits = (client: Client): boolean => ['change', 'registration'].includes(stateOf(client));
 
 export const named = (client: Client) => ({
@@ -41,19 +49,19 @@ export function rowOf(client: Client): ClientRow {
   return { name, clientId, uri, state: stateOf(client), hosts, selfRegistered, createdAt };
 }
 
-/** What a person needs to judge a registration, or a change of one. */
-export function judgementOf(client: Client, reviewFacts: ReviewFacts): Judgement {
+/** Collects the facts by which an administrator reviews a registration or a change. */
+export function reviewFactsOf(client: Client, lookup: ReviewLookup): ReviewFacts {
   const { metadata, pendingMetadata } = client;
   const wanted = pendingMetadata ?? metadata;
-  const origin = reviewFacts.origins.get(client.clientId);
-  const judgement: Judgement = {
+  const origin = lookup.origins.get(client.clientId);
+  const facts: ReviewFacts = {
     name: displayName(client.clientId, wanted),
     clientId: client.clientId,
     uri: clientPath(client.clientId),
     kind: pendingMetadata ? 'change' : 'registration',
-    hosts: hostFacts(wanted.redirect_uris, pendingMetadata ? metadata.redirect_uris : [], reviewFacts),
-    lookAlikes: alike(client, reviewFacts),
-    heldResources: heldBy(client, reviewFacts),
+    hosts: hostFacts(wanted.redirect_uris, pendingMetadata ? metadata.redirect_uris : [], lookup),
+    lookAlikes: alike(client, lookup),
+    heldResources: heldBy(client, lookup),
     changes: pendingMetadata
       ? metadataDifference(metadata, pendingMetadata)
       : Object.entries(metadata).map(([member, value]) => ({
@@ -67,8 +75,8 @@ export function judgementOf(client: Client, reviewFacts: ReviewFacts): Judgement
     awaitsCollection: client.uncollected,
     disabled: pendingMetadata !== undefined && client.status === 'disabled',
   };
-  if (origin?.address !== undefined) judgement.address = origin.address;
-  return judgement;
+  if (origin?.address !== undefined) facts.address = origin.address;
+  return facts;
 }
 
 export const figuresOf = <N extends keyof ClientFigures>(figures: ClientFigures, names: readonly N[]) =>
@@ -76,20 +84,20 @@ export const figuresOf = <N extends keyof ClientFigures>(figures: ClientFigures,
 
 type ClientPage = Pages['console-client'];
 
-/** One client's own facts. */
-export function factsOf(client: Client, reviewFacts: ReviewFacts) {
+/** The facts about one client. */
+export function factsOf(client: Client, lookup: ReviewLookup) {
   const { metadata, approvedBy, refusalReason } = client;
-  const origin = reviewFacts.origins.get(client.clientId);
+  const origin = lookup.origins.get(client.clientId);
   return {
     ...named(client),
     state: stateOf(client),
     enabled: client.status === 'enabled',
     facts: {
-      hosts: hostFacts(metadata.redirect_uris, metadata.redirect_uris, reviewFacts),
-      lookAlikes: alike(client, reviewFacts),
-      heldResources: heldBy(client, reviewFacts),
+      hosts: hostFacts(metadata.redirect_uris, metadata.redirect_uris, lookup),
+      lookAlikes: alike(client, lookup),
+      heldResources: heldBy(client, lookup),
     },
-    ...(waits(client) && { judgement: judgementOf(client, reviewFacts) }),
+    ...(waits(client) && { judgement: reviewFactsOf(client, lookup) }),
     ...(approvedBy && { approvedBy }),
     ...(refusalReason !== undefined && { refusalReason }),
     ...(origin && { origin: defined(origin) }),
@@ -103,7 +111,7 @@ export function factsOf(client: Client, reviewFacts: ReviewFacts) {
   };
 }
 
-/** What hangs on a client, and what happened to it lately. */
+/** Collects the figures, sessions, logouts and latest events of a client. */
 export async function historyOf(
   store: Store,
   clientId: string,

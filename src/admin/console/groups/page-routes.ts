@@ -1,4 +1,4 @@
-// One group in the console: who is in it and comes or goes, its other name, and its end.
+// Serves the console's pages that show one group, change its members, rename it and delete it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AdminSession } from '../admin-session.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
@@ -15,8 +15,8 @@ import type { Console } from '../admin-session.ts';
 
 const pageSize = 50;
 const path = '/admin/groups';
-/** Names that are nobody's: so many are shown again. */
-const mostUnknown = 20;
+/** How many unknown names the page shows again. */
+const maxUnknown = 20;
 
 export const groupUri = (name: string) => `${path}/${encodeURIComponent(name)}`;
 
@@ -35,7 +35,7 @@ export function groupPageRoutes(
 
   const find = (name: string) => findGroup(store, name);
 
-  /** What was sent to a form of one group; undefined when it is answered already. */
+  /** Reads a form of one group; undefined after an answer was sent. */
   async function submitted(request: FastifyRequest, reply: FastifyReply, form: 'members' | 'edit' | 'delete') {
     const uri = groupUri(nameOf(request));
     const action = `${uri}/${form}`;
@@ -43,7 +43,7 @@ export function groupPageRoutes(
     const admin = await console.submitted(request, reply, {
       csrf: body['csrf'],
       action,
-      // the members' form stands on the group's own page
+      // the form for members is on the group's own page
       back: form === 'members' ? uri : action,
       fresh: true,
     });
@@ -115,7 +115,7 @@ export function groupPageRoutes(
     if (logins.length === 0) return show(admin, { typed, problem: 'nobody' });
     if (logins.length > maxAtOnce) return show(admin, { typed, problem: 'many' });
     const found = await store.userBatches.subs(logins.map((login) => login.replaceAll('\0', '')));
-    const unknown = logins.filter((_login, index) => found[index] === undefined).slice(0, mostUnknown);
+    const unknown = logins.filter((_login, index) => found[index] === undefined).slice(0, maxUnknown);
     if (unknown.length > 0) return show(admin, { typed, problem: 'unknown', unknown });
     await change({ add: found.filter((sub) => sub !== undefined) });
     return admin.done(uri, 'members-added');
@@ -155,7 +155,7 @@ export function groupPageRoutes(
     if (!sent) return reply;
     const { admin, body, group } = sent;
     const typed = { name: body['name'] ?? '', description: body['description'] ?? '' };
-    // one that was made by an import may have a name that this form would not let in: it may stay
+    // an import may have created a group whose name this form refuses: an unchanged name is not checked
     const input = { description: typed.description, ...(typed.name !== group.name && { name: typed.name }) };
     const params = { name: group.name };
     const changed = await perform(changeGroup, operationContext, { params, input, actor: admin.by });

@@ -1,4 +1,4 @@
-// The console's groups: the list with counts, a form that makes one, and the pages of one.
+// Serves the console's list of groups and the form that creates one, and registers the pages of one group.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { AdminSession } from '../admin-session.ts';
 import { onlyForms } from '../../../server/form-body.ts';

@@ -1,4 +1,4 @@
-// The filter of the audit page as it stands in the address bar, and what it asks for.
+// Reads the filter of the audit page from the query of its address.
 import { isIP } from 'node:net';
 import type { AuditFilterView } from '../../../pages/views/console-operations.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
@@ -7,17 +7,17 @@ import { tokenIssued, viewedTypes } from '../../../repositories/audit/audit-view
 import type { Store } from '../../../repositories/store.ts';
 
 export interface AuditFilterRead {
-  /** As it was typed. */
+  /** The typed values. */
   shown: AuditFilterView;
   search: AuditSearch;
-  /** The issues of tokens are asked for, which are no events of the trail. */
+  /** Whether the filter asks for issued tokens, which are no events of the trail. */
   issues: boolean;
   faults: ('address' | 'since' | 'until')[];
 }
 
 const members = ['type', 'outcome', 'actor', 'user', 'client', 'address', 'since', 'until'] as const;
 
-/** People are named by their user name or subject; somebody who is gone by the subject. */
+/** The filter names a user by user name or subject, and a deleted user by subject. */
 export async function readAuditFilter(
   query: Record<string, string>,
   store: Pick<Store, 'users'>,
@@ -34,7 +34,7 @@ export async function readAuditFilter(
   const time = (member: 'since' | 'until'): Date | undefined => {
     const text = shown[member];
     if (text === undefined) return undefined;
-    // what a browser's own field gives has no zone: it is UTC, as all times of the console
+    // a browser's date field sends no zone: the value is UTC, as all times of the console
     const date = new Date(/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(text) ? `${text}Z` : text);
     if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(date.getTime())) return date;
     faults.push(member);

@@ -1,4 +1,4 @@
-// GET /admin/audit, /admin/audit/{id}, POST /admin/audit/export: the audit trail by any of its facts, one event, and all that was found as a file.
+// Serves GET /admin/audit, GET /admin/audit/{id} and POST /admin/audit/export: searches the audit trail, shows one event, exports the found events.
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { exportEvents } from '../../../domain/audit-export.ts';
@@ -59,7 +59,7 @@ export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoute
     const read = await readAuditFilter(body, store);
     const admin = await console.submitted(request, reply, {
       ...{ csrf: body['csrf'], action: exportPath, back: list + queryOf(read.shown) },
-      // everybody's acts at once, as a file
+      // the file contains the operations of all users
       fresh: true,
     });
     if (!admin) return reply;
@@ -100,7 +100,7 @@ export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoute
     return { ...form, hidden: { ...filter, ...form.hidden } };
   }
 
-  /** The issues of tokens are no events of the trail: those of the tokens that are still stored. */
+  /** Finds events, or issued tokens: those are no events, and are found while they are stored. */
   async function find({ search, issues }: AuditFilterRead, before: string | undefined) {
     if (!issues)
       return store.auditSearch.search(search, { limit, before: before?.startsWith('token-') ? undefined : before });

@@ -1,4 +1,4 @@
-// The counts by the hour as the bars of a chart: one for each hour of a day, or for each day of a month, by UTC.
+// Turns hourly counts into the bars of a chart: one for each hour of a day, or for each day of a month, by UTC.
 import type { BarView, ChartView } from '../../../pages/views/console-operations.ts';
 import type { CountedKind, HourlyCount } from '../../../repositories/audit/hourly-counts.ts';
 
@@ -12,7 +12,7 @@ const members: Record<CountedKind, keyof Omit<BarView, 'at'>> = {
 };
 const none = { signedIn: 0, failed: 0, refused: 0, granted: 0 };
 
-/** When the first bar of a chart begins that ends now. */
+/** The time at which the first bar begins of a chart that ends now. */
 export function beginningOf(period: ChartView['period'], now: Date): Date {
   const { bars, bar } = lengths[period];
   return new Date((Math.floor(now.getTime() / bar) - bars + 1) * bar);
@@ -42,7 +42,7 @@ export function chart(period: ChartView['period'], counts: readonly HourlyCount[
   };
 }
 
-/** The next number that is easy to read on a scale: 1, 2 or 5 and noughts. */
+/** Rounds up to a number that is easy to read on a scale: 1, 2 or 5 times a power of ten. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
   return power * [1, 2, 5, 10].find((step) => value <= step * power)!;

@@ -1,4 +1,4 @@
-// GET /admin/keys and the pages on which signing keys are rotated and withdrawn.
+// Serves GET /admin/keys and the pages that rotate and withdraw signing keys.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { AdminSession } from '../admin-session.ts';
@@ -17,7 +17,7 @@ const list = '/admin/keys';
 const rotation = '/admin/keys/rotate';
 const withdrawal = '/admin/keys/withdraw';
 const section = 'keys';
-/** So many characters of a key's name have to be typed. */
+/** How many characters of a key's name the administrator has to type. */
 const beginningLength = 8;
 
 const rotationForm = z.object({

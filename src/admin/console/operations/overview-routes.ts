@@ -1,4 +1,4 @@
-// GET /admin: what waits for a decision, what happened lately, how much there is, and how the service is.
+// Serves GET /admin, the console's overview: pending decisions, recent events, totals, and the status of the service.
 import type { FastifyInstance } from 'fastify';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { displayName, redirectHost } from '../../../oauth/client-metadata.ts';
@@ -9,14 +9,14 @@ import type { KeyRing } from '../../../tokens/key-ring.ts';
 import type { UsageCounters } from '../../../domain/usage-counters.ts';
 import type { Console } from '../admin-session.ts';
 
-/** Counted up to here: more is "more than". */
+/** The maximum to which pending decisions are counted. */
 const mostCounted = 1000;
 const mostShown = 5;
-/** The background job runs each quarter of a minute: after so many milliseconds something keeps it from it. */
+/** Milliseconds after which the retention job counts as late; it runs every quarter of a minute. */
 const lateAfter = 5 * 60_000;
-/** The last minute is never counted by the job; further behind it is while it catches up with a long trail. */
+/** Milliseconds of uncounted events after which the page says so. The job never counts the last minute. */
 const behindAfter = 15 * 60_000;
-/** A mail is sent at once; what waits so many milliseconds was refused several times. */
+/** Milliseconds after which a due mail counts as late: the mail server has refused it several times. */
 const mailLateAfter = 5 * 60_000;
 
 export interface OverviewRoutesDependencies {
@@ -79,7 +79,7 @@ export function overviewRoutes(
           count: day.totals.failed + day.totals.refused,
           uri: `/admin/audit?outcome=failure&${since}`,
         },
-        // without a list: grants are counted, and of tokens only those are listed that are still stored
+        // without a link: no list has all counted grants, since expired tokens are deleted
         { name: 'granted', count: day.totals.granted },
       ],
       charts: [day, chart('month', counts, now)],
@@ -92,7 +92,7 @@ export function overviewRoutes(
           ...(keyRotationInterval > 0 && { next: new Date(oldest.getTime() + keyRotationInterval * 1000) }),
         },
         cleanUp: {
-          // never finished: it is late only once this instance could have done it
+          // a job that has never finished counts as late some time after the start of this instance
           late: now.getTime() - (state.finishedAt ?? started).getTime() > lateAfter,
           ...(state.finishedAt && { at: state.finishedAt }),
         },

@@ -1,4 +1,4 @@
-// The console's pages about the service itself: overview, sessions, keys, audit.
+// Registers the console's pages about the service: overview, sessions, keys, audit trail.
 import type { FastifyInstance } from 'fastify';
 import { onlyForms } from '../../../server/form-body.ts';
 import { auditRoutes } from './audit-routes.ts';

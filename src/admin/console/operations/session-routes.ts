@@ -1,4 +1,4 @@
-// GET /admin/sessions, POST /admin/sessions, GET|POST /admin/sessions/end: who is signed in where; ends one session, or all of a person's.
+// Serves GET|POST /admin/sessions and GET|POST /admin/sessions/end: lists sessions, ends one, or ends all of one user.
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ import type { Store } from '../../../repositories/store.ts';
 import type { Console } from '../admin-session.ts';
 
 const limit = 50;
-/** Counted up to here: more is "more than". */
+/** The maximum to which the sessions of a user are counted. */
 const mostCounted = 1000;
 const endOne = z.object({ csrf: text(100), end: text(255), user: text(320).optional(), address: text(64).optional() });
 const endAll = z.object({ csrf: text(100), sub: text(255) });
@@ -79,12 +79,12 @@ export function sessionRoutes(
     return admin.send('console-sessions', data, { section, status: fault ? 400 : 200 });
   });
 
-  // what only ends something must never wait for another sign-in
+  // an operation that only ends a session must never wait for a new sign-in
   app.post(list, async (request, reply) => {
     const { csrf, end, user, address } = readParameters(endOne, request.body);
     const admin = await console.submitted(request, reply, { csrf, action: list, back: list });
     if (!admin) return reply;
-    // one that is over already is what was wanted
+    // the session may have ended already
     const call = { params: { id: end }, input: {}, actor: admin.by };
     await endSession.handler(operationContext, call).catch(unlessGone);
     return admin.done(list + queryOf({ user: user || undefined, address: address || undefined }), 'session-ended');

@@ -1,4 +1,4 @@
-// GET /admin/search: users, clients and groups by one field, a few of each, and straight to the thing where only one is meant.
+// Serves GET /admin/search: finds users, clients and groups, and redirects to the only match.
 import type { FastifyInstance } from 'fastify';
 import { singleValued } from '../../../server/parameters.ts';
 import type { FoundThing } from '../../../pages/views/console-search.ts';
@@ -10,7 +10,7 @@ import type { Store } from '../../../repositories/store.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
 import type { Console } from '../admin-session.ts';
 
-/** So many of each kind are shown; their own lists have the others. */
+/** How many results of each kind the page shows; the list of that kind has all. */
 const mostShown = 8;
 const longest = 255; // characters
 
@@ -63,7 +63,7 @@ export async function consoleSearchEndpoint(
     );
   });
 
-  /** By words, and whoever has this very subject. */
+  /** Finds users by words, and the user with exactly this subject. */
   async function usersOf(q: string, limit: number): Promise<User[]> {
     const [bySub, found] = await Promise.all([
       store.users.find(q),

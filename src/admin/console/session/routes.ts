@@ -1,4 +1,4 @@
-// GET /admin/callback: where an administrator arrives in the console after the sign-in; the code is redeemed at the token endpoint, as by any client.
+// Serves GET /admin/callback, the redirect URI of the console, which redeems the code at the token endpoint like any client.
 import type { FastifyInstance } from 'fastify';
 import { consoleCallback } from '../admin-session.ts';
 import type { Config } from '../../../config.ts';
@@ -18,7 +18,7 @@ export async function consoleEndpoint(
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(consoleCallback, (request, reply) =>
-    console.answered(request, reply, async (form) => {
+    console.completeSignIn(request, reply, async (form) => {
       const answer = await app.inject({
         method: 'POST',
         url: `${config.basePath}/token`,

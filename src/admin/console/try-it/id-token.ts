@@ -1,4 +1,4 @@
-// An ID Token opened before a developer's eyes: each claim with what its check says (OpenID Connect Core 3.1.3.7).
+// Decodes an ID Token for a developer: each claim with the result of its check (OpenID Connect Core 3.1.3.7).
 import { createHash } from 'node:crypto';
 import type { Pages } from '../../../pages/views/index.ts';
 import type { TryClaim } from '../../../pages/views/try-it.ts';
@@ -10,13 +10,13 @@ export interface Expected {
   accessToken: string;
   maxAge: number | undefined;
   acrValues: string[];
-  /** Whether the service's key made the signature and the time is not over. */
+  /** Whether a key of the service made the signature and the token has not expired. */
   verified: boolean;
   /** Seconds since the epoch. */
   now: number;
 }
 
-/** The parts of a compact JWT that are JSON: header and payload, or of an encrypted one the header alone; undefined for no JWT. */
+/** Header and payload of a compact JWT, or the header alone of an encrypted one; undefined if the text is no JWT. */
 export function openJwt(token: string): { encrypted: boolean; header: Json; payload: Json } | undefined {
   const parts = token.split('.');
   if (parts.length !== 3 && parts.length !== 5) return undefined;
@@ -43,7 +43,7 @@ export function idTokenView(token: string, expected: Expected): Pages['console-t
   const signature = claims.find(({ claim }) => claim === 'alg');
   if (signature) Object.assign(signature, { check: 'signature', good: expected.verified });
   for (const [claim, value] of Object.entries(payload)) {
-    const good = judge(claim, value, header['alg'], expected);
+    const good = checkClaim(claim, value, header['alg'], expected);
     const check = { check: claim as NonNullable<TryClaim['check']>, good: good === true };
     claims.push({ claim, value: shown(value), ...(good !== undefined && check) });
   }
@@ -51,8 +51,8 @@ export function idTokenView(token: string, expected: Expected): Pages['console-t
   return { encrypted, claims };
 }
 
-/** Undefined for a claim that a relying party has nothing to hold against. */
-function judge(claim: string, value: unknown, alg: unknown, expected: Expected): boolean | undefined {
+/** Checks a claim; undefined for one that a relying party has nothing to compare with. */
+function checkClaim(claim: string, value: unknown, alg: unknown, expected: Expected): boolean | undefined {
   switch (claim) {
     case 'iss':
       return value === expected.issuer;

@@ -1,4 +1,4 @@
-// The console's "Try it": a real code flow with PKCE against a client, each request and answer shown to who develops a relying party.
+// Serves the console's "Try it": runs a real code flow with PKCE for a client, and shows each request and response to a developer.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { equalSecrets, randomSecret } from '../../../crypto/secrets.ts';
@@ -48,7 +48,7 @@ const beginning = z.object({
 const redirectChange = z.object({ csrf: text(100), client_id: text(255), change: z.enum(['add', 'remove']) });
 const redeeming = z.object({ csrf: text(100), client_secret: text(1000).optional() });
 
-/** A flow on its way, as the browser keeps it, sealed. */
+/** A flow in progress, which the browser keeps in a sealed cookie. */
 interface Flow {
   clientId: string;
   state: string;
@@ -58,9 +58,9 @@ interface Flow {
   end: boolean;
   /** Milliseconds since 1970. */
   at: number;
-  /** Who began it. */
+  /** The session that began the flow. */
   sid: string;
-  /** The answer, once it is there. */
+  /** The authorization response, once it has arrived. */
   answer?: Record<string, string>;
 }
 
@@ -97,7 +97,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     const admin = await console.submitted(request, reply, { csrf, action: redirectPath, back, fresh: true });
     if (!admin) return reply;
     await administration.changeClient(admin.by, id, ({ metadata }) => {
-      // the sector of pairwise subjects hangs on the first address
+      // the first redirect URI determines the sector of pairwise subjects
       if (metadata.redirect_uris.length === 0 && metadata.subject_type === 'pairwise')
         throw invalidRequest('a client with pairwise subjects needs an address of its own first');
       const others = metadata.redirect_uris.filter((uri) => uri !== callbackUri);
@@ -150,7 +150,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     flow.answer = answer;
     const client = await clients.find(flow.clientId);
     const method = client?.metadata.token_endpoint_auth_method;
-    // RFC 9207 2.4: an answer of another server is none
+    // the response comes from another server (RFC 9207 2.4)
     if (!client || answer['code'] === undefined || answer['iss'] !== issuer)
       return result(admin, flow, client, { outcome: 'failed' });
     if (method === 'none') return redeem(admin, flow, client, undefined);
@@ -171,7 +171,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     return redeem(admin, flow, client, secret);
   });
 
-  /** Takes the steps that the client takes by itself, and shows all of them. The secret goes no further than these requests. */
+  /** Performs the steps that a client performs without the browser, and shows them. The secret is used for these requests only. */
   async function redeem(
     admin: AdminSession,
     flow: Flow,
@@ -254,7 +254,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
   }
 
   async function show(admin: AdminSession, clientId: string, fault?: 'expired'): Promise<FastifyReply> {
-    // the console's own client is kept as it is: it could only be tried at the price of its address
+    // the console's own client never changes, so it cannot get the callback of this page
     const client = ['', consoleClientId].includes(clientId) ? undefined : await clients.find(clientId);
     const reachable = client?.metadata.redirect_uris.includes(callbackUri) ?? false;
     const data: Omit<Pages['console-try-it'], keyof ConsoleFrame> = {
@@ -287,7 +287,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     reply.setCookie(cookieName, sealed, { ...cookie, maxAge: lifetime });
   }
 
-  /** The flow that this browser began in this session; it is taken out, and kept again where it goes on. */
+  /** Finds the flow that this browser began in this session and removes it; keep() stores it again. */
   async function read(admin: AdminSession): Promise<Flow | undefined> {
     const sealed = single(admin.request, cookieName);
     admin.reply.clearCookie(cookieName, cookie);
@@ -297,7 +297,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
       const flow = JSON.parse(opened.toString()) as Flow;
       return Date.now() - flow.at < lifetime * 1000 && flow.sid === admin.session.sid ? flow : undefined;
     } catch {
-      // not ours, or encrypted with a key that SECRET_KEY no longer holds
+      // forged, or encrypted with a key that is no longer in SECRET_KEY
       return undefined;
     }
   }

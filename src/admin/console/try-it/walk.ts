@@ -1,14 +1,14 @@
-// The steps of the flow that the browser does not take: code for tokens, and what the tokens are good for, each at the service's own door.
+// Performs the steps of the flow that need no browser, by requests to the service: redeems the code and uses the tokens.
 import type { TryParameter, TryStep } from '../../../pages/views/try-it.ts';
 import { openJwt, shown } from './id-token.ts';
 
-/** An answer of one of the service's addresses. */
+/** The response of an endpoint. */
 export interface Answer {
   status: number;
   contentType: string;
   body: string;
 }
-/** Asks an address of the service, as the client would. */
+/** Sends a request to an endpoint, as the client would. */
 export type Ask = (
   method: 'GET' | 'POST',
   path: string,
@@ -21,12 +21,12 @@ export interface Redemption {
   clientId: string;
   /** The token_endpoint_auth_method. */
   method: string;
-  /** Used for these requests, and kept nowhere. */
+  /** Used for these requests only, and stored nowhere. */
   secret: string | undefined;
   code: string;
   redirectUri: string;
   verifier: string;
-  /** Revokes at the end what was issued. */
+  /** Whether to revoke the tokens at the end. */
   end: boolean;
 }
 
@@ -39,7 +39,7 @@ export const parametersOf = (from: Record<string, unknown>): TryParameter[] =>
     ...(secrets.has(name) && { secret: true }),
   }));
 
-/** Redeems a code, and goes on as far as there are tokens. */
+/** Redeems a code, and performs each step for which there is a token. */
 export async function walk(
   ask: Ask,
   redemption: Redemption,
@@ -47,7 +47,7 @@ export async function walk(
   const { issuer, clientId, method, secret } = redemption;
   const steps: TryStep[] = [];
 
-  /** As the client proves itself; the secret is in no step. */
+  /** Sends a request with the client's authentication; no shown step contains the secret. */
   async function asClient(name: TryStep['name'], path: string, form: Record<string, string>) {
     const proof: Record<string, string> =
       method === 'client_secret_post' ? { client_id: clientId, client_secret: secret ?? '' } : { client_id: clientId };
@@ -103,7 +103,7 @@ export async function walk(
   };
 }
 
-/** The members of a JSON answer, or of a signed one; of an encrypted one its header. */
+/** The members of a JSON or signed response; of an encrypted one those of its header. */
 function readAnswer({ contentType, body }: Answer): Record<string, unknown> {
   if (contentType.startsWith('application/jwt')) {
     const opened = openJwt(body);
@@ -117,5 +117,5 @@ function readAnswer({ contentType, body }: Answer): Record<string, unknown> {
   }
 }
 
-/** As a part of Basic credentials (RFC 6749 2.3.1). */
+/** Encodes a part of Basic credentials (RFC 6749 2.3.1). */
 const encode = (part: string): string => encodeURIComponent(part).replaceAll('%20', '+');

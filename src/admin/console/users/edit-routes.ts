@@ -1,4 +1,4 @@
-// Making a user in the console, and changing what is stored about one: a form each. A form that is sent twice makes one user.
+// Serves the console's forms that create and change a user. A form that is sent twice creates one user.
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -25,7 +25,7 @@ const bySub = z.object({ sub: text(255) });
 const ofNew = z.object({ csrf: text(100).optional(), sub: z.uuid() });
 const ofOld = z.object({ csrf: text(100).optional(), version: z.string().regex(/^\d{1,15}$/) });
 
-/** A form that was not taken. */
+/** Why a form was refused. */
 interface Trouble {
   typed: Record<string, string>;
   faults: UserFaults;
@@ -63,7 +63,7 @@ export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies
       fresh: true,
     });
     if (!admin) return reply;
-    // the same form again: what it made is there
+    // the form was sent twice: its user exists
     if (await store.users.find(sub)) return admin.done(pathOf({ sub }), 'user-made');
     const typed = singleValued(request.body);
     const { change, faults } = readUserForm(typed, newUserFields);
@@ -113,7 +113,7 @@ export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies
     if (Object.keys(faults).length > 0) return show(admin, user, version, { typed, faults, status: 400 });
     const saved = await unlessConflict(administration.changeUser(admin.by, sub, { ...change, version }));
     if (saved !== 'conflict') return admin.done(pathOf(user), 'user-saved');
-    // shown with what the user has become; what was typed stays
+    // the form shows the present user again, with the typed values
     const now = await findUser(store, sub);
     const reason =
       versionOf(now) === version
@@ -122,7 +122,7 @@ export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies
     return show(admin, now, versionOf(now), { typed, ...reason, status: 409 });
   });
 
-  /** Which of both somebody else has. */
+  /** The fields, user name or email, that belong to another user. */
   async function taken(
     username: string | undefined,
     email: string | null | undefined,
@@ -137,7 +137,7 @@ export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies
     return { faults: { ...(byName && { username: 'taken' }), ...(byEmail && { email: 'taken-email' }) } };
   }
 
-  /** @param shown what the form is about: the sub of somebody who is to be made, or the version that is changed */
+  /** @param shown the version to which the form is bound, or the sub that a new user gets */
   function show(admin: AdminSession, user: User | undefined, shown: string, trouble?: Trouble): FastifyReply {
     const action = user ? `${pathOf(user)}/edit` : newPath;
     const form = admin.form(action, shown);

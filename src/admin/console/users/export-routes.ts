@@ -1,4 +1,4 @@
-// GET and POST /admin/users/export: the users that a filter finds, as a file.
+// Serves GET|POST /admin/users/export: exports the users that match a filter as a file.
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { noStore } from '../../../server/errors.ts';
@@ -10,7 +10,7 @@ import type { Store } from '../../../repositories/store.ts';
 import type { Console } from '../admin-session.ts';
 
 const path = `${listPath}/export`;
-const longest = 30 * 60_000; // milliseconds: a million users take some minutes
+const exportTimeout = 30 * 60_000; // milliseconds: a million users take some minutes
 
 export interface ExportRoutesDependencies {
   store: Store;
@@ -31,12 +31,12 @@ export function exportRoutes(app: FastifyInstance, { console, store }: ExportRou
     );
   });
 
-  app.post(path, { handlerTimeout: longest }, async (request, reply) => {
+  app.post(path, { handlerTimeout: exportTimeout }, async (request, reply) => {
     const body = singleValued(request.body);
     const filter = readFilter(body);
     const admin = await console.submitted(request, reply, {
       ...{ csrf: body['csrf'], action: path, back: `${path}?${new URLSearchParams(queryOfFilter(filter))}` },
-      // everybody's data at once, as a file
+      // the file contains the data of all users
       fresh: true,
     });
     if (!admin) return reply;

@@ -1,4 +1,4 @@
-// Removes one or all second factors of a user, after a page that says what that means.
+// Serves the console's pages that remove one or all second factors of a user, after a page that names the consequences.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Authenticator, kindOf } from '../../../authenticators/authenticator.ts';

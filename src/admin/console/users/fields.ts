@@ -1,4 +1,4 @@
-// The fields of a user's form in the console: what stands in each, what a form changes, and what is wrong with what was typed.
+// Defines the fields of the console's form for a user: their values, the change that a submitted form makes, and its faults.
 import { isDeepStrictEqual } from 'node:util';
 import type { UserField, UserFieldFault } from '../../../pages/views/console-users.ts';
 import { claimRules, email, name } from '../../../oauth/administration.ts';
@@ -25,7 +25,7 @@ const checks = ['email_verified', 'phone_number_verified'] as const;
 export type UserFieldName =
   'username' | 'email' | (typeof textClaims)[number] | (typeof addressFields)[number] | (typeof checks)[number];
 
-/** Those of somebody who is made; the rest is added on the user's page. */
+/** The fields for a new user; the administrator adds others on the user's page. */
 export const newUserFields: readonly UserFieldName[] = [
   'username',
   'email',
@@ -47,11 +47,11 @@ export type UserFaults = Partial<Record<UserFieldName, UserFieldFault>>;
 
 const isCheck = (field: string) => (checks as readonly string[]).includes(field);
 const isAddressField = (field: string) => (addressFields as readonly string[]).includes(field);
-/** As a form sends it: browsers end lines with CR LF. */
+/** Browsers end lines with CR LF. */
 const tidy = (value: string): string => value.replace(/\r\n?/g, '\n').trim();
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** What stands in a field before anybody types. */
+/** The stored value of a field. */
 function stored(user: User | undefined, field: UserFieldName): string {
   if (field === 'username' || field === 'email') return user?.[field] ?? '';
   if (field === 'email_verified') return user?.emailVerified ? 'true' : '';
@@ -60,7 +60,7 @@ function stored(user: User | undefined, field: UserFieldName): string {
   return textOf(isAddressField(field) ? address[field] : user?.claims[field]);
 }
 
-/** @param typed what a form held that was not taken; else what is stored stands in the fields */
+/** @param typed the values of a refused form; without it the fields show the stored values */
 export function userFields(
   user: User | undefined,
   fields: readonly UserFieldName[],
@@ -70,14 +70,14 @@ export function userFields(
   return fields.map((field) => {
     const fault = faults[field];
     const value = typed ? (typed[field] ?? '') : stored(user, field);
-    return { field, value, ...(fault && { fault, most: longest(field) }) };
+    return { field, value, ...(fault && { fault, most: maxLength(field) }) };
   });
 }
 
 /**
- * What a form changes of a user, null for what it takes away, and what is wrong with it. A field that is as it was is no change.
- * @param typed by field; a missing one is empty
- * @param before undefined for one that is to be made
+ * Returns the change that a form makes, with null for a removed value, and its faults. An unchanged field is no change.
+ * @param typed by field; a missing field is empty
+ * @param before undefined for a new user
  */
 export function readUserForm(
   typed: Typed,
@@ -110,8 +110,8 @@ export function readUserForm(
   return { change, faults };
 }
 
-/** In characters. */
-function longest(field: UserFieldName): number {
+/** The maximum length of a field, in characters. */
+function maxLength(field: UserFieldName): number {
   if (field === 'username') return 255;
   if (field === 'email') return 320;
   return ['website', 'profile', 'picture'].includes(field) ? 2000 : 1000;
@@ -120,7 +120,7 @@ function longest(field: UserFieldName): number {
 function faultOf(field: UserFieldName, value: string): UserFieldFault | undefined {
   if (value === '') return field === 'username' ? 'missing' : undefined;
   if (isCheck(field)) return undefined;
-  if (value.length > longest(field)) return 'long';
+  if (value.length > maxLength(field)) return 'long';
   const rule =
     field === 'username'
       ? name

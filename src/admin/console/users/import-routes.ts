@@ -1,4 +1,4 @@
-// GET and POST /admin/users/import, GET /admin/users/import/{id}: users of a file that is checked first and then imported, row by row.
+// Serves GET|POST /admin/users/import and GET /admin/users/import/{id}: checks a file of users, and then imports it.
 import { createHash, randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -18,17 +18,17 @@ import type { PageResponses } from '../../../pages/page-response.ts';
 import type { Console } from '../admin-session.ts';
 
 const path = `${listPath}/import`;
-/** Characters of a text that is pasted or read from a file: some ten thousand users. */
-const longestText = 1_000_000;
-/** Bytes of the form: percent-encoding makes three of one, and a letter may have several. */
+/** The maximum length of the text, in characters: some ten thousand users. */
+const maxText = 1_000_000;
+/** Bytes: percent-encoding makes three of each byte, and a character may have several bytes. */
 const bodyLimit = 8 * 1024 * 1024;
 const section = 'users';
-const longestCheck = 10 * 60_000; // milliseconds
-/** Lines that are checked in about a second; of more the page says how far it is. */
+const checkTimeout = 10 * 60_000; // milliseconds
+/** Lines that take about a second; the page shows the progress of a longer check. */
 const shortCheck = 1000;
-/** So often a page says how far a check is, at most. */
-const mostSteps = 100;
-const lookAgain = 2; // seconds
+/** How often the page shows the progress of a check, at most. */
+const maxSteps = 100;
+const refreshInterval = 2; // seconds
 
 const sent = z.object({
   csrf: text(100).optional(),
@@ -64,11 +64,11 @@ export function importRoutes(
     return admin.send('console-users-import', page, { section });
   });
 
-  // so long a form is read of administrators only
+  // the service reads such a long form from administrators only
   const onlyAdministrators = async (request: FastifyRequest, reply: FastifyReply) =>
     (await sessions.find(request, reply))?.user.admin ? undefined : options.pages.redirect(reply, path);
 
-  app.post(path, { bodyLimit, handlerTimeout: longestCheck, onRequest: onlyAdministrators }, async (request, reply) => {
+  app.post(path, { bodyLimit, handlerTimeout: checkTimeout, onRequest: onlyAdministrators }, async (request, reply) => {
     const { csrf, checked, id, act } = readParameters(sent, request.body);
     const admin = await console.submitted(request, reply, { csrf, action: path, shown: id, back: path, fresh: true });
     if (!admin) return reply;
@@ -79,8 +79,8 @@ export function importRoutes(
       return admin.send('console-users-import', page, { section, status });
     };
     if (order.text.trim() === '') return again({ problem: 'missing' }, 400);
-    if (order.text.length > longestText) return again({ problem: 'long' }, 413);
-    // what is imported is what was checked, and by this person
+    if (order.text.length > maxText) return again({ problem: 'long' }, 413);
+    // the import must be what this administrator has checked
     const shown = digestOf(id, order);
     const own = sessions.isOwnForm(request, checked, { action: path, shown, session: admin.session });
     if (act === 'import' && own) {
@@ -117,7 +117,7 @@ export function importRoutes(
     const id = z.uuid().safeParse(readParameters(byId, request.params).id);
     const found = id.success ? await store.userImports.find(id.data) : undefined;
     if (!found) throw notFound('there is no such import: how one went is kept for a week');
-    if (found.state === 'running') reply.header('refresh', String(lookAgain));
+    if (found.state === 'running') reply.header('refresh', String(refreshInterval));
     const { state, lines, line, created, updated, unchanged, refused, refusals, startedAt } = found;
     return admin.send(
       'console-users-import-status',
@@ -130,7 +130,7 @@ export function importRoutes(
     );
   });
 
-  /** @param order what was sent, which stays @param demands.confirmed for a page from which it can be imported */
+  /** @param order what was sent, which the page shows again @param demands.confirmed whether the page can start the import */
   function pageOf(admin: AdminSession, id: string, order?: ImportOrder, demands: { confirmed?: boolean } = {}): Page {
     const form = admin.form(path, id);
     form.hidden['id'] = id;
@@ -139,14 +139,14 @@ export function importRoutes(
         ...{ action: path, shown: digestOf(id, order), session: admin.session },
       });
     const { text = '', update = false, admins = false } = order ?? {};
-    return { form, typed: text.length > longestText ? '' : text, update, admins, most: longestText };
+    return { form, typed: text.length > maxText ? '' : text, update, admins, most: maxText };
   }
 }
 
-/** A page that says how far a check is: what was typed is sent with the last one. */
+/** The page that shows the progress of a check; only the last page repeats the typed text. */
 const stepOf = (page: Page, line: number, lines: number): Page => ({ ...page, typed: '', checking: { line, lines } });
 
-/** The page while the check goes on, and at its end with what was found. */
+/** Yields the page with the progress of the check, and returns the page with its result. */
 async function* stepsOf(
   check: ReturnType<ReturnType<typeof createImports>['check']>,
   page: Page,
@@ -157,7 +157,7 @@ async function* stepsOf(
     for (let said = 0; ;) {
       const next = await check.next();
       if (next.done) return { ...page, result: next.value };
-      if (next.value - said < lines / mostSteps) continue;
+      if (next.value - said < lines / maxSteps) continue;
       said = next.value;
       yield stepOf(page, said, lines);
     }
@@ -167,7 +167,7 @@ async function* stepsOf(
   }
 }
 
-/** As a form sends it, lines end with CR LF. */
+/** Reads the order from a form, whose lines end with CR LF. */
 function orderOf(body: Record<string, string>): ImportOrder {
   const text = (body['users'] ?? '').replace(/\r\n?/g, '\n');
   return {

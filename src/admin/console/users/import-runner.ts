@@ -1,4 +1,4 @@
-// Imports that go on after the answer: whoever began one may close the page, and looks again where it writes how far it is.
+// Runs imports in the background and stores their progress, so that an administrator can close the page and return to it.
 import { Readable } from 'node:stream';
 import { withNewDeadline } from '../../../database/deadline.ts';
 import { type ImportCounts, importFile } from '../../../domain/user-transfer.ts';
@@ -8,7 +8,7 @@ import type { Store } from '../../../repositories/store.ts';
 import { maxRefusals, type RefusedRow, type UserImport } from '../../../repositories/users/user-imports.ts';
 import type { Actor } from '../../../repositories/audit/actor.ts';
 
-/** What is imported, and how. */
+/** The users to import, with the options. */
 export interface ImportOrder {
   text: string;
   format: TransferFormat;
@@ -16,16 +16,16 @@ export interface ImportOrder {
   admins: boolean;
 }
 
-/** What a check found, or why there is nothing to check. */
+/** The result of a check. */
 export interface CheckResult {
   counts: ImportCounts;
   refusals: RefusedRow[];
 }
 
-/** How many lines there are to read. */
+/** The number of lines of a text. */
 export const linesOf = (text: string): number => text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
 
-/** Imports at once in this process: each keeps its text in memory, and the database busy. */
+/** Imports at once in this process: each keeps its text in memory and the database busy. */
 const maxAtOnce = 2;
 
 export function createImports(
@@ -55,20 +55,20 @@ export function createImports(
       }
       await note('done');
     } catch (error) {
-      log.warn({ err: error, import: id }, 'an import of users stopped');
+      log.warn({ err: error, import: id }, 'an import of users failed');
       await note('stopped').catch(() => undefined);
     }
   }
 
   return {
-    /** Lets each end with the batch under way, and waits for that: it is stored, and how far it is. */
+    /** Stops each import after its present batch, and waits for that: the batch and the progress are stored. */
     async stop(): Promise<void> {
       closing = true;
       await Promise.all(running);
     },
     /**
-     * Says what an import would do, and meanwhile up to which line it is.
-     * @throws HeadProblem before anything else, when the head is none of a table of users
+     * Checks what an import would do. Yields the line that it has reached, and returns the result.
+     * @throws HeadProblem before anything else, if the head is not that of a table of users
      */
     async *check(by: Actor, order: ImportOrder): AsyncGenerator<number, CheckResult> {
       const refusals: RefusedRow[] = [];
@@ -84,8 +84,8 @@ export function createImports(
       }
     },
     /**
-     * Begins an import; one of an id that was begun before goes on as it is.
-     * @returns false when as many go on as may at once
+     * Starts an import, unless one with this id was started before.
+     * @returns false if the maximum number of imports is running
      */
     async begin(id: string, by: Actor, order: ImportOrder): Promise<boolean> {
       if (running.size >= maxAtOnce && !(await parts.store.userImports.find(id))) return false;

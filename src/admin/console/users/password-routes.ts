@@ -1,4 +1,4 @@
-// A user's way in, where an administrator has to help: a link by which the person chooses a password, or a password that is set.
+// Serves the console's pages that make a link by which a user chooses a password, or that set a password.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AdminSession } from '../admin-session.ts';
@@ -36,7 +36,7 @@ export interface ShowLinkDependencies {
   operationContext: OperationContext;
 }
 
-/** Makes a link by which a user chooses a password, and shows it, once; undefined for a disabled user. @param lifetime in seconds */
+/** Makes a link by which a user chooses a password, and shows it once; undefined for a disabled user. @param lifetime in seconds */
 export async function showLink(
   { config, operationContext }: ShowLinkDependencies,
   admin: AdminSession,

@@ -1,4 +1,4 @@
-// The console's pages of users: search, one user with what can be done, and deletion.
+// Serves the console's pages that search users, show one with its operations, and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { kindOf } from '../../../authenticators/authenticator.ts';
 import type { AdminSession } from '../admin-session.ts';
@@ -32,9 +32,9 @@ import type { ImportRoutesDependencies } from './import-routes.ts';
 import type { FactorRoutesDependencies } from './factor-routes.ts';
 
 const pageSize = 50;
-/** So many groups are offered where one is typed. */
+/** How many groups the field for a group offers. */
 const mostOffered = 50;
-/** Sessions are counted up to here. */
+/** The maximum to which the sessions of a user are counted. */
 const mostCounted = 100;
 
 const changes: Record<string, { status?: 'enabled' | 'disabled'; admin?: boolean }> = {
@@ -148,7 +148,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     const path = pathOf({ sub: subOf(request) });
     const body = singleValued(request.body);
     const act = body['act'] ?? '';
-    // what only ends what can be begun anew must never wait
+    // an operation that only ends what can be started again must never wait
     const ends = ['end-sessions', 'withdraw'].includes(act);
     const admin = await console.submitted(request, reply, {
       csrf: body['csrf'],
@@ -180,7 +180,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     return admin.done(path, 'user-saved');
   });
 
-  /** Puts a user into a group that there is; what others change of the groups meanwhile stays. */
+  /** Adds a user to an existing group, and keeps concurrent changes of the groups. */
   async function join(
     actor: AdminSession['by'],
     sub: string,

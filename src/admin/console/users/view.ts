@@ -1,4 +1,4 @@
-// What the console's pages of users share: a user as a line of a list, and the addresses of one.
+// Prepares users for the console's pages: the line of a list, the addresses of one user, and the filter.
 import type { UserLine } from '../../../pages/views/console-users.ts';
 import type { UserFilter } from '../../../repositories/users/user-search.ts';
 import type { User } from '../../../repositories/users/users.ts';
@@ -21,10 +21,10 @@ export function lineOf(user: User): UserLine {
   };
 }
 
-/** A text of a filter, as long as a name may be. */
+/** The text of a filter, cut to the maximum length of a name. */
 const short = (text: string | undefined) => text?.replaceAll('\0', '').slice(0, 255) || undefined;
 
-/** The filter of the list, as an address or a form holds it; what is odd in it asks nothing. */
+/** Reads the filter of the list from an address or a form; unknown values are ignored. */
 export function readFilter(given: Record<string, string>): UserFilter {
   return {
     words: short(given['q']),
@@ -41,7 +41,7 @@ export const shownFilter = ({ words, group, status, admin = false }: UserFilter)
   admin,
 });
 
-/** The same as parameters of an address. */
+/** The filter as parameters of an address. */
 export function queryOfFilter(filter: UserFilter): Record<string, string> {
   const { admin, ...texts } = shownFilter(filter);
   return { ...texts, ...(admin && { admin: 'true' }) };
