@@ -10,7 +10,7 @@ import { singleValued } from '../server/parameters.ts';
 import { accountNotices, type AccountFrame, type AccountNotice } from '../pages/views/account.ts';
 import type { FormView, Pages } from '../pages/views/index.ts';
 
-/** The pages that have the account's frame. */
+/** The pages inside the account's frame. */
 export type AccountPage = { [N in keyof Pages]: Pages[N] extends AccountFrame ? N : never }[keyof Pages];
 
 export type AccountPageHelper = ReturnType<typeof createAccountPageHelper>;

@@ -1,4 +1,4 @@
-// Defines the commands that approve and refuse what waits of clients, each at the version that the command reads.
+// Defines the commands that approve and refuse pending registrations and changes, each at the version that the command reads.
 import { findClient } from '../admin/operations/clients.ts';
 import { facts, table } from '../admin/operations/text-table.ts';
 import { clientView } from '../domain/administrator-views.ts';
@@ -25,7 +25,7 @@ export const clientDecisionCommands: Record<string, Command> = {
   },
 };
 
-/** Decides about clients, each as it is now and by itself. @param reason refuses them */
+/** Decides about clients one by one, each at its present version. @param reason refuses them */
 function decide(config: Config, clientIds: readonly string[], reason: string | undefined): Promise<Output> {
   return withDatabase(config, async ({ store, administration }) => {
     const seen: Client[] = [];
@@ -52,7 +52,7 @@ function decide(config: Config, clientIds: readonly string[], reason: string | u
     };
     const rows = outcomes.map(({ clientId, outcome }, index) => {
       const { status, pendingMetadata, metadata } = seen[index]!;
-      // of one that is enabled just now the change goes on waiting
+      // the change of a client that this command has just enabled stays pending
       const waits = outcome === 'decided' && reason === undefined && status === 'disabled' && pendingMetadata;
       const done = waits ? 'enabled; its change still waits' : words[outcome];
       return [clientId, done, metadata.client_name ?? '', metadata.redirect_uris[0] ?? ''];
@@ -65,7 +65,7 @@ function decide(config: Config, clientIds: readonly string[], reason: string | u
   });
 }
 
-/** What an approval did. */
+/** Describes the result of an approval. */
 function approved(seen: Client, client: Client): string {
   if (client.pendingMetadata)
     return `The client is enabled as it was approved before. Its change (pending_changes) is not approved: run client approve ${client.clientId} again to approve it, or client refuse.`;

@@ -1,4 +1,4 @@
-// Runs one call of the command line, from its words to its exit code, and says in one line what went wrong.
+// Runs one call of the command line, from its words to its exit code, and reports an error in one line.
 import { readFileSync } from 'node:fs';
 import { harmless } from '../admin/operations/text-table.ts';
 import { ConfigError, loadConfig } from '../config.ts';
@@ -12,8 +12,8 @@ import { commands } from './index.ts';
 type Commands = Record<string, Command>;
 
 /**
- * Runs the command that the words name, with what it reads and prints at `terminal`; returns the exit code.
- * @param environment the settings; those of the process unless given
+ * Runs the command that the words name, with the input and output of `terminal`; returns the exit code.
+ * @param environment the settings; by default those of the process
  */
 export async function runCommandLine(
   words: string[],
@@ -46,7 +46,7 @@ function version(): string {
   return (JSON.parse(described) as { version: string }).version;
 }
 
-/** The help that the words ask for: of everything, of a group of commands, or of one command; undefined where a command shall run. */
+/** The requested help: of all commands, of a group of commands, or of one command; undefined if the words call a command. */
 function helpFor(words: readonly string[], all: Commands): string | undefined {
   if (words[0] === '--version') return `gatehouse ${version()}\n`;
   const asked = words.includes('--help') || words[0] === 'help';
@@ -84,10 +84,10 @@ function find(given: readonly string[], all: Commands): [string, string[]] {
   throw new UsageError(`There is no command ${typed}: the nearest are ${nearest}; gatehouse help lists all.`);
 }
 
-/** What went wrong, in one line. */
+/** Writes an error in one line. */
 export function complaint(error: unknown): string {
   if (error instanceof OAuthError) {
-    // a sentence gets its capital; one that begins with the name of a member keeps the name as it is
+    // the sentence begins with a capital, unless its first word is the name of a member
     const first = error.description.split(' ', 1)[0]!;
     const isName = first.includes('_') || first === error.refusal?.member;
     const [initial = '', ...rest] = error.description;

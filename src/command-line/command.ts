@@ -1,4 +1,4 @@
-// Declares a command, and gives all of them their words, and the database for as long as they take.
+// Declares a command, parses its words, and opens the database for it.
 import type { Readable, Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
@@ -10,17 +10,17 @@ import { notFound } from '../oauth/errors.ts';
 import { createStore, type Store } from '../repositories/store.ts';
 import type { User } from '../repositories/users/users.ts';
 
-/** The command was called wrongly; the message is one line that says how to call it. */
+/** The command was called wrongly; the message says in one line how to call it. */
 export class UsageError extends Error {}
 
 export interface Output {
   text: string;
   json: unknown;
-  /** The exit code, where less was done than was asked. */
+  /** The exit code, if the command did not do everything that was asked. */
   code?: 0 | 1;
 }
 
-/** Where a command reads and prints: the process, or a test. */
+/** The input and output of a command: those of the process, or of a test. */
 export interface Terminal {
   stdin: Readable & { isTTY?: boolean };
   stdout: Pick<Writable, 'write'> & Partial<Pick<Writable, 'once'>>;
@@ -29,16 +29,16 @@ export interface Terminal {
   gone?: AbortSignal;
 }
 
-/** The reader closed the output: the command writes no more. */
+/** The reader has closed the output: the command stops. */
 export class OutputClosed extends Error {}
 
-/** As the shell reports a program that ended by SIGPIPE, which Node does not. */
+/** The exit code that a shell reports for SIGPIPE, which Node ignores. */
 export const outputClosedCode = 141;
 
 export interface Command {
   usage: string;
   summary: string;
-  /** Each option with its value, and what it is for. */
+  /** Each option with its value and its description. */
   options?: readonly (readonly [string, string])[];
   run(config: Config, args: string[], terminal: Terminal): Promise<Output>;
 }
@@ -51,7 +51,7 @@ export interface Context extends Encryption {
 
 export const by = { actor: 'command line' };
 
-/** Opens the database for as long as a command needs it, with the schema up to date. */
+/** Opens the database, brings its schema up to date, runs the work of a command, and closes the database. */
 export async function withDatabase<T>(config: Config, work: (context: Context) => Promise<T>): Promise<T> {
   const connection = await openConnection(config, pino({ level: 'silent' }));
   try {
@@ -71,17 +71,17 @@ export async function findUser(store: Store, username: string): Promise<User> {
   return user;
 }
 
-/** The options of a command, as node:util reads them. */
+/** The options of a command, in the form of node:util. */
 export type Options = Record<string, { type: 'string' | 'boolean'; multiple?: boolean; default?: string | boolean }>;
 
 /**
- * Reads the words of a command.
- * @param names of its arguments; the last one may be given several times if it ends in " …", and be missing if it stands in brackets
+ * Parses the words of a command.
+ * @param names of its arguments; the last one may be repeated if it ends in " …", and may be missing if it is in brackets
  * @throws UsageError
  */
 export function parse<const O extends Options>(args: string[], options: O, names: readonly string[] = []) {
   const known = Object.keys(options);
-  // an id may begin with a hyphen, and a command without options has nothing else that does
+  // an id may begin with a hyphen: in a command without options such a word is an argument
   const words = known.length > 0 || args.some((word) => /^--[a-z]/.test(word)) ? args : ['--', ...args];
   const { tokens } = parseArgs({ args: words, options, strict: false, allowPositionals: true, tokens: true });
   for (const token of tokens) {
@@ -108,7 +108,7 @@ function unknownOption(given: string, known: readonly string[]): string {
   return `There is no option ${given}: ${known.length > nearest.length ? 'the nearest are' : 'there is'} ${nearest.join(', ')}.`;
 }
 
-/** The three of some names that differ least from the one that was typed. */
+/** The three names that differ least from the typed one. */
 export function nearestOf(typed: string, names: readonly string[]): string[] {
   const distances = names.map((name) => [name, distance(typed, name)] as const);
   return distances
@@ -117,7 +117,7 @@ export function nearestOf(typed: string, names: readonly string[]): string[] {
     .map(([name]) => name);
 }
 
-/** How many letters have to be added, removed or replaced (Levenshtein). */
+/** The number of letters to add, remove or replace (Levenshtein distance). */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (const [index, letter] of [...one].entries()) {

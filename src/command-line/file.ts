@@ -1,9 +1,9 @@
-// Files that commands read and write: their formats, and what may be wrong with one.
+// Recognises the formats of files that commands read and write, writes such files, and explains their errors.
 import { writeFile } from 'node:fs/promises';
 import { type TransferFormat, transferFormats } from '../domain/user-records.ts';
 import { OutputClosed, type Terminal, UsageError } from './command.ts';
 
-/** The format that is named, or that of the file by its name. @throws UsageError */
+/** The format of the option, or else of the file's name. @throws UsageError */
 export function formatOf(given: string | undefined, file: string | undefined): TransferFormat {
   const name = given ?? /\.(csv|jsonl)$/i.exec(file ?? '')?.[1]?.toLowerCase();
   const format = transferFormats.find((known) => known === name);
@@ -11,7 +11,7 @@ export function formatOf(given: string | undefined, file: string | undefined): T
   return format;
 }
 
-/** What an error of a file is for whoever named the file; any other error as it is. */
+/** Turns an error of a file into a UsageError that names the file; returns any other error unchanged. */
 export function ofTheFile(error: unknown, file: string | undefined): unknown {
   const reasons: Record<string, string> = {
     ENOENT: 'is not there',
@@ -23,7 +23,7 @@ export function ofTheFile(error: unknown, file: string | undefined): unknown {
   return reason === undefined ? error : new UsageError(`The file ${file} ${reason}.`);
 }
 
-/** When the reader of the output has caught up, or has closed it. */
+/** Resolves when the reader of the output has read what was written, or has closed it. */
 const drained = ({ stdout, gone }: Terminal) =>
   new Promise<void>((resolve) => {
     if (!stdout.once || gone?.aborted) return resolve();
@@ -31,7 +31,7 @@ const drained = ({ stdout, gone }: Terminal) =>
     gone?.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** Writes a text into a new file for its owner only, and never over another one; to standard output without one. @throws UsageError */
+/** Writes a text to a new file that only its owner can read, or to standard output; it never overwrites a file. @throws UsageError */
 export async function writeText(
   terminal: Terminal,
   file: string | undefined,

@@ -1,4 +1,4 @@
-// Defines the commands that put users into a group and take them out, as many as are named.
+// Defines the commands that add users to a group and remove them, any number at once.
 import { maxAtOnce } from '../domain/administration/groups.ts';
 import { notFound } from '../oauth/errors.ts';
 import type { Store } from '../repositories/store.ts';

@@ -1,4 +1,4 @@
-// Lists every command by its name: those of the operations, and those that are no operation of one request.
+// Lists every command by its name: those of operations, and those that no single request can perform.
 import { operations } from '../admin/operations/index.ts';
 import { clientDecisionCommands } from './client-decisions.ts';
 import type { Command } from './command.ts';
@@ -16,7 +16,7 @@ const special: Record<string, Command> = {
   ...secretKeyCommands,
 };
 
-/** In the order of what they are about. */
+/** Ordered by subject, as the help lists them. */
 export function commands(): Record<string, Command> {
   const rendered = operations.flatMap((operation) =>
     operation.commands.map((command) => [command.name, renderCommand(operation, command)] as const),

@@ -1,4 +1,4 @@
-// Renders the command of an operation: its usage, its help, and its run.
+// Turns an operation into a command: its usage, its help, and its run.
 import type { z } from 'zod';
 import {
   checkInput,
@@ -29,7 +29,7 @@ import {
 import { formatOf, writeText } from './file.ts';
 import { type Field, fieldsOf, optionOf, parserOptions, placeholderOf, readFields } from './options.ts';
 
-/** Items of a list, where neither the command nor the administrator says how many. */
+/** The number of items of a list, if neither the command nor the administrator sets it. */
 const defaultLimit = 1000;
 
 export function renderCommand(operation: Operation, command: OperationCommand): Command {
@@ -58,7 +58,7 @@ export function renderCommand(operation: Operation, command: OperationCommand): 
       const given = await readFields(fields, values, words, terminal);
       return withDatabase(config, async (context) => {
         const { store } = context;
-        // the option --user names a user as the argument does
+        // the option --user names a user by user name, like the argument
         if (values['user'] !== undefined) given['sub'] = (await findUser(store, String(values['user']))).sub;
         const params = { ...typed, ...(inPath.includes('sub') && { sub: (await findUser(store, typed['sub']!)).sub }) };
         const call: OperationCall = { params, input: inputOf(operation, command, given, config), actor: by };
@@ -73,13 +73,13 @@ export function renderCommand(operation: Operation, command: OperationCommand): 
   };
 }
 
-/** An argument that has the name of one of the path is its new value. */
+/** The name of an argument; one with the name of a path parameter is its new value. */
 function argumentOf(field: Field, inPath: readonly string[]): string {
   const name = inPath.includes(field.name) ? `NEW_${field.name.toUpperCase()}` : placeholderOf(field);
   return field.required ? name : `[${name} …]`;
 }
 
-/** What was typed as the operation's input. @throws OAuthError invalid_request */
+/** Turns the typed values into the operation's input. @throws OAuthError invalid_request */
 function inputOf(
   operation: Operation,
   { prepare, limit = defaultLimit }: OperationCommand,

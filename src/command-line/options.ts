@@ -1,11 +1,11 @@
-// Derives the options of a command from the input of its operation, and reads what was typed into that input.
+// Derives the options of a command from the input schema of its operation, and turns the typed values into that input.
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
 import type { Operation, OperationCommand } from '../admin/operations/operation.ts';
 import { isTextClaim } from '../oauth/administration.ts';
 import { type Options, type Terminal, UsageError } from './command.ts';
 
-/** A field of an operation's input as the command line takes it. */
+/** A field of an operation's input on the command line. */
 export interface Field {
   name: string;
   /** The option; undefined for an argument. */
@@ -13,10 +13,10 @@ export interface Field {
   /** `pairs` are name=value, `input` is read from standard input. */
   kind: 'flag' | 'text' | 'time' | 'number' | 'choice' | 'pairs' | 'input';
   choices: string[];
-  /** Whether only these choices are taken here. */
+  /** Whether the command line refuses other choices. */
   strict: boolean;
   many: boolean;
-  /** Whether `none` takes the value away. */
+  /** Whether `none` removes the value. */
   nullable: boolean;
   required: boolean;
   range: { minimum?: number; maximum?: number };
@@ -34,10 +34,10 @@ interface Schema {
   maximum?: number;
 }
 
-/** So many items a list may have. */
+/** The maximum number of items of a list. */
 const maxLimit = 10_000;
 
-/** The arguments of the input, and then its options. */
+/** The fields of the input: first its arguments, then its options. */
 export function fieldsOf(operation: Operation, command: OperationCommand): Field[] {
   const shape = shapeOf(operation);
   const given = command.arguments ?? [];
@@ -52,13 +52,13 @@ export function fieldsOf(operation: Operation, command: OperationCommand): Field
   return [...given.map((name) => [undefined, name] as const), ...offered].map(([option, name]) => {
     const field = fieldOf(name, shape[name]!, option);
     const required = field.required || (command.required?.includes(name) ?? false);
-    // a handler that checks more than the schema has its own words for a wrong choice
+    // a handler that checks more than the schema reports a wrong choice itself
     return { ...field, required, strict: !operation.documentedInput };
   });
 }
 
 function shapeOf(operation: Operation): Record<string, z.ZodType> {
-  // only names and kinds are read of it here
+  // only the names and kinds of the fields matter here, so any password length will do
   const input = operation.documentedInput ?? operation.input?.({ passwordMinLength: 1 });
   return { ...(input as z.ZodObject | undefined)?.shape, ...optional(operation.internalInput?.shape) };
 }
@@ -117,7 +117,7 @@ export function optionOf(field: Field): string {
     : `--${field.option} ${placeholderOf(field)}`;
 }
 
-/** The options as node:util reads them. */
+/** The options, in the form of node:util. */
 export const parserOptions = (fields: readonly Field[]): Options =>
   Object.fromEntries(
     fields.flatMap(({ option, kind, many }) =>
@@ -135,7 +135,7 @@ export const parserOptions = (fields: readonly Field[]): Options =>
     ),
   );
 
-/** What was typed, by the names of the fields. @throws UsageError */
+/** Reads the typed values, by the names of the fields. @throws UsageError */
 export async function readFields(
   fields: readonly Field[],
   values: Record<string, unknown>,
@@ -145,7 +145,7 @@ export async function readFields(
   const input: Record<string, unknown> = {};
   for (const [index, field] of fields.entries()) {
     const { name, option, kind, required } = field;
-    // an argument that may be missing takes all further words
+    // an optional argument takes all further words
     const typed =
       option !== undefined ? values[option] : required ? words[index] : words.slice(index).join(' ') || undefined;
     if (typed === undefined) {

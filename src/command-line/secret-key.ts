@@ -1,10 +1,10 @@
-// Defines the command that encrypts everything with the first key of SECRET_KEY; docs/operator.md has the whole rotation.
+// Defines the command that encrypts every stored value with the first key of SECRET_KEY; docs/operator.md describes the whole rotation.
 import { reencrypt } from '../domain/encryption-at-rest.ts';
 import { by, type Command, parse, type Terminal, withDatabase } from './command.ts';
 
 const progressStep = 1000;
 
-/** Writes one line that is renewed on a terminal, and a line for every thousand values elsewhere. */
+/** Rewrites one line on a terminal, and writes a line for every thousand values elsewhere. */
 function progressTo({ stderr }: Terminal): (done: number, total: number) => void {
   let next = progressStep;
   return (done, total) => {
@@ -26,7 +26,7 @@ export const secretKeyCommands: Record<string, Command> = {
         id: keys[0].id,
         ...(await reencrypt(store, { ...context, keys }, by, progressTo(terminal))),
       }));
-      // forms and verification codes hold digests under the key that was first when they were made
+      // forms and verification codes have digests under the key that was first when they were made
       const wait = Math.max(config.lifetimes.form, config.lifetimes.registrationCode);
       const next =
         notNeeded.length > 0

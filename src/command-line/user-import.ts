@@ -7,7 +7,7 @@ import { harmless } from '../admin/operations/text-table.ts';
 import { by, type Command, parse, type Terminal, UsageError, withDatabase } from './command.ts';
 import { formatOf, ofTheFile } from './file.ts';
 
-/** Says on a terminal how far it is, in one line; in a log a line for each hundred thousand rows is enough. */
+/** Shows the progress in one line on a terminal; elsewhere it writes a line for each hundred thousand rows. */
 function progress({ stderr }: Terminal, rows: number, text: string): void {
   if (stderr.isTTY) stderr.write(`\r${text}`);
   else if (rows % 100_000 < 200 && rows > 200) stderr.write(`${text}\n`);

@@ -1,4 +1,4 @@
-// Shows users, clients and the rest as administrators see them: snake_case, without secrets.
+// Writes users, clients and other objects as administrators see them: in snake_case, without secrets.
 import { acrOf } from '../oauth/acr.ts';
 import type { ViewedEvent } from '../repositories/audit/audit-view.ts';
 import type { Client } from '../repositories/clients/clients.ts';
@@ -12,7 +12,7 @@ import type { User } from '../repositories/users/users.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import { browserName } from './browser-name.ts';
 
-/** Members by their names in snake_case, with times as RFC 3339 has them. */
+/** Returns the members under their names in snake_case, with times in the form of RFC 3339. */
 const shown = <T extends object>(entity: T, ...members: readonly (keyof T & string)[]): Record<string, unknown> =>
   Object.fromEntries(
     members.map((member) => {

@@ -1,4 +1,4 @@
-// The audit trail as a file, piece by piece, for console, admin routes and command line: as CSV for spreadsheets, or as JSON Lines for programs.
+// Exports the audit trail in pieces for console, admin routes and command line: as CSV for spreadsheets, or JSON Lines for programs.
 import { withNewDeadline } from '../database/deadline.ts';
 import { markedCell } from '../oauth/table-cell.ts';
 import type { AuditSearch } from '../repositories/audit/audit-search.ts';

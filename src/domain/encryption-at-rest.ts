@@ -1,4 +1,4 @@
-// Opens the SECRET_KEY for a database, and moves everything that is stored to its first key.
+// Opens the SECRET_KEY for a database, and encrypts stored values again with its first key.
 import { ConfigError } from '../config.ts';
 import { createSecretBox, type SecretBox } from '../crypto/secret-box.ts';
 import { parseSecretKey, type SecretKey } from '../crypto/secret-key.ts';
@@ -10,7 +10,7 @@ import type { Store } from '../repositories/store.ts';
 
 export interface Encryption {
   secretBox: SecretBox;
-  /** The first one encrypts. */
+  /** The first key encrypts. */
   keys: readonly [SecretKey, ...SecretKey[]];
 }
 
@@ -33,10 +33,10 @@ export async function openEncryption(store: Store, secretKeys: readonly string[]
 }
 
 /**
- * Encrypts every stored value with the first key, batch by batch; a run that was broken off is continued by the next one.
- * @param onProgress is told how many values were encrypted anew, and of how many
- * @returns how many values were encrypted anew, and the ids of the keys that are no longer needed
- * @throws OAuthError conflict while an instance encrypts with another key, or for a value that was altered
+ * Encrypts every stored value with the first key, batch by batch; the next run continues an interrupted one.
+ * @param onProgress gets the number of values that were encrypted again, and the number of all
+ * @returns the number of values that were encrypted again, and the ids of the keys that are no longer needed
+ * @throws OAuthError conflict while an instance encrypts with another key, or for a value that was modified
  */
 export async function reencrypt(
   store: Store,

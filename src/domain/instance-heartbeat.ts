@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Store } from '../repositories/store.ts';
 
-// three beats fit into the time after which an instance counts as gone
+// three heartbeats fit into the time after which an instance counts as stopped
 const interval = 30_000; // milliseconds
 
 /** Announces which key this instance encrypts with. The result stops the heartbeat and removes the row. */

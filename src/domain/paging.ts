@@ -1,4 +1,4 @@
-// Lists, newest first, paged by limit and cursor.
+// Reads limit and cursor of a list, and makes its pages.
 import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
 import { maxPageSize, rule } from '../oauth/refusals.ts';
@@ -17,8 +17,8 @@ export const pageShape = z.object({
 });
 
 /**
- * @param isId what an id of the list looks like
- * @throws OAuthError invalid_request for a cursor that no page gave
+ * @param isId whether a text has the form of the list's ids
+ * @throws OAuthError invalid_request for a cursor that no page returned
  */
 export function readCursor(
   cursor: string | undefined,
@@ -45,7 +45,7 @@ export function cursorOf(item: { at: Date; id: string }): string {
   return Buffer.from(`${item.at.toISOString()}\n${item.id}`).toString('base64url');
 }
 
-/** The cursor of a list that is ordered by a text, such as a name. @throws OAuthError invalid_request */
+/** Reads the cursor of a list that is ordered by a text, such as a name. @throws OAuthError invalid_request */
 export function readTextCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const text = Buffer.from(cursor, 'base64url').toString();
@@ -56,7 +56,7 @@ export function readTextCursor(cursor: string | undefined): string | undefined {
 
 export const textCursorOf = (text: string): string => Buffer.from(text).toString('base64url');
 
-/** The cursor of a list of users in one of their orders. @throws OAuthError invalid_request */
+/** Reads the cursor of a list of users in one of its orders. @throws OAuthError invalid_request */
 export function readUserCursor(order: UserOrder, cursor: string | undefined): UserPlace | undefined {
   if (order === 'newest') return readCursor(cursor);
   const key = readTextCursor(cursor);
@@ -65,7 +65,7 @@ export function readUserCursor(order: UserOrder, cursor: string | undefined): Us
 
 export const userCursorOf = (place: UserPlace): string => ('key' in place ? textCursorOf(place.key) : cursorOf(place));
 
-/** One page: its items and the cursor of the next, if it is full. */
+/** Makes one page: its items, and the cursor of the next page if this one is full. */
 export function pageOf<T>(
   name: string,
   items: readonly T[],

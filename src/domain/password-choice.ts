@@ -19,12 +19,12 @@ export function createPasswordChoice({
   return {
     async faultOf(
       chosen: string | undefined,
-      person: Parameters<PasswordPolicy>[1],
+      user: Parameters<PasswordPolicy>[1],
     ): Promise<'missing' | 'length' | 'common' | undefined> {
       if (chosen === undefined) return 'missing';
       if (!shape.safeParse(chosen).success) return 'length';
       try {
-        await passwordPolicy(chosen, person);
+        await passwordPolicy(chosen, user);
         return undefined;
       } catch (error) {
         if (!(error instanceof OAuthError)) throw error;

@@ -6,12 +6,12 @@ import { FetchRefused, type GuardedFetch } from '../outbound/guarded-fetch.ts';
 
 /**
  * Refuses a password that attackers try first.
- * @param person the user: a password made of their names is as easy to guess as the names
+ * @param user a password made of the user's own names is as easy to guess as the names
  * @throws OAuthError invalid_request
  */
 export type PasswordPolicy = (
   password: string,
-  person: { username?: string | undefined; email?: string | null | undefined },
+  user: { username?: string | undefined; email?: string | null | undefined },
 ) => Promise<void>;
 
 /** How many of the forty hexadecimal digits the service sends. */

@@ -15,7 +15,7 @@ export function createSectorCheck(fetchDocument: GuardedFetch): CheckSector {
       listed = JSON.parse(await fetchDocument(uri));
     } catch (error) {
       if (!(error instanceof FetchRefused) && !(error instanceof SyntaxError)) throw error;
-      // one sentence for all reasons: a registrant learns nothing about what the service can reach
+      // the message is the same for every reason: a client learns nothing about the networks that the service reaches
       throw refused('sector-document.answer', error);
     }
     if (!Array.isArray(listed)) throw refused('sector-document.array');

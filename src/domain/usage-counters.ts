@@ -1,4 +1,4 @@
-// Counts what this instance does, for the console's overview: grants, which it adds to the hourly counts, and connections.
+// Counts the grants and connections of this instance for the console's overview, and adds the grants to the hourly counts.
 import type { Database } from '../database/database.ts';
 import type { Repositories } from '../repositories/store.ts';
 
@@ -7,7 +7,7 @@ const interval = 15_000; // milliseconds; a killed instance loses the count sinc
 export interface UsageCounters {
   /** Counts a grant for which tokens were issued; asks no database. */
   granted(): void;
-  /** Grants that are not in the hourly counts yet. */
+  /** Grants that are not yet in the hourly counts. */
   readonly uncounted: number;
   /** The connections of this instance to the database. */
   connections(): ReturnType<Database['connections']>;
@@ -17,7 +17,7 @@ export interface UsageCounters {
   stop(): Promise<void>;
 }
 
-/** @param onError called when the count could not be stored: the next interval tries again */
+/** @param onError called if the count could not be stored: the next interval tries again */
 export function createUsageCounters(
   { hourlyCounts }: Pick<Repositories, 'hourlyCounts'>,
   database: Pick<Database, 'connections'>,

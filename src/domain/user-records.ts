@@ -1,4 +1,4 @@
-// Files of users as they are read and written: CSV with a head, or JSON Lines; row by row, whatever their length.
+// Reads and writes files of users row by row, as CSV with a head or as JSON Lines.
 import type { Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
@@ -17,16 +17,16 @@ import { markedCell } from '../oauth/table-cell.ts';
 export const transferFormats = ['csv', 'jsonl'] as const;
 export type TransferFormat = (typeof transferFormats)[number];
 
-/** As they are sent by HTTP. */
+/** The media type of each format, for HTTP. */
 export const mediaTypes: Record<TransferFormat, string> = { csv: 'text/csv', jsonl: 'application/jsonl' };
 
-/** One row: a user, or what is wrong with it; `line` is where it begins in the file, from 1. */
+/** One row: a user, or a problem; `line` is the line at which the row begins, from 1. */
 export type ReadRow = { line: number } & ({ record: UserRecord } | { problem: RecordProblem });
 
-/** Bytes of one row; the reasons for a refusal name it. */
+/** The maximum size of a row, in bytes; the message of a refusal names it. */
 export const longestRow = 64 * 1024;
 
-/** Reads a file. @throws OAuthError invalid_request when its head is none of a table of users */
+/** Reads a file. @throws OAuthError invalid_request if its head is not that of a table of users */
 export function readUsers(stream: Readable, format: TransferFormat): AsyncGenerator<ReadRow> {
   return format === 'csv' ? readTable(stream) : readLines(stream);
 }
@@ -80,10 +80,10 @@ async function* readTable(stream: Readable): AsyncGenerator<ReadRow> {
   yield* problems();
 }
 
-/** What is wrong with the head of a table. */
+/** The head is not that of a table of users. */
 export class HeadProblem extends OAuthError {
   readonly kind: 'missing' | 'unknown' | 'twice';
-  /** The column in question, where it has a name that may be shown. */
+  /** The name of the wrong column, if a page can show it. */
   readonly column: string;
   constructor(kind: HeadProblem['kind'], column: string, description: string) {
     super('invalid_request', description);
@@ -130,7 +130,7 @@ function readLine(text: string): UserRecord | RecordProblem {
   return readUserRecord(value);
 }
 
-/** The lines of a stream without their ends; undefined for one that is too long, which is not kept. */
+/** Yields the lines of a stream without their ends, or undefined for a line that is too long. */
 async function* linesOf(stream: Readable): AsyncGenerator<string | undefined> {
   let kept: Buffer[] = [];
   let length = 0;
@@ -161,12 +161,12 @@ async function* linesOf(stream: Readable): AsyncGenerator<string | undefined> {
   if (length > 0) yield take();
 }
 
-/** The head of a file. @param hashes whether it has password hashes */
+/** Writes the head of a file. @param hashes whether the file has password hashes */
 export function headOf(format: TransferFormat, hashes: boolean): string {
   return format === 'csv' ? stringify([columnsToWrite(hashes)]) : '';
 }
 
-/** The text of some rows. A cell that a spreadsheet would run as a formula is marked; an import knows of that. */
+/** Writes rows. It marks a cell that a spreadsheet would run as a formula; an import removes the mark. */
 export function rowsOf(format: TransferFormat, records: readonly Record<string, unknown>[], hashes: boolean): string {
   if (format === 'jsonl') return records.map((record) => `${JSON.stringify(record)}\n`).join('');
   const columns = columnsToWrite(hashes);

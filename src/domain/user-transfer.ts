@@ -1,4 +1,4 @@
-// Imports and exports of users, for the command line, the admin routes and the console: a stream in, a report out, and the other way round.
+// Imports users from a stream and exports them as text, for the command line, the admin routes and the console.
 import type { Readable } from 'node:stream';
 import { isUsableHash } from '../crypto/password-hashing.ts';
 import { withNewDeadline } from '../database/deadline.ts';
@@ -14,7 +14,7 @@ import { userView } from './administrator-views.ts';
 import { headOf, readUsers, rowsOf, type TransferFormat } from './user-records.ts';
 import type { Actor } from '../repositories/audit/actor.ts';
 
-/** Rows of a transaction: as many as surely fit into the time that it has. */
+/** Rows of one transaction, few enough for the deadline of its statements. */
 const batchSize = 200;
 const exportSize = 500;
 
@@ -25,17 +25,17 @@ export interface ImportCounts {
   refused: number;
 }
 
-/** What an import says while it runs: of each row that was refused, and of where it is after each batch. */
+/** A report of a running import: a refused row, or the progress after a batch. */
 export type ImportReport =
   | { kind: 'refused'; line: number; column: string; reason: ImportReason }
-  /** Everything up to this line is stored, or refused. */
+  /** Every row up to this line is stored or refused. */
   | { kind: 'progress'; line: number; counts: ImportCounts };
 
 /**
- * Imports a file, a batch a transaction. Who imports the same file again, after an interruption, finds what is done unchanged.
- * @param options.fromLine what stands before is read over
- * @returns by its last report the counts of all; an event in the trail says the same
- * @throws OAuthError invalid_request when the file's head is none of a table of users, DatabaseUnavailable
+ * Imports a file, each batch in one transaction. After an interruption the same file can be imported again: stored rows are unchanged.
+ * @param options.fromLine the rows before this line are skipped
+ * @returns the counts of all rows, which an audit event also records
+ * @throws OAuthError invalid_request if the head is not that of a table of users, DatabaseUnavailable
  */
 export async function* importFile(
   parts: { store: Store; administration: Administration },
@@ -51,7 +51,7 @@ export async function* importFile(
     counts.refused++;
     return { kind: 'refused', line: at, column, reason };
   };
-  /** The names of all rows so far: which of two of a name is meant, nobody knows but who made the file. */
+  /** The names of all rows so far: a second row of the same name is refused, since the file does not say which one is meant. */
   const names = new Set<string>();
   const claimed = options.dryRun ? claims(parts.store) : undefined;
   async function* store(): AsyncGenerator<ImportReport> {
@@ -67,8 +67,8 @@ export async function* importFile(
     if (rows.length > 0) {
       const users = rows.map((row) => row.user);
       const outcomes = await parts.administration.importUsers(by, users, options);
-      const judged = claimed ? await claimed(users, outcomes) : outcomes;
-      for (const [place, outcome] of judged.entries()) {
+      const results = claimed ? await claimed(users, outcomes) : outcomes;
+      for (const [place, outcome] of results.entries()) {
         if (outcome.outcome === 'refused') yield refuse(rows[place]!.line, outcome);
         else counts[outcome.outcome]++;
       }
@@ -96,8 +96,8 @@ const keysOf = (store: Store, rows: readonly { user: ImportedUser }[]): Promise<
   withNewDeadline(() => store.userBatches.keys(rows.map((row) => row.user.username)));
 
 /**
- * What an import would have stored by now: a check stores nothing, and would not see that an earlier batch takes an address or a sub.
- * @returns the outcomes of a batch with those in mind
+ * Remembers the addresses and subs of earlier batches of a dry run, which stores nothing that would refuse a second use.
+ * @returns a function that corrects the outcomes of a batch accordingly
  */
 function claims(store: Store) {
   const taken = new Set<string>();
@@ -135,9 +135,9 @@ const importedUser = ({ email_verified, password_hash, admin, ...record }: UserR
 });
 
 /**
- * All users as the text of a file, in the order of their names, in parts. What changes meanwhile may be in it or not.
- * @param options.filter those who match, and all without it
- * @param options.hashes with the password hashes: whoever has the file can try passwords at leisure
+ * Exports users as the text of a file in parts, ordered by name. A concurrent change may be in the file or not.
+ * @param options.filter exports only the users that match
+ * @param options.hashes adds the password hashes: a reader of the file can try passwords without limit
  */
 export async function* exportUsers(
   store: Store,
@@ -164,7 +164,7 @@ export async function* exportUsers(
   } while (after !== undefined);
 }
 
-/** What was asked, as the trail says it. */
+/** The filter, as the audit event records it. */
 function filterDetail({ words, group, status, admin }: UserFilter): Record<string, string | boolean> {
   return {
     ...(words !== undefined && words.trim() !== '' && { words }),

@@ -1,4 +1,4 @@
-// GET|POST /account/applications shows the clients that the user allowed, with what each may see and stores, and withdraws a grant.
+// Serves GET|POST /account/applications: shows the clients with access, their scopes and stored settings, and withdraws a grant.
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createAccountPageHelper, ownActor } from '../account-pages.ts';
@@ -17,9 +17,9 @@ const withdrawPath = '/account';
 const withdrawal = z.object({ csrf: text(100), withdraw: text(255) });
 
 const most = { limit: 200, after: undefined };
-// of settings: the download has them in full
-const longestValue = 100; // bytes
-const mostSettings = 1000;
+// limits for the page: the download has all settings in full
+const maxValue = 100; // bytes
+const maxSettings = 1000;
 
 interface AccountApplicationsDependencies {
   store: Store;
@@ -43,7 +43,7 @@ export async function accountApplicationsEndpoint(
     const { sub } = session.user;
     const [grants, settings] = await Promise.all([
       store.grants.list(sub, most),
-      store.userSettings.outline(sub, longestValue, mostSettings),
+      store.userSettings.outline(sub, maxValue, maxSettings),
     ]);
     return helper.send(request, reply, session, 'account-applications', {
       grants: grantsView(grants, settings),

@@ -1,4 +1,4 @@
-// What the page of applications shows of each with access.
+// Prepares what the applications page shows of each client with access.
 import type { Pages } from '../../pages/views/index.ts';
 import type { Grant } from '../../repositories/clients/grants.ts';
 import type { SettingOutline } from '../../repositories/users/user-settings.ts';

@@ -1,4 +1,4 @@
-// Writes everything that is stored about a user as one JSON document, piece by piece: the audit trail can be long.
+// Writes all stored data of a user as one JSON document, in pieces because the audit trail can be long.
 import {
   auditEventView,
   grantView,

@@ -133,7 +133,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
       throw invalidRequest('the form is too old or came from elsewhere');
   }
 
-  /** The answer does not depend on whether the address is another account's: only the mail tells that (security R60). */
+  /** The answer does not reveal whether the address belongs to another account: only the mail does (security R60). */
   async function order(
     request: FastifyRequest,
     reply: FastifyReply,

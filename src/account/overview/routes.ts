@@ -1,4 +1,4 @@
-// GET /account shows the overview of the account, GET /account/security the methods of signing in.
+// Serves GET /account, the overview of the account, and GET /account/security, the sign-in methods.
 import type { FastifyInstance } from 'fastify';
 import { createAccountPageHelper } from '../account-pages.ts';
 import { browserAndSystem } from '../../domain/browser-name.ts';

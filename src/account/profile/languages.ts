@@ -1,4 +1,4 @@
-// The languages that a person may choose from, each by its own name.
+// Lists the languages that a user may choose from, each by its own name.
 
 const tags = (
   'ar bg bn ca cs da de de-AT de-CH el en en-GB en-US es es-MX et eu fa fi fr fr-CA fr-CH ga gl he hi hr hu hy id is it ja ka ko lt lv ' +
@@ -7,9 +7,9 @@ const tags = (
 
 let named: { value: string; label: string }[] | undefined;
 
-/** @param present what is stored, which may be another one */
+/** @param present the stored language, which may be one that the list lacks */
 export function languages(present: string): { value: string; label: string }[] {
-  // a tenth of a start, were it done there
+  // made on first use: it would add a tenth to the time of a start
   named ??= tags.map((value) => ({ value, label: nameOf(value) }));
   const known = named.some(({ value }) => value === present) || present === '';
   return known ? named : [{ value: present, label: nameOf(present) }, ...named];

@@ -1,4 +1,4 @@
-// What is stored about a person, and which applications may see each of it.
+// Lists the stored claims of a user, and which applications may see each.
 import { legible } from '../../pages/claim-text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { namedClaims, supportedClaims } from '../../oauth/claims.ts';

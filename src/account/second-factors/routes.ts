@@ -90,7 +90,7 @@ export async function accountSecondFactorsEndpoint(
     if (!session) return reply;
     const { sub } = session.user;
     const by = ownActor(request, session);
-    // of a factor that is gone, or another user's, the page shows nothing
+    // the page says nothing about a factor that no longer exists or belongs to another user
     await administration.removeSecondFactor(by, sub, remove, true).catch(unlessGone);
     return pages.redirect(reply, `${factorsPage.path}?done=removed`);
   });

@@ -1,4 +1,4 @@
-// What the page of sessions shows of each.
+// Prepares what the sessions page shows of each session.
 import { browserAndSystem } from '../../domain/browser-name.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import type { SessionSummary } from '../../repositories/sessions/sessions.ts';

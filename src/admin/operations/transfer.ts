@@ -1,4 +1,5 @@
 // Declares the operations that import users from a file and export them to one, in parts.
+import { importReasons } from '../../oauth/import-reasons.ts';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { mediaTypes, transferFormats } from '../../domain/user-records.ts';

@@ -12,39 +12,39 @@ import type { SecondFactor } from '../../repositories/second-factors/second-fact
 import type { NewUser, User, UserChange } from '../../repositories/users/users.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 
-/** What is decided about a client; enabling it is an approval, and names the version that was looked at. */
+/** A decision about a client. Enabling the client is an approval, and names the version that the administrator reviewed. */
 export interface ClientDecision extends ClientChange {
   status?: ClientStatus | undefined;
-  /** If the client is not at this version, nothing happens (security R90). */
+  /** Conflict if the client is at another version (security R90). */
   version?: number | undefined;
 }
 
-/** A change of a user, for what was looked at. */
+/** A change of a user, as the administrator saw the user. */
 export interface UserDecision extends UserChange {
-  /** Milliseconds since 1970 of the user's last change as it was looked at; if there was another since, nothing happens. */
+  /** The time of the user's last change that the administrator saw, in milliseconds since 1970: conflict if there was a later one. */
   version?: string | undefined;
 }
 
 /** @throws OAuthError conflict */
-function lookedAt(client: Client, version: number | undefined): void {
+function requireVersion(client: Client, version: number | undefined): void {
   if (version !== undefined && version !== client.version)
     throw conflict('the client changed since you looked at it: look again, then decide about its present version');
 }
 
 /**
- * What became of one of several decisions: another has to look again at what changed, another client holds a resource that this one
- * claims, and nothing is left of what is gone.
+ * The result of one of several decisions: `changed` since the administrator reviewed it, `held` because another client holds a
+ * claimed resource, or `gone` because it no longer exists.
  */
 export interface DecisionOutcome {
   clientId: string;
   outcome: 'decided' | 'changed' | 'held' | 'gone';
 }
 
-/** The client by which administrators come in to the console. It is made when the first of them does; disabling it closes the console. */
+/** The client by which administrators sign in to the console. Their first sign-in creates it; disabling it closes the console. */
 export const consoleClientId = 'gatehouse-console';
 
-/** What the console's own client is registered for is the service's to say: another redirect URI of it would let in the owner of that address. */
-function notTheConsoles({ actor }: Actor, clientId: string): void {
+/** Refuses changes of the console's own client: another redirect URI would give its owner access to the console. */
+function refuseConsoleClient({ actor }: Actor, clientId: string): void {
   if (clientId === consoleClientId && actor !== 'service')
     throw conflict("the console's own client is not changed: it can be disabled, which closes the console");
 }
@@ -52,7 +52,7 @@ function notTheConsoles({ actor }: Actor, clientId: string): void {
 export type Administration = ReturnType<typeof createAdministration>;
 
 export function createAdministration(store: Store) {
-  /** Performs an operation and records it, both or neither. */
+  /** Performs an operation and records it in one transaction. */
   function operation<T>(
     by: Actor,
     work: (repositories: Repositories) => Promise<[T, Omit<AuditEvent, 'actor' | 'address' | 'outcome'> | undefined]>,
@@ -71,7 +71,7 @@ export function createAdministration(store: Store) {
   const lockClient = async ({ clients }: Repositories, clientId: string) =>
     found(await clients.lock(clientId), 'client');
 
-  /** Enables a client that is locked, or approves what waits of an enabled one. @throws OAuthError conflict */
+  /** Enables a locked client, or approves the pending change of an enabled one. @throws OAuthError conflict */
   async function approve({ clients }: Repositories, clientId: string): Promise<Client> {
     const approved = await clients.approve(clientId);
     if (!approved)
@@ -79,7 +79,7 @@ export function createAdministration(store: Store) {
     return approved;
   }
 
-  /** The last administrator cannot be lost: nobody could make another one. After the change, in a transaction that began with lockAdmins(). */
+  /** Keeps the last administrator, who alone can create others. Call it after the change, in a transaction that began with lockAdmins(). */
   async function keepAnAdministrator(repositories: Repositories, before: User): Promise<void> {
     if (!before.admin || before.status !== 'enabled') return;
     if (!(await repositories.users.hasAdmin()))
@@ -93,13 +93,13 @@ export function createAdministration(store: Store) {
   const approveClient = (by: Actor, clientId: string, version: number | undefined): Promise<Client> =>
     operation<Client>(by, async (repositories) => {
       const before = await lockClient(repositories, clientId);
-      lookedAt(before, version);
+      requireVersion(before, version);
       const after = await approve(repositories, clientId);
       return [after, clientEvent(before, after)];
     });
   const refuseClient = (by: Actor, clientId: string, version: number | undefined, reason: string): Promise<Client> =>
     operation<Client>(by, async (repositories) => {
-      lookedAt(await lockClient(repositories, clientId), version);
+      requireVersion(await lockClient(repositories, clientId), version);
       const refused = await repositories.clients.refuse(clientId, reason);
       if (!refused) throw conflict('nothing of this client waits for a decision');
       return [refused, { type: 'client.refused', clientId, detail: { version: refused.version, reason } }];
@@ -108,7 +108,7 @@ export function createAdministration(store: Store) {
   return {
     ...groupOperations(store),
     importUsers: importUsers(store),
-    /** @throws OAuthError conflict when the user name or the email is taken */
+    /** @throws OAuthError conflict if the user name or the email belongs to another user */
     createUser: (by: Actor, user: NewUser): Promise<User> =>
       operation<User>(by, async ({ users }) => {
         const made = await users.insert(user);
@@ -116,11 +116,11 @@ export function createAdministration(store: Store) {
         return [made, { type: 'user.created', sub: made.sub, detail }];
       }).catch(taken),
     /**
-     * Changes a user; what others change meanwhile is kept.
-     * @param change its claims are merged into those that there are, and null takes one away
-     * @param own by the person: the hash that the present password was checked against, and the id of the session that lives on
-     * @throws OAuthError conflict when the user or the password is another by now, or the user name or the email is taken
-     * @returns changed: false when all was so before
+     * Changes a user; concurrent changes of other members are kept.
+     * @param change its claims are merged into the present ones, and null removes a claim
+     * @param own for a change by the user: the hash against which the present password was checked, and the id of the session to keep
+     * @throws OAuthError conflict if the user or the password has changed, or the user name or the email belongs to another user
+     * @returns changed: false if the change made no difference
      */
     changeUser: (
       by: Actor,
@@ -149,11 +149,11 @@ export function createAdministration(store: Store) {
         const before = found(await repositories.users.lock(sub), 'user');
         await repositories.users.delete(sub);
         await keepAnAdministrator(repositories, before);
-        // who goes by themselves leaves no name behind, only the sub
+        // a user who deletes their own account leaves only the sub in the audit trail
         const name = by.actor === sub ? {} : { username: before.username };
         return [undefined, { type: 'user.deleted', sub, detail: { ...name, admin: before.admin } }];
       }),
-    /** Lets a user sign in who was held up by failures. @returns changed: false when there were none */
+    /** Resets the failed sign-ins of a user, which delay the next ones. @returns changed: false if there were none */
     forgetFailures: (by: Actor, sub: string): Promise<{ user: User; changed: boolean }> =>
       operation<{ user: User; changed: boolean }>(by, async ({ users, signInFailures }) => {
         const user = found(await users.find(sub), 'user');
@@ -161,7 +161,7 @@ export function createAdministration(store: Store) {
         return [{ user, changed }, changed ? { type: 'user.failures_forgotten', sub } : undefined];
       }),
     /**
-     * Stores a link by which a user chooses another password, once; returns when it ends.
+     * Stores a link by which a user can choose another password once; returns the time at which it expires.
      * @param lifetime in seconds
      * @throws OAuthError not_found, or conflict for a disabled user
      */
@@ -176,11 +176,11 @@ export function createAdministration(store: Store) {
       });
     },
     /**
-     * Takes second factors of a user away; with the last one the recovery codes go.
-     * @param id of one of them; without it all
-     * @param keepWayIn refuses the last passkey of somebody without a password, who could not sign in any more; that of the last
-     *   administrator who can is always refused
-     * @throws OAuthError not_found when there is no such user or factor, conflict
+     * Removes second factors of a user; with the last one also the recovery codes.
+     * @param id of one factor; without it all are removed
+     * @param keepWayIn refuses to remove the last passkey of a user without a password, who could no longer sign in; for the last
+     *   administrator who can sign in that is always refused
+     * @throws OAuthError not_found if the user or the factor does not exist, conflict
      */
     removeSecondFactor: (by: Actor, sub: string, id?: string, keepWayIn = false): Promise<SecondFactor[]> =>
       operation<SecondFactor[]>(by, async ({ users, passkeys, secondFactors }) => {
@@ -199,13 +199,13 @@ export function createAdministration(store: Store) {
         const detail = { kinds: [...new Set(removed.map(({ kind }) => kind))], names: removed.map(({ name }) => name) };
         return [removed, removed.length > 0 ? { type: 'user.second_factor_removed', sub, detail } : undefined];
       }),
-    /** Withdraws what a user granted to a client, and ends all that was issued for it. @throws OAuthError not_found */
+    /** Withdraws the grant of a user to a client, and revokes its tokens. @throws OAuthError not_found */
     withdrawGrant: (by: Actor, sub: string, clientId: string): Promise<void> =>
       operation<undefined>(by, async ({ grants }) => {
         if (!(await grants.withdraw(sub, clientId))) throw notFound('there is no such grant');
         return [undefined, { type: 'consent.withdrawn', sub, clientId }];
       }),
-    /** @param settings what an administrator sets beside the metadata */
+    /** @param settings the settings beside the metadata */
     createClient: (by: Actor, client: NewClient, settings: ClientChange = {}): Promise<Client> =>
       operation<Client>(by, async ({ clients }) => {
         const { clientId, metadata, status } = client;
@@ -215,33 +215,35 @@ export function createAdministration(store: Store) {
         return [made, { type: 'client.created', clientId, detail }];
       }),
     /**
-     * Changes a client and its state, both or neither.
-     * @param decide makes the decision of what the client is, which nobody else changes meanwhile; it may run again
-     * @throws OAuthError conflict when the client is not at the version that the decision names
+     * Changes a client and its state in one transaction.
+     * @param decide makes the decision from the locked client; it may run again
+     * @throws OAuthError conflict if the client is not at the version that the decision names
      */
     changeClient: (by: Actor, clientId: string, decide: (current: Client) => ClientDecision): Promise<Client> =>
       operation<Client>(by, async (repositories) => {
         const before = await lockClient(repositories, clientId);
         const { status, version, ...change } = decide(before);
-        lookedAt(before, version);
-        if (Object.values(change).some((value) => value !== undefined && !isEmpty(value))) notTheConsoles(by, clientId);
+        requireVersion(before, version);
+        if (Object.values(change).some((value) => value !== undefined && !isEmpty(value)))
+          refuseConsoleClient(by, clientId);
         let after = found(await repositories.clients.update(clientId, change), 'client');
-        // one that is approved but not collected yet is disabled still: its approval is taken back
+        // an approved client that has not collected its credentials is still disabled: its approval is revoked
         if (status === 'disabled' && (before.status === 'enabled' || before.uncollected))
           after = found(await repositories.clients.disable(clientId), 'client');
         else if (status === 'enabled' && before.status === 'disabled') after = await approve(repositories, clientId);
         return [after, clientEvent(before, after)];
       }),
     /**
-     * Enables what was looked at, or approves what waits of it if it is enabled: a change of a disabled client goes on waiting (security R116).
-     * @throws OAuthError conflict when it changed since
+     * Enables a client at the reviewed version, or approves its pending change if it is enabled: the change of a disabled client stays
+     * pending (security R116).
+     * @throws OAuthError conflict if the client has changed since
      */
     approveClient,
-    /** Refuses what waits for a decision, with a reason that the registrant can read. @throws OAuthError conflict */
+    /** Refuses a pending registration or change, with a reason that the client can read. @throws OAuthError conflict */
     refuseClient,
     /**
-     * Decides about several clients, each by itself and at the version that was looked at; one that changed keeps none of the others up.
-     * @param reason why they are refused; undefined approves them
+     * Decides about several clients, each in its own transaction at its reviewed version: a conflict of one does not affect the others.
+     * @param reason refuses the clients; undefined approves them
      */
     async decideClients(
       by: Actor,
@@ -263,9 +265,9 @@ export function createAdministration(store: Store) {
       return outcomes;
     },
     /**
-     * Gives a client new secrets; the old ones stop working.
-     * @param renew makes them for what the client is, which nobody else changes meanwhile; it may run again
-     * @throws OAuthError not_found, and what `renew` throws
+     * Gives a client new secrets and revokes the old ones.
+     * @param renew makes the secrets for the locked client; it may run again
+     * @throws OAuthError not_found, and the errors of `renew`
      */
     renewSecrets: (
       by: Actor,
@@ -274,14 +276,14 @@ export function createAdministration(store: Store) {
       version?: number,
     ): Promise<Client> =>
       operation<Client>(by, async (repositories) => {
-        notTheConsoles(by, clientId);
+        refuseConsoleClient(by, clientId);
         const before = await lockClient(repositories, clientId);
-        lookedAt(before, version);
+        requireVersion(before, version);
         const after = found(await repositories.clients.update(clientId, { credentials: renew(before) }), 'client');
         const event = clientEvent(before, after);
         return [after, event && { ...event, type: 'client.credentials_renewed' }];
       }),
-    /** @returns changed: false when it was disabled before */
+    /** @returns changed: false if the client was disabled before */
     disableClient: (by: Actor, clientId: string): Promise<{ client: Client; changed: boolean }> =>
       operation<{ client: Client; changed: boolean }>(by, async (repositories) => {
         const before = await lockClient(repositories, clientId);
@@ -298,23 +300,23 @@ export function createAdministration(store: Store) {
     endSession: (by: Actor, sid: string, owner?: string): Promise<void> =>
       operation<undefined>(by, async ({ users, sessions, mailedLinks }) => {
         const sub = found(await sessions.owner(sid, owner), 'session');
-        // before the session, as all do who need both
+        // locked before the session: every transaction that locks both does so in this order
         await users.lock(sub);
         found(await sessions.endBySid(sid, owner), 'session');
-        // of one's own sessions only what this one ordered ends, as the database sees to (security R118)
+        // when a user ends an own session, the database ends only the changes that this session ordered (security R118)
         if (owner === undefined) await mailedLinks.cancelChanges(sub);
         return [undefined, { type: 'session.ended', sub, detail: { session: sid } }];
       }),
     /**
-     * Ends all sessions of a user, and what outlived earlier ones; returns how many sessions.
-     * @param keepSession the id of one that lives on
+     * Ends all sessions of a user, and the tokens that outlived earlier ones; returns the number of sessions.
+     * @param keepSession the id of a session to keep
      * @throws OAuthError not_found
      */
     endSessions: (by: Actor, sub: string, keepSession?: string): Promise<number> =>
       operation<number>(by, async ({ users, mailedLinks }) => {
         found(await users.lock(sub), 'user');
         const { sessions, clientSessions } = await users.endSessions(sub, keepSession);
-        // also what the remaining session ordered: an attacker may hold its cookie, too (security R118)
+        // also changes that the remaining session ordered: an attacker may have its cookie, too (security R118)
         await mailedLinks.cancelChanges(sub);
         const event = { type: 'session.ended', sub, detail: { sessions } } as const;
         return [sessions, sessions + clientSessions > 0 ? event : undefined];
@@ -334,7 +336,7 @@ function withoutNulls(claims: Record<string, unknown>): Record<string, unknown> 
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null && value !== undefined));
 }
 
-/** No member of a change that is an object says anything. */
+/** Whether an object of a change has no defined member. */
 function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).every((member) => member === undefined);
 }

@@ -5,10 +5,10 @@ import type { Group } from '../../repositories/groups/groups.ts';
 import type { Repositories, Store } from '../../repositories/store.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 
-/** Members that one transaction changes, within the deadline of a request. */
+/** How many members one transaction changes, within the deadline of a request. */
 export const maxAtOnce = 1_000;
 
-/** Each user's groups are a fact about that user: each change has its row in the trail. */
+/** Makes an audit event for each user: groups are data of the user. */
 function changed(by: Actor, subs: readonly string[], detail: AuditEvent['detail']): AuditEvent[] {
   return subs.map((sub) => ({
     ...by,
@@ -29,10 +29,10 @@ export function groupOperations(store: Store) {
     auditEvents.insert({ ...event, ...by, outcome: 'success' });
 
   /**
-   * Empties a group, in several transactions if it is large and `gradual` allows it, and then does the last step with the rest.
-   * @param steps.begin locks what is changed; groups come before their members
-   * @param steps.empty changes members that are locked, and returns whom
-   * @throws OAuthError conflict when it has more members than one transaction takes
+   * Empties a group, in several transactions if it is large and `gradual` allows it, and performs the last step with the rest.
+   * @param steps.begin locks the rows; groups are locked before their members
+   * @param steps.empty changes locked members, and returns their subs
+   * @throws OAuthError conflict if the group has more members than one transaction changes
    */
   async function emptied(
     by: Actor,
@@ -46,7 +46,7 @@ export function groupOperations(store: Store) {
     },
   ): Promise<number> {
     let done = 0;
-    // a transaction may run again: that one was committed is known only here
+    // a transaction may run again, so only this loop knows that one was committed
     for (let first = true; ; first = false) {
       const [count, over] = await store.transaction(async (repositories) => {
         await steps.begin(repositories, first);
@@ -67,7 +67,7 @@ export function groupOperations(store: Store) {
   }
 
   return {
-    /** @throws OAuthError conflict when there is one of this name */
+    /** @throws OAuthError conflict if a group of this name exists */
     createGroup: (by: Actor, name: string, description: string): Promise<Group> =>
       store.transaction(async (repositories) => {
         const group = await repositories.groups.insert(name, description);
@@ -76,11 +76,12 @@ export function groupOperations(store: Store) {
         return group;
       }),
     /**
-     * Changes a group, both or neither. Another name its members get with it; their tokens name it so from their next one on.
-     * @param change what is undefined stays
-     * @param options.gradual in steps, where it has more members than one transaction takes; to repeat an operation that was interrupted finishes it
-     * @param options.into there may be a group of the new name: both become one, or a rename that was interrupted goes on
-     * @returns how many members moved, and changed: false when all was so before @throws OAuthError not_found, conflict
+     * Changes name and description of a group in one transaction. Each member's next token has the new name.
+     * @param change undefined members stay
+     * @param options.gradual allows steps for a group with more members than one transaction changes; repeat an interrupted operation to finish it
+     * @param options.into allows a group of the new name to exist: the groups are merged, or an interrupted rename continues
+     * @returns the number of moved members, and changed: false if the change made no difference
+     * @throws OAuthError not_found, conflict
      */
     changeGroup: async (
       by: Actor,
@@ -103,7 +104,7 @@ export function groupOperations(store: Store) {
           const before = there.includes(name) ? await groups.find(name) : undefined;
           if (!before) throw notFound('there is no such group');
           const made = await groups.insert(to, description ?? before.description);
-          // a step before has made it
+          // an earlier step may have created the group
           if (!made && first && !into) throw conflict('there is a group of this name');
         },
         empty: ({ groups }, subs) => groups.move(name, subs, to),
@@ -119,7 +120,7 @@ export function groupOperations(store: Store) {
       });
       return { moved, changed: true };
     },
-    /** @param gradual as for changeGroup @returns how many members it had @throws OAuthError not_found, conflict */
+    /** @param gradual as for changeGroup @returns the number of members that the group had @throws OAuthError not_found, conflict */
     deleteGroup: (by: Actor, name: string, gradual = false): Promise<number> =>
       emptied(by, name, gradual, {
         async begin(repositories) {
@@ -133,9 +134,10 @@ export function groupOperations(store: Store) {
         },
       }),
     /**
-     * Puts users into a group that there is, and takes others out, all or none.
+     * Adds users to an existing group and removes others, all or none.
      * @param change subs, at most `maxAtOnce` of each
-     * @returns who joined and left, who was so before or is in too many groups, and whom there is not @throws OAuthError not_found
+     * @returns the subs by outcome
+     * @throws OAuthError not_found
      */
     changeMembers: (
       by: Actor,
@@ -163,7 +165,7 @@ export function groupOperations(store: Store) {
   };
 }
 
-/** Subjects, by what happened to them. */
+/** Subs, by outcome. */
 export interface MembersChange {
   added: string[];
   removed: string[];

@@ -1,4 +1,4 @@
-// Imports a batch of users in one transaction, a part of administration.ts: each has its row in the trail, and a bad one spoils no other.
+// Imports a batch of users in one transaction, a part of administration.ts: each user has an audit event, and a refused one does not affect the others.
 import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../../database/database.ts';
 import { withNewDeadline } from '../../database/deadline.ts';
 import type { ImportReason } from '../../oauth/import-reasons.ts';
@@ -10,11 +10,11 @@ import type { User } from '../../repositories/users/users.ts';
 import type { Actor } from '../../repositories/audit/actor.ts';
 
 export interface ImportOptions {
-  /** Changes those that there are already; without it they are left as they are. */
+  /** Whether to change existing users; otherwise they stay unchanged. */
   update: boolean;
-  /** Whether administrators may be made and changed. */
+  /** Whether the import may create and change administrators. */
   admins: boolean;
-  /** Nothing is stored. */
+  /** Whether to store nothing. */
   dryRun: boolean;
 }
 
@@ -23,20 +23,20 @@ export type ImportOutcome =
 
 const refused = (column: string, reason: ImportReason): ImportOutcome => ({ outcome: 'refused', column, reason });
 
-/** Ends a transaction whose work was only tried. */
-class Tried extends Error {
+/** Rolls back the transaction of a dry run. */
+class DryRun extends Error {
   readonly outcomes: ImportOutcome[];
   constructor(outcomes: ImportOutcome[]) {
-    super('tried');
+    super('dry run');
     this.outcomes = outcomes;
   }
 }
 
 export function importUsers(store: Store) {
   /**
-   * Imports a batch. Who imports the same again finds all of them unchanged.
-   * @param users of different names, and at most some hundreds: a transaction has no more time for them than a request has
-   * @returns the outcome of each, in their order
+   * Imports a batch. If the same batch is imported again, all its users are unchanged.
+   * @param users of different names, and at most some hundreds: the transaction has the deadline of a request
+   * @returns the outcome of each, in the same order
    */
   return (by: Actor, users: readonly ImportedUser[], options: ImportOptions): Promise<ImportOutcome[]> =>
     attempt(by, users, options);
@@ -46,14 +46,14 @@ export function importUsers(store: Store) {
       return await withNewDeadline(() =>
         store.transaction(async (repositories) => {
           const outcomes = await importAll(repositories, by, users, options);
-          if (options.dryRun) throw new Tried(outcomes);
+          if (options.dryRun) throw new DryRun(outcomes);
           return outcomes;
         }),
       );
     } catch (error) {
-      if (error instanceof Tried) return error.outcomes;
+      if (error instanceof DryRun) return error.outcomes;
       if (error instanceof DatabaseUnavailable || !isOfAValue(error)) throw error;
-      // what one of them spoiled is tried by halves, down to that one
+      // a batch that fails is imported again by halves, down to the row that is wrong
       if (users.length === 1) return [isUniqueViolation(error) ? refused('email', 'taken') : notStored];
       const half = users.length >> 1;
       const first = await attempt(by, users.slice(0, half), options);
@@ -101,7 +101,7 @@ async function importAll(
   return outcomes;
 }
 
-/** Why some were not made: another import was quicker, or somebody else has the address or the sub. */
+/** Finds out why users were not created: a concurrent import created them, or another user has the address or the sub. */
 async function explain(
   { userBatches }: Repositories,
   users: readonly ImportedUser[],
@@ -116,7 +116,7 @@ async function explain(
       : refused(users[place]!.sub === undefined ? 'email' : 'email, sub', 'taken');
 }
 
-/** Changes one that there is. Its password stays: it may be newer than what is imported. */
+/** Changes an existing user. The password stays: it may be newer than the imported one. */
 async function change(
   repositories: Repositories,
   by: Actor,

@@ -1,21 +1,21 @@
-// Counts attempts in the database, those of one instance in one statement at a time, so that no request waits for a row that another one has locked.
+// Counts the attempts of an instance in one database statement at a time, so that no request waits for a row that another one has locked.
 import { DatabaseUnavailable } from '../../database/database.ts';
 import { now, withinDeadline, withNewDeadline } from '../../database/deadline.ts';
 import type { Attempts, Count } from '../../repositories/rate-limits/rate-limits.ts';
 import type { Repositories } from '../../repositories/store.ts';
 
-/** Requests that may wait for one statement: a database that stands still must not fill the memory (security R108). */
+/** Requests that may wait for one statement: they must not fill the memory while the database does not answer (security R108). */
 const maxWaiting = 1_000;
 const deadlineInterval = 100; // milliseconds
 
-/** What one statement counts: the attempts that came while the statement before it ran. */
+/** The attempts that one statement counts: those that came while the previous statement ran. */
 interface Batch {
   attempts: Map<string, Attempts>;
   waiting: Waiting[];
 }
 
 interface Waiting {
-  /** The deadline, as a time of now(). */
+  /** The deadline, on the clock of now(). */
   until: number;
   resolve(counts: Map<string, Count>): void;
   reject(error: unknown): void;
@@ -26,7 +26,7 @@ export function createAttemptCounter(rateLimits: Repositories['rateLimits']) {
   let last: Promise<void> = Promise.resolve();
   let running: Batch | undefined;
   let next: Batch | undefined;
-  /** One timer for all that wait: a timer for each would cost more than the statement. */
+  /** One timer for all waiting requests: a timer for each would cost more than the statement. */
   let timer: NodeJS.Timeout | undefined;
 
   function nextBatch(): Batch {
@@ -47,7 +47,7 @@ export function createAttemptCounter(rateLimits: Repositories['rateLimits']) {
     return batch;
   }
 
-  /** Rejects those whose deadline has passed. */
+  /** Rejects the requests whose deadline has passed. */
   function rejectLate(): void {
     const time = now();
     for (const { until, reject } of [running, next].flatMap((batch) => batch?.waiting ?? []))

@@ -5,7 +5,7 @@ interface Waiting {
   fail: (error: unknown) => void;
 }
 
-/** @param failsAll whether an error also ends the work that waits for the same key, which would fail in the same way, one after another */
+/** @param failsAll whether an error also rejects the work that waits for the same key, because it would fail in the same way */
 export function createKeyedMutex(failsAll: (error: unknown) => boolean) {
   /** The work that waits, for each key that is held. */
   const held = new Map<string, Waiting[]>();

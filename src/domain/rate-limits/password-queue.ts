@@ -4,7 +4,7 @@ import { createPasswordHashing, type PasswordHashing, type PasswordWork } from '
 /** Too many hashes wait: the caller answers 503 with Retry-After. */
 export class PasswordQueueFull extends Error {}
 
-/** The right to compute hashes: none of them is refused for want of room any more. */
+/** The right to compute hashes, which the queue no longer refuses. */
 export type PasswordSlot = Pick<PasswordHashing, 'hash' | 'verify'>;
 
 export interface PasswordQueue extends PasswordHashing {
@@ -14,11 +14,11 @@ export interface PasswordQueue extends PasswordHashing {
    * @throws PasswordQueueFull
    */
   acquire<T>(work: (slot: PasswordSlot) => Promise<T>, options?: { first?: boolean }): Promise<T>;
-  /** How many hashes run now, and how many wait. */
+  /** The numbers of running and of waiting hashes. */
   load(): { running: number; waiting: number };
 }
 
-/** @param options.queue how many may wait, and as many again of those that come first; 0 for no limit */
+/** @param options.queue how many hashes may wait, and how many of those with `first` in addition; 0 for no limit */
 export function createPasswordQueue(options: {
   concurrency: number;
   queue: number;
@@ -35,7 +35,7 @@ export function createPasswordQueue(options: {
     try {
       return await work();
     } finally {
-      // the turn passes to the next without being free, so that a newcomer cannot overtake
+      // the slot passes directly to the next waiting request, so that a new one cannot overtake it
       const next = waiting.first.shift() ?? waiting.others.shift();
       if (next) next();
       else running--;
