@@ -4,7 +4,7 @@ import type { Store } from '../repositories/store.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { single } from './cookies.ts';
 
-// It grants no access: failures of others do not count against the user in this browser. It outlives sign-out, and ends with the password.
+// The cookie grants no access: it exempts this browser from the limit that failures in other browsers use up. It outlives a sign-out, and ends with the password.
 export const deviceCookieName = 'GATEHOUSE_KNOWN_BROWSER';
 
 export interface DeviceCookieOptions {

@@ -26,8 +26,8 @@ export function createBrowserState(options: { secretBox: SecretBox; basePath: st
   };
   /**
    * Changes with each sign-in, and tells a script that reads it nothing about the session. A request asks for it twice.
-   * @param known what the browser holds: it stays when any key of SECRET_KEY made it, so that relying parties see no change at each
-   * request while instances with different first keys serve
+   * @param known the browser's present state: it stays if any key of SECRET_KEY made it, so that relying parties see no change at each
+   * request while instances with different first keys are running
    */
   function stateOf(session: Stated, known?: string): string {
     if (session[state] !== undefined) return session[state];

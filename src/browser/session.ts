@@ -98,7 +98,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     sessionState: browserState.sessionState,
     /**
      * Signs in a user whose password, if one was shown, was verified against `passwordHash`. The session gets a new cookie and replaces
-     * the previous one (security R52). False if the user was disabled or that password changed meanwhile.
+     * the previous one (security R52). False if the user has been disabled, or that password has changed.
      * @param user.authTime when the first factor was shown, if the sign-in counts from then
      * @param stored what is stored in the same transaction
      */
@@ -189,7 +189,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
 
   async function find(request: FastifyRequest, reply: FastifyReply): Promise<Session | undefined> {
     const hash = tokenHashOf(request, reply);
-    // the cookie of an ended session stays: clearing it could clear the one that another tab has got meanwhile
+    // the cookie of an ended session stays: another tab may have got a new one, which clearing would remove
     const session = hash && (await store.sessions.find(hash, options.idleLifetime));
     await keepAlive(session);
     return session;
@@ -226,7 +226,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
     if (present !== undefined) return present;
     const id = randomSecret();
     reply.setCookie(browserCookie, id, cookie);
-    // a second call in the same request must find the same id
+    // a second call in the same request must return the same id
     const others = (request.headers.cookie ?? '')
       .split(';')
       .filter((part) => !part.trim().startsWith(`${browserCookie}=`));
@@ -241,7 +241,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       browserId,
       binding.action,
       binding.transaction ?? '',
-      // a form from before a fresh sign-in is no longer good
+      // a form from before a new sign-in is no longer valid
       binding.session ? `${binding.session.sid} ${binding.session.authTime.getTime()}` : '',
       binding.shown ?? '',
     );

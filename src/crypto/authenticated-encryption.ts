@@ -4,7 +4,7 @@ import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'n
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** @param associatedData says what the value is: it decrypts with the same text only */
+/** @param associatedData identifies the value, which decrypts with the same text only */
 export function encrypt(key: KeyObject, plaintext: string | Buffer, associatedData: string): Buffer {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);

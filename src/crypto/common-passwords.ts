@@ -1,6 +1,6 @@
 // Recognises passwords that attackers try first: those made only of common words, names, digits and keyboard rows (security R59).
-// The words come from the yearly published rankings of leaked passwords. A list of whole passwords would miss their combinations, so that
-// this file compares what can be built from the words.
+// The words come from the yearly published rankings of leaked passwords. A list of whole passwords would miss their combinations, so this
+// file recognises what can be built from the words.
 
 const words = new Set(
   `
@@ -50,7 +50,7 @@ super mega ultra great good nice cool best first last new old big little hot my 
     .split(/\s+/),
 );
 
-/** Rows and columns of keyboards; a part of one, in either direction, is one piece. */
+/** Rows and columns of keyboards; a part of one in either direction is one piece. */
 const keyboard = [
   '1234567890',
   'qwertyuiop',
@@ -75,14 +75,14 @@ const disguises: Record<string, string> = {
   $: 's',
   '7': 't',
 };
-/** A password of no more pieces than these is common. */
-const mostPieces = 4;
-const longestWord = 40;
+/** A password of at most this many pieces is common. */
+const maxPieces = 4;
+const maxWord = 40;
 
 /**
  * Whether a password consists of at most four common pieces: words, the given names, parts of keyboard rows, runs of characters that
  * repeat or count, up to four digits, up to three signs. Case and substitutions such as p@ssw0rd make no difference.
- * @param names what an attacker knows: the user's own name and address, and the service's
+ * @param names the names that an attacker knows: the user's own name and address, and the service's name
  */
 export function isCommonPassword(password: string, names: readonly string[] = []): boolean {
   const text = password.normalize('NFKC').toLowerCase();
@@ -92,15 +92,15 @@ export function isCommonPassword(password: string, names: readonly string[] = []
   const isWord = (part: string) => words.has(part) || known.has(part);
   const isPiece = (from: number, to: number) =>
     isWord(text.slice(from, to)) || isWord(plain.slice(from, to)) || isStroke(text.slice(from, to));
-  // for each position the fewest pieces that make up the text before it
+  // for each position the minimum number of pieces that make up the text before it
   const fewest = [0];
   for (let to = 1; to <= text.length; to++) {
     let best = Infinity;
-    for (let from = Math.max(0, to - longestWord); from < to; from++)
+    for (let from = Math.max(0, to - maxWord); from < to; from++)
       if (fewest[from]! < best - 1 && isPiece(from, to)) best = fewest[from]! + 1;
     fewest.push(best);
   }
-  return fewest[text.length]! <= mostPieces;
+  return fewest[text.length]! <= maxPieces;
 }
 
 function isStroke(part: string): boolean {

@@ -3,7 +3,7 @@ import { pbkdf2, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
 
-/** A hash that is verified within the bounds, on Node's thread pool and never on the main thread. */
+/** Verifies a password against a hash within the bounds, on Node's thread pool and never on the main thread. */
 export type ForeignHash = (password: string) => Promise<boolean>;
 
 /**
@@ -51,7 +51,7 @@ function readScrypt(stored: string): ForeignHash | undefined {
   if (memory > foreignBounds.scryptMemory) return undefined;
   if (cost * blockSize * parallelization > foreignBounds.scryptWork) return undefined;
   const expected = bytesOf(hash);
-  // memory beside the large table is small
+  // the memory beside the large table is small
   const parameters = { cost, blockSize, parallelization, maxmem: memory + 128 * blockSize * parallelization + 65_536 };
   return async (password) =>
     isSame(await deriveScrypt(password, bytesOf(salt!), expected.length, parameters), expected);

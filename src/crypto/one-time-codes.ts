@@ -26,7 +26,7 @@ export function writtenSecret(secret: Buffer, issuer: string, label: string): { 
 }
 
 /**
- * The time step of a code; undefined for a code that is not good now.
+ * Returns the time step of a code; undefined for a code that is not valid now.
  * @param now in milliseconds
  */
 export function stepOfCode(secret: Buffer, code: string, now: number): number | undefined {
@@ -35,7 +35,7 @@ export function stepOfCode(secret: Buffer, code: string, now: number): number | 
   return delta === null ? undefined : codes.counter({ timestamp: now }) + delta;
 }
 
-/** A code from what the user typed: six digits of any script, with any separators; undefined if it cannot be one. */
+/** Reads a typed code: six digits of any script, with any separators; undefined if the text cannot be a code. */
 export function readCode(typed: string): string | undefined {
   const digits = typed
     .normalize('NFKC')

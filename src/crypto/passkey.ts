@@ -152,7 +152,7 @@ async function refuseStatements({ response }: Registration): Promise<void> {
     throw new PasskeyRefused('there is an attestation, which was not requested');
 }
 
-/** The library has no other input, so whatever it throws is about the browser's answer. */
+/** Every error of the library is about the browser's answer, since the library has no other input. */
 async function refusing<T>(verify: () => Promise<T>): Promise<T> {
   try {
     return await verify();

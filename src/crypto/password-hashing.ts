@@ -7,16 +7,16 @@ export interface PasswordHashing {
   /** @throws RangeError for a password that is too long */
   hash(password: string): Promise<string>;
   /**
-   * Verifies a password against a stored PHC string. Without one (unknown user), or with one that asks for too much, it does the same
-   * work with a dummy hash and returns false, so that all take the same time.
-   * @param dummy in place of the usual one, where other users have hashes of other kinds (dummy-hashes.ts)
+   * Verifies a password against a stored PHC string. Without one (unknown user), or with one whose cost is over the bounds, it does the same
+   * work with a dummy hash and returns false, so that every answer takes the same time.
+   * @param dummy replaces the usual dummy hash if other users have hashes of other kinds (dummy-hashes.ts)
    */
   verify(stored: string | undefined, password: string, dummy?: string): Promise<boolean>;
   /** Whether the stored hash has weaker parameters than today's. */
   needsRehash(stored: string): boolean;
 }
 
-/** How hard Argon2id works. */
+/** The cost parameters of Argon2id. */
 export interface PasswordWork {
   /** KiB. */
   memoryCost: number;
@@ -29,7 +29,7 @@ const minimum: PasswordWork = { memoryCost: 19_456, timeCost: 2 };
 /** A longer password is refused before any work (bytes of UTF-8). */
 export const maxPasswordBytes = 1024;
 
-/** What a stored hash may ask for, whatever its origin: memory in KiB, passes, lanes (security R58). */
+/** The maximum parameters of a stored hash of any origin: memory in KiB, passes, lanes (security R58). */
 const maxParameters = { m: 131_072, t: 10, p: 4 };
 /** Memory times passes: about half a second. */
 const maxWork = 524_288;
@@ -43,17 +43,17 @@ export function isUsableHash(stored: string): boolean {
 function isArgon2(stored: string): boolean {
   const parts = phc.exec(stored)?.[1]?.split(',') ?? [];
   const asked = (name: string) => Number(parts.find((part) => part.startsWith(name))?.slice(2));
-  // NaN, of a missing parameter, is below nothing
+  // a missing parameter is NaN, for which the comparison is false
   return Object.entries(maxParameters).every(([name, max]) => asked(name) <= max) && asked('m') * asked('t') <= maxWork;
 }
 
 const unpadded = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '');
 
-/** @param work less than the minimum only where the passwords protect nothing */
+/** @param work below the minimum only if the passwords protect nothing */
 export function createPasswordHashing(work: PasswordWork = minimum): PasswordHashing {
   const parameters = { type: argon2.argon2id, parallelism: 1, ...work } as const;
   const prefix = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=1$`;
-  /** A hash of no password: verifying against it takes as long as against a true one. */
+  /** A hash of no password: verification takes as long as with a real one. */
   const usualDummy = `${prefix}${unpadded(16)}$${unpadded(32)}`;
   return {
     async hash(password) {

@@ -18,7 +18,7 @@ export function parseSecretKey(text: string): SecretKey {
   };
 }
 
-/** A KeyObject is made once: node:crypto would make one of the bytes in every call, which costs more than the MAC of a cookie. */
+/** Returns a KeyObject, because node:crypto would make one from bytes in every call, which costs more than the MAC of a cookie. */
 export function deriveKey(root: Buffer, purpose: string): KeyObject {
   return createSecretKey(derive(root, purpose, 32));
 }

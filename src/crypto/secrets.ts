@@ -1,7 +1,7 @@
 // Makes random secrets and their digests, and compares them.
 import { hash, randomFillSync, timingSafeEqual } from 'node:crypto';
 
-/** Unused random bytes: a call costs more than the bytes, so that one call makes those of many secrets. */
+/** Unused random bytes: a call costs more than the bytes, so one call makes those of many secrets. */
 const supply = Buffer.alloc(4096);
 let given = supply.length;
 
@@ -40,7 +40,7 @@ export function equalSecrets(a: string, b: string): boolean {
   return timingSafeEqual(sha256(a), sha256(b));
 }
 
-/** Goes through a text: a buffer from OpenSSL has its own memory, which costs twice as much as the hash. */
+/** Converts from a text digest: a buffer from OpenSSL has its own memory, which costs twice as much as the hash. */
 function sha256(text: string): Buffer {
   return Buffer.from(hash('sha256', text, 'binary'), 'latin1');
 }

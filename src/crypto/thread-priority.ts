@@ -6,7 +6,7 @@ const tasks = '/proc/self/task';
 const steps = 10; // of niceness
 
 /**
- * Lowers the priority of the running thread pool, which hashes passwords, where Linux lists the threads by number and name; elsewhere it
+ * Lowers the priority of the running thread pool, which hashes passwords, if Linux lists the threads by number and name; elsewhere it
  * does nothing. Returns the number of threads whose priority it lowered.
  */
 export function letPoolThreadsGiveWay(): number {
@@ -24,7 +24,7 @@ export function letPoolThreadsGiveWay(): number {
   return count;
 }
 
-/** Empty where /proc is not mounted, as in some sandboxes: the service starts all the same. */
+/** Lists the threads; the list is empty if /proc is not mounted, as in some sandboxes, and the service starts nevertheless. */
 function listTasks(): string[] {
   try {
     return readdirSync(tasks);

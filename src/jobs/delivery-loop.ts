@@ -1,30 +1,30 @@
-// Runs deliveries that wait in the database: looks for due ones when it is woken, when a pause ends, and every ten seconds.
+// Runs deliveries that wait in the database: it looks for due ones when it is woken, when a pause ends, and every ten seconds.
 import type { Logger } from 'pino';
 
 export interface DeliveryWorker {
   /** Looks for due deliveries now. */
   wake(): void;
-  /** Stops, and waits for deliveries under way. */
+  /** Stops, and waits for running deliveries. */
   stop(): Promise<void>;
 }
 
-/** The deliveries under way on this instance. */
+/** The running deliveries of this instance. */
 export interface UnderWay {
-  /** The names under which it began. */
+  /** The names of the running deliveries. */
   readonly names: ReadonlySet<string>;
-  /** Adds work that has begun. When it ends, the loop looks again. */
+  /** Adds a running delivery. When it ends, the loop looks again. */
   add(name: string, work: Promise<void>): void;
 }
 
 export interface DeliveryLoopOptions {
-  /** Claims and begins what is due; returns the seconds until more will be due, or undefined when nothing waits. */
+  /** Claims and starts due deliveries; returns the seconds until the next is due, or undefined if none waits. */
   look(underWay: UnderWay): Promise<number | undefined>;
   /** The log messages for a failure of `look`, and of work. */
   failures: { look: string; work: string };
   logger: Logger;
 }
 
-const interval = 10_000; // milliseconds: no notification comes when the lease of a dead instance ends
+const interval = 10_000; // milliseconds: no notification reports that the lease of a dead instance has ended
 
 export function startDeliveryLoop({ look, failures, logger }: DeliveryLoopOptions): DeliveryWorker {
   const names = new Set<string>();

@@ -63,11 +63,11 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
       await keyRing.refresh();
       await keyRing.rotateDue({ interval: lifetimes.keyRotationInterval, lead: lifetimes.keyPublicationLead });
     } catch (error) {
-      // a failed start, and a stop, close the database under it
+      // a stop or a failed start closes the database while this work runs
       if (!stopping) logger.error({ err: error }, 'the keys could not be read or rotated');
     }
   }
-  // a notification without a payload means that some were lost
+  // a notification without a payload means that some notifications were lost
   database.listen('gatehouse', (payload) => {
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);

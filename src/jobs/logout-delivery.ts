@@ -49,7 +49,7 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): DeliveryWor
   }
 
   async function deliverTo(clientId: string, deliveries: (LogoutDelivery & { now: Date })[]): Promise<void> {
-    // not from the cache, which may be a moment old
+    // not from the cache, which may be out of date
     const client = await store.clients.find(clientId);
     const uri = client?.status === 'enabled' ? client.metadata.backchannel_logout_uri : undefined;
     await Promise.all(
@@ -81,7 +81,7 @@ export function startLogoutDelivery(options: LogoutDeliveryOptions): DeliveryWor
   ): Promise<void> {
     const recorded = await store.transaction(async ({ logoutDeliveries, auditEvents }) => {
       if (!(await logoutDeliveries.finish(delivery, status, retention, reason))) return false;
-      // a delivery at the first attempt has its own row and a log line, and needs no event
+      // a delivery at the first attempt needs no event: it has its own row and a log line
       if (status !== 'delivered' || delivery.attempts > 1) await auditEvents.insert(eventOf(status, delivery));
       return true;
     });

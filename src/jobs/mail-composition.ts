@@ -32,7 +32,7 @@ type FanOut = (repositories: Repositories, order: QueuedMail) => Promise<void>;
 /** Seconds after which the service gives up a mail that it could not send. */
 export const mailDeadline = 86_400;
 const decisionPause = 3600; // seconds between two mails about pending registrations
-/** Mails that a person can have sent to the address of another. */
+/** Mails that a user can have sent to the address of another user. */
 const requestableByAnyone: readonly MailName[] = ['verify-address', 'reset-password', 'sign-up', 'sign-up-known'];
 const maxContacts = 3;
 const maxNames = 10;
@@ -74,7 +74,7 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
   };
 
   const fanOuts: Record<string, FanOut> = {
-    // the user is looked up here, where no response waits: its time must not tell whether the user exists
+    // the user is looked up here and not during the request, whose duration must not reveal whether the user exists
     async 'forgotten-password'({ users, mails }, { data, locale }) {
       const login = data['login'];
       const user = typeof login === 'string' ? await users.findByLogin(login) : undefined;
@@ -115,7 +115,7 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
   };
 
   return {
-    /** The fan-out of an order that is no mail yet; it belongs into one transaction with the deletion of the order. */
+    /** The fan-out of an order that is not yet a mail; run it in one transaction with the deletion of the order. */
     fanOutOf: (order: QueuedMail): FanOut | undefined =>
       Object.hasOwn(fanOuts, order.name) ? fanOuts[order.name] : undefined,
     /** Whether this version can send an order: during an upgrade a later version may have stored it. */
@@ -128,9 +128,9 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
       const to = order.recipient ?? (user?.emailVerified ? user.email : undefined);
       if (to === undefined) return undefined;
       const purpose = purposes[name];
-      // the link would do nothing when the account has another address by now
+      // the account has another address by now, so the link would do nothing
       if (purpose === 'verify_address' && user?.email !== (order.data['replaces'] ?? undefined)) return undefined;
-      // each kind by itself: orders of one kind for another person's address must not use up the limit of the others
+      // each kind of mail has its own count: orders of one kind for another user's address must not use up the limit of the others
       if (
         requestableByAnyone.includes(name) &&
         order.attempts === 1 &&
@@ -177,8 +177,8 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
   }
 
   /**
-   * Made anew at each attempt: nothing that was stored before holds it. Undefined when a new password or address took the order back
-   * meanwhile, or the session that ordered it is over: that comes before the link, or after it and ends it.
+   * Makes a new link at each attempt, since nothing stored contains the link. Undefined if a new password or address has cancelled the order,
+   * or if the session that ordered it has ended: either happens before the link is stored, or afterwards and ends the link.
    */
   async function makeLink(
     order: QueuedMail,

@@ -35,7 +35,7 @@ export function startMailDelivery({ store, composition, transport, logger }: Mai
     const fanOut = composition.fanOutOf(mail);
     if (fanOut)
       return store.transaction(async (repositories) => {
-        // first, so that a second order of the same waits for this transaction, and is not lost
+        // the deletion comes first, so that an identical order waits for this transaction and is not lost
         if (await repositories.mails.delete(mail.id)) await fanOut(repositories, mail);
       });
     // a later version may have stored the order: the mail waits for an instance of it

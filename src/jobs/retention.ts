@@ -67,7 +67,7 @@ export function cleanUp(
 
   async function round(): Promise<void> {
     await store.storedFunctions.name();
-    // before counted rows are deleted
+    // count events before they are deleted
     await all(() => countEvents(store));
     for (let kind = 0; kind < store.expired.kinds; kind++) await deleteAll((expired) => expired.deleteBatch(kind));
     for (const name of limitNames) await deleteAll((expired) => expired.deleteSurplusOfLimit(name));

@@ -30,7 +30,7 @@ export function createServer(dependencies: ServerDependencies): FastifyInstance 
     bodyLimit: 64 * 1024,
     requestTimeout: 15_000,
     childLoggerFactory: requestLog,
-    // without a byte in either direction, longer than any answer takes: it also cuts off a client that does not read (security R104)
+    // milliseconds without a byte in either direction, longer than any answer takes: it also cuts off a client that does not read (security R104)
     connectionTimeout: 30_000,
     http: {
       maxHeaderSize: 16 * 1024,
@@ -52,7 +52,7 @@ export function createServer(dependencies: ServerDependencies): FastifyInstance 
     clientErrorHandler: refuseUnreadable(logger, unroutedHeaders),
     // zod reads bodies and JSON.stringify writes answers: Fastify need not load its compilers
     schemaController: { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } },
-    // a request that still arrives on an open connection is answered, and the connection ends with that answer
+    // during a stop the service answers a request that still arrives on an open connection, and then closes the connection
     return503OnClosing: false,
     forceCloseConnections: 'idle',
   });
@@ -69,8 +69,8 @@ const warningInterval = 60_000; // milliseconds
 
 /**
  * Refuses connections past `max`, 0 for no limit, so that slow and idle clients leave file descriptors for the database and for others
- * (security R104). Connections that wait between two requests are closed then, which makes room: only clients that are busy, or slow
- * within the time limits, hold one for long.
+ * (security R104). It then also closes connections that wait between two requests, so that only a client that is busy, or slow within
+ * the time limits, keeps one for long.
  */
 function limitConnections(server: Server, max: number, logger: Logger): void {
   if (max === 0) return;

@@ -4,7 +4,7 @@ import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { matches } from './request-checks.ts';
 
 const exposed = 'www-authenticate';
-/** The same headers as on the answer to a preflight: an answer does not depend on the origin. */
+/** The same headers as in the response to a preflight: no response depends on the origin. */
 const headers = {
   vary: 'Origin',
   'access-control-allow-origin': '*',

@@ -5,14 +5,14 @@ import { PasswordQueueFull } from '../domain/rate-limits/password-queue.ts';
 import { DatabaseUnavailable, isForeignKeyViolation, isInvalidValue } from '../database/database.ts';
 import { type ErrorCode, OAuthError } from '../oauth/errors.ts';
 
-/** The refusal of a request that the service cannot answer now, which says nothing about the request itself (security R79, R108). */
+/** The refusal of a request that the service cannot answer now, although the request may be valid (security R79, R108). */
 export const unavailable = (
   cause: unknown,
   description = 'the service cannot answer just now: try again in a moment',
 ): OAuthError =>
   new OAuthError('temporarily_unavailable', description, 503, { cause, headers: { 'retry-after': '2' } });
 
-/** Any error as a refusal that the client may see; an unexpected error keeps its cause for the log only (security R100). */
+/** Turns any error into a refusal that the client may see; the cause of an unexpected error goes to the log only (security R100). */
 export function toOAuthError(error: unknown): OAuthError {
   if (error instanceof OAuthError) return error;
   if (error instanceof PasswordQueueFull) return unavailable(error, 'too many sign-ins at once: try again in a moment');
@@ -53,7 +53,7 @@ export function jsonErrors(error: unknown, request: FastifyRequest, reply: Fasti
   return reply.send(jsonRefusal(toOAuthError(error), request, reply));
 }
 
-/** The same for a handler to return, which is cheaper than an error that Fastify passes to the error handler. */
+/** Sends the same response from a handler, which is cheaper than an error that Fastify passes to the error handler. */
 export function jsonRefusal(refusal: OAuthError, request: FastifyRequest, reply: FastifyReply): object {
   const reference = logRefusal(refusal, request);
   noStore(reply).code(refusal.status).headers(refusal.headers);

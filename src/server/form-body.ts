@@ -1,4 +1,4 @@
-// Parses the bodies of requests: each plugin chooses its content types, and every other type is refused with 415.
+// Parses the bodies of requests: each plugin chooses its content types, and the service refuses every other type with 415.
 import { parse } from 'node:querystring';
 import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
@@ -37,7 +37,7 @@ export function onlyJson(app: FastifyInstance): void {
 }
 
 /**
- * Adds the parser of application/json. An empty body is no body, since many programs name the type of a body that they do not send.
+ * Adds the parser of application/json. An empty body counts as no body, since many programs send a content type without one.
  * @param limits levels of nesting, and members of all objects together
  */
 export function addJsonParser(app: FastifyInstance, limits: JsonLimits): void {
@@ -63,7 +63,7 @@ interface JsonLimits {
   members: number;
 }
 
-const reserved = ['__proto__', 'constructor', 'prototype']; // (security R88)
+const reserved = ['__proto__', 'constructor', 'prototype']; // security R88
 
 function check(value: unknown, depth: number, limits: JsonLimits): void {
   if (typeof value === 'string') checkText(value);
@@ -92,7 +92,7 @@ function checkNumbers(body: string): void {
   });
 }
 
-/** A double keeps any fifteen significant digits; RFC 8259 6 promises no more for fractions. */
+/** A double keeps fifteen significant digits; RFC 8259 6 promises no more for fractions. */
 function isKept(value: number, source: string): boolean {
   const digits = source
     .replace(/e.*$/i, '')

@@ -1,22 +1,22 @@
-// Ends requests whose handlers take too long, with one timer for all: a timer for each costs more than many an answer.
+// Ends requests whose handlers take too long, with one timer for all: a timer for each would cost more than a small answer.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { now } from '../database/deadline.ts';
 import { unavailable } from './errors.ts';
 
 /** The index of a reply among those without an answer. */
 const index = Symbol('index');
-/** The time of now() at which its request came. */
+/** The time of now() at which the request arrived. */
 const begin = Symbol('begin');
 type Reply = FastifyReply & { [index]?: number | undefined; [begin]?: number };
 
 /**
- * Refuses a request that has no answer in time, and cuts off an answer that does not end. A route with a `handlerTimeout` keeps that one.
- * @param limits in milliseconds: for a handler, and between two looks
- * @returns what to call when a request begins and when its response is over
+ * Refuses a request that has no answer in time, and cuts off an answer that does not end. A route can set another `handlerTimeout`.
+ * @param limits in milliseconds: for a handler, and between two checks
+ * @returns the functions to call when a request begins and when its response ends
  */
 export function trackHandlers(app: FastifyInstance, limits: { handler: number; interval: number }) {
-  // An array, no Map or Set: one that is always filled and emptied moves to a new table again and again, and each old table keeps
-  // the next one and the requests of its time alive until the whole heap is collected.
+  // An array, not a Map or Set: V8 moves one that is constantly filled and emptied to a new table again and again, and each old table keeps
+  // the next one and its requests alive until a full garbage collection.
   const pending: (Reply | undefined)[] = [];
   const free: number[] = [];
   const remove = (reply: Reply) => {

@@ -13,9 +13,9 @@ export async function healthEndpoint(app: FastifyInstance, { store, isUnfit }: H
   app.setErrorHandler(jsonErrors);
   app.get('/health/live', { exposeHeadRoute: true }, (_request, reply) => noStore(reply).send({ status: 'up' }));
   app.get('/health/ready', { exposeHeadRoute: true }, async (_request, reply) => {
-    // the balancer leaves this instance out
+    // the load balancer sends no requests to this instance
     if (isUnfit()) return noStore(reply).code(503).send({ status: 'down' });
-    // throws, and so answers 503, when the database cannot be asked
+    // if the database does not answer, this throws, and the response is 503
     await store.users.hasAdmin();
     return noStore(reply).send({ status: 'up' });
   });

@@ -12,12 +12,12 @@ export type MetricValues = object[];
 
 /** The other processes of this service on this machine, behind the same port (WORKERS). */
 export interface Siblings {
-  /** Sets what this process answers when another one asks. */
+  /** Sets the function that returns the metrics of this process to another one. */
   answerWith(values: () => Promise<MetricValues>): void;
   ask(): Promise<MetricValues[]>;
 }
 
-/** Labels hold only names that the code defines, never a value of a request: route patterns, event types, grant types (security R99). */
+/** Labels are names that the code defines, such as route patterns, event types and grant types, never a value of a request (security R99). */
 export function createMetrics(parts: {
   database: Pick<Database, 'connections'>;
   passwords: Pick<PasswordQueue, 'load'>;
@@ -78,7 +78,7 @@ export function createMetrics(parts: {
     granted: (grantType: string) => grants.inc({ grant_type: grantType }),
     event: ({ type, outcome }: Pick<AuditEvent, 'type' | 'outcome'>) => events.inc({ type, outcome }),
     contentType: registry.contentType,
-    /** All metrics in Prometheus' text format: the sum of the processes behind one port, since a request reaches any one of them. */
+    /** Returns all metrics in Prometheus' text format, summed over the processes behind one port, since a request reaches any of them. */
     async text(): Promise<string> {
       if (!siblings) return registry.metrics();
       const all = [await registry.getMetricsAsJSON(), ...(await siblings.ask())];

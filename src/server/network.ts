@@ -3,8 +3,8 @@ import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 
 /**
- * The address that a request comes from: from the forwarding headers of trusted peers only (TRUST_PROXY), else from the
- * socket, also where such a header holds no address (security R65).
+ * Returns the address from which a request comes: from the forwarding headers of trusted peers (TRUST_PROXY), else from the socket, also if
+ * such a header has no address (security R65).
  */
 export function clientAddress(request: FastifyRequest): string | undefined {
   // Fastify's type is wrong: the socket of a client that has disconnected has no address

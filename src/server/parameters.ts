@@ -1,4 +1,4 @@
-// Request parameters: each at most once, empty ones as if absent, their shape by a zod schema (RFC 6749 3.1, 3.2; security R5, R106).
+// Reads request parameters by a zod schema: each at most once, and an empty one counts as absent (RFC 6749 3.1, 3.2; security R5, R106).
 import type { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
 import { firstRefusal, sentenceOf } from '../oauth/refusals.ts';
@@ -6,7 +6,7 @@ import { firstRefusal, sentenceOf } from '../oauth/refusals.ts';
 export { text } from '../oauth/text.ts';
 
 /**
- * Validates parameters of a query or a form against a schema; unknown ones are ignored, none is coerced.
+ * Validates the parameters of a query or a form against a schema; unknown ones are ignored, and none is coerced.
  * @throws OAuthError invalid_request
  */
 export function readParameters<S extends z.ZodType>(schema: S, input: unknown): z.infer<S> {
@@ -15,7 +15,7 @@ export function readParameters<S extends z.ZodType>(schema: S, input: unknown): 
   throw invalidRequest(`the parameter ${sentenceOf(firstRefusal(parsed.error, 'given'))}`);
 }
 
-/** True when every escape of a query or a form is a whole one, and all of them together are UTF-8 (RFC 3986 2.1). */
+/** True if every percent-encoding in a query or a form is complete, and the decoded bytes are UTF-8 (RFC 3986 2.1). */
 export function isPercentEncoded(encoded: string): boolean {
   if (!encoded.includes('%')) return true;
   try {
@@ -26,18 +26,18 @@ export function isPercentEncoded(encoded: string): boolean {
   }
 }
 
-const maxParameters = 64; // (security R103)
+const maxParameters = 64; // security R103
 
 /**
- * The parameters as a plain record of strings, without empty ones. Only `resource` may be repeated (RFC 8707 2): its values
- * are joined by spaces, which no URI has, and refused by those who read them.
- * @throws OAuthError invalid_request for a repeated parameter or too many
+ * Returns the parameters as a plain record of strings, without empty ones. Only `resource` may be repeated (RFC 8707 2): its values are
+ * joined by spaces, which no URI contains, so that the code that reads `resource` can refuse them.
+ * @throws OAuthError invalid_request for a repeated parameter, or for too many
  */
 export function singleValued(input: unknown): Readonly<Record<string, string>> {
   if (typeof input !== 'object' || input === null) return {};
-  // one form is read against several schemas, which take from it and change nothing
+  // a form is read with several schemas, and the record never changes
   const before = (input as Read)[readAs];
-  // a copy of the original carries this along, too
+  // a copy of the input also has this property, but is another object
   if (before?.of === input) return before.read;
   const read = readOnce(input);
   (input as Read)[readAs] = { of: input, read };

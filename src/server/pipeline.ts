@@ -1,4 +1,4 @@
-// Does what happens to every request, whatever its address: before its route, and after its answer.
+// Handles every request before its route and after its answer, whatever its address is.
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { newDeadline, withDeadline } from '../database/deadline.ts';
@@ -18,21 +18,21 @@ export interface PipelineOptions {
   crossOriginPaths: readonly string[];
 }
 
-/** Milliseconds that a handler has for its answer, and between two looks at that. */
+/** Milliseconds in which a handler has to answer, and between two checks of that. */
 export const handlerLimits = { handler: 19_000, interval: 1_000 };
 
-/** Registers the pipeline. It must come before the first route, which the check of methods has to see. */
+/** Registers the pipeline. Call it before the first route is registered, since the check of methods has to see every route. */
 export function addPipeline(app: FastifyInstance, options: PipelineOptions): void {
   const { metrics, headers, prefixHeaders } = options;
   const handlers = trackHandlers(app, handlerLimits);
   const methodRefusal = createMethodCheck(app, options.crossOriginPaths);
 
-  // with a callback: it has nothing to wait for
+  // a callback is cheaper than a promise, and this hook is synchronous
   app.addHook('onRequest', (request, reply, done) => {
     handlers.begin(reply);
     reply.headers(headers);
     if (request.url.startsWith(prefixHeaders.prefix)) reply.headers(prefixHeaders.headers);
-    // never a page: its address could be that of either host (security R98)
+    // refused without a page, whose links could name either host (security R98)
     if (isRepeated(request.raw.rawHeaders, 'host'))
       return void jsonErrors(invalidRequest('the header Host is there twice'), request, reply);
     const refusal = syntaxRefusal(request) ?? methodRefusal(request) ?? authorizationRefusal(request);
@@ -42,7 +42,7 @@ export function addPipeline(app: FastifyInstance, options: PipelineOptions): voi
   });
 
   app.addHook('preParsing', (request, _reply, payload, done) => {
-    // Node gives a request without a body no stream (optimizeEmptyRequests), and a parser would wait for the end of one
+    // with optimizeEmptyRequests a request without a body has no stream, and a parser would wait for its end
     const isAwaited = request.raw.readableEnded && request.headers['content-type'] !== undefined;
     done(null, isAwaited ? Readable.from([]) : payload);
   });

@@ -1,4 +1,4 @@
-// Registers a list of Fastify plugins with one object that satisfies what each of them declares.
+// Registers a list of Fastify plugins with one object that has the dependencies of all of them.
 import type { FastifyInstance } from 'fastify';
 
 type Plugin<Dependencies> = (app: FastifyInstance, dependencies: Dependencies) => Promise<void>;

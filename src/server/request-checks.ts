@@ -1,4 +1,4 @@
-// Checks what every request must fulfil before it reaches a route: one host, a readable address, a method of that address, one Authorization.
+// Checks every request before it reaches a route: it has one host, a readable address, a method of that address, and one Authorization header.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalidRequest, OAuthError } from '../oauth/errors.ts';
 import { isPercentEncoded } from './parameters.ts';
@@ -27,7 +27,7 @@ export function authorizationRefusal({ headers, raw }: FastifyRequest): OAuthErr
 }
 
 /**
- * Whether a request sent a header twice: Node takes the first of two Host headers, and a proxy before it may have taken the other
+ * Whether a request has a header twice: Node uses the first of two Host headers, and a proxy in front may have used the other
  * (RFC 9112 3.2, security R98).
  * @param rawHeaders names and values in turn, as they were sent
  * @param wanted in lower case

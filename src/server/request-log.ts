@@ -1,4 +1,4 @@
-// Logs the lines of one request with its id. A child logger costs more than a line, so that it makes one only where pino needs it.
+// Logs the lines of one request with its id. A child logger costs more than a line, so it makes one only where pino needs it.
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify';
 
 type Bindings = Parameters<FastifyBaseLogger['child']>[0];

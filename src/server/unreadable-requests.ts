@@ -1,4 +1,4 @@
-// Refuses what never becomes a request: bytes that are not HTTP, endless headers, requests that do not arrive in time, unknown expectations.
+// Refuses input that never becomes a request: bytes that are not HTTP, endless headers, requests that do not arrive in time, unknown expectations.
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyServerOptions } from 'fastify';

@@ -1,4 +1,4 @@
-// Writes the log to standard error: for people on a terminal, elsewhere as JSON lines that stay whole when several processes write them.
+// Writes the log to standard error: as text on a terminal, elsewhere as JSON lines that stay whole when several processes write them.
 import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import pino from 'pino';

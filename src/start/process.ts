@@ -19,7 +19,7 @@ process.stdout.on('error', (error) =>
 let service: Service | undefined;
 let stopSignal: NodeJS.Signals | undefined;
 let signalledAt = 0;
-/** A second signal within these milliseconds is a repetition: a terminal sends SIGINT to the service and to npm, and npm sends it on. */
+/** A second signal within these milliseconds is a repetition: a terminal sends SIGINT to the service and to npm, and npm forwards it. */
 const repetitionWindow = 1_000;
 const stopping = new AbortController();
 process.on('SIGTERM', stop);
@@ -68,7 +68,7 @@ function end(started: Service, signal: NodeJS.Signals): void {
   );
 }
 
-/** The sentence of an error that the operator can correct. */
+/** The message of an error that the operator can correct. */
 function startError(error: unknown): string | undefined {
   if (error instanceof ConfigError || error instanceof EmbeddedPostgresError || error instanceof MigrationError)
     return error.message;

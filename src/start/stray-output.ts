@@ -1,4 +1,4 @@
-// Logs what packages print, and errors that no code handles, so that standard error holds only log lines (security R126).
+// Logs the output of packages and unhandled errors, so that standard error has only log lines (security R126).
 import { format } from 'node:util';
 import type { Logger } from 'pino';
 

@@ -1,4 +1,4 @@
-// Writes the log for people who read it on a terminal.
+// Writes the log as text for an operator who reads it on a terminal.
 import { styleText } from 'node:util';
 import type { DestinationStream } from 'pino';
 import { harmless } from '../admin/operations/text-table.ts';
@@ -30,8 +30,8 @@ export function openTerminalLog(): DestinationStream {
 
 /**
  * @param line JSON, as pino writes it
- * @returns time, level, message and the other members, with the stack of a serious error below. Text of requests goes without what could
- * move the cursor (security R126)
+ * @returns time, level, message and the other members, with the stack of a serious error below; without characters from requests that
+ * could move the cursor (security R126)
  */
 function readable(line: string): string {
   const { level, time, msg = '', err, ...members } = JSON.parse(line) as Line;
@@ -48,7 +48,7 @@ function shown(value: unknown): string {
   return typeof value === 'string' && /^[^\s"]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** In colour where the terminal shows it, and NO_COLOR is not set. */
+/** Adds colour if the terminal supports it and NO_COLOR is not set. */
 function styled(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stderr });
 }

@@ -23,7 +23,7 @@ const collectTimeout = 1_000; // milliseconds
 
 /**
  * Starts `config.workers` processes of this program. They share the port, and each has its own connection pool.
- * @throws WorkerRefused, or what opening the embedded database throws
+ * @throws WorkerRefused, or an error of the embedded database
  */
 export async function startWorkers(
   config: Config,
@@ -88,7 +88,7 @@ export async function startWorkers(
   }
 }
 
-/** Answers a worker that wants the metrics of the others, by a collection from them. */
+/** Collects the metrics of the other workers for the worker that requested them. */
 let collections = 0;
 const open = new Map<number, (values: MetricValues) => void>();
 function answer(worker: Worker, message: Exclude<FromWorker, { ready: Started }>): void {
@@ -104,7 +104,7 @@ function answer(worker: Worker, message: Exclude<FromWorker, { ready: Started }>
     open.delete(id);
     if (worker.isConnected()) worker.send({ collected, wanted: message.wanted } satisfies ToWorker);
   };
-  // a worker that does not answer in time is left out
+  // the metrics lack a worker that does not answer in time
   const timer = setTimeout(done, collectTimeout);
   open.set(id, (values) => {
     collected.push(values);
