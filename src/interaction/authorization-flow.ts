@@ -5,11 +5,11 @@ import type { Client } from '../repositories/clients/clients.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import type { SignInContext } from '../repositories/sessions/sign-in-context.ts';
 
-/** What the End-User is asked to allow. */
+/** The question that the consent page asks the End-User. */
 export interface ConsentQuestion {
   client: Client;
   redirectUri: string;
-  /** What the grant remembers. */
+  /** The redirect URI that the grant stores. */
   registeredUri: string;
   scope: string[];
   /** Single claims beside those of the scopes. */
@@ -19,7 +19,7 @@ export interface ConsentQuestion {
 
 export interface AuthorizationFlow {
   /**
-   * Takes a request from a client: answers it if there is nothing to ask, else stores it and sends the browser to a page.
+   * Begins a client's request: answers it if no question to the user is needed, else stores it and redirects the browser to a page.
    * @param confirm shows a page of the endpoint before a code is issued; it gets the stored request's id
    * @throws AuthorizationError for the client, OAuthError if the request cannot be trusted
    */
@@ -41,7 +41,7 @@ export interface AuthorizationFlow {
     transaction: string,
     ask?: (question: ConsentQuestion, session: Session, grant: SignInContext['grant']) => FastifyReply,
   ): Promise<FastifyReply>;
-  /** What a stored request asks for; undefined if it is no longer valid. */
+  /** The question of a stored request; undefined if the request is no longer valid. */
   questionOf(stored: AuthorizationRequestRow): Promise<ConsentQuestion | undefined>;
   /** The error handler: answers the client if it is known and safe, else sends the browser to the sign-in page. */
   errors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;

@@ -1,4 +1,4 @@
-// Reads the token of a mailed link from a request, answers for links that are gone, and limits how many are ordered.
+// Finds the mailed link of a request's token, answers for an invalid link, and limits the number of ordered links.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { PageResponses } from '../pages/page-response.ts';
 import type { MailPages } from '../pages/views/mail-pages.ts';

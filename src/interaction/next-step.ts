@@ -1,4 +1,4 @@
-// Decides what a sign-in and an authorization request still need: pure functions over facts, so that the order of the rules can be read and tested.
+// Decides the next step of a sign-in and of an authorization request, by pure functions over facts, so that the rules can be read and tested.
 import { recentlyAuthenticated } from '../browser/recent-sign-in.ts';
 import type { Config } from '../config.ts';
 import { multiFactor, needsPasskey, preferredAcr } from '../oauth/acr.ts';
@@ -12,12 +12,12 @@ export type SecondFactorPolicy = Config['secondFactor'];
 
 type Member = Pick<Session['user'], 'admin' | 'groups'>;
 
-/** What the client asks for. */
+/** The request of the client. */
 export interface Asked {
   prompts: readonly string[];
   /** In seconds. */
   maxAge: number | undefined;
-  /** The users of whom the End-User has to be one, by id_token_hint or requested claims; undefined if the client names none. */
+  /** The users that id_token_hint or requested claims allow; undefined if the client names none. */
   expectedSubs: readonly string[] | undefined;
   scope: readonly string[];
   /** Single claims beside those of the scopes. */
@@ -27,10 +27,10 @@ export interface Asked {
   acr: { values: readonly string[]; essential: boolean };
 }
 
-/** What is known here. */
+/** The facts about session, grant, client and stored request. */
 export interface Facts {
   session: (Pick<Session, 'authTime' | 'now' | 'amr' | 'enrolled'> & { user: Member & { sub: string } }) | undefined;
-  /** What the user has granted to the client before. */
+  /** The earlier grant of the user to the client. */
   grant: Pick<Grant, 'scope' | 'claims' | 'redirectUris'> | undefined;
   /** `selfRegistered` if no administrator has reviewed the client: it asks again for each redirect URI (security R11, A25). */
   client: { firstParty: boolean; selfRegistered: boolean; requiredAcr: string | undefined };
@@ -59,7 +59,7 @@ export function demandsSecondFactor({ of, groups }: SecondFactorPolicy, user: Me
   return user.groups.some((group) => groups.includes(group));
 }
 
-/** Whether a sign-in goes on to the second step: for every user who has a second factor, of whatever kind (security R127). */
+/** Whether a sign-in continues with the second step: always for a user who has a second factor of any kind (security R127). */
 export function needsSecondFactor(policy: SecondFactorPolicy, user: Member & { enrolled: boolean }): boolean {
   return user.enrolled || demandsSecondFactor(policy, user);
 }
@@ -69,7 +69,7 @@ export function mayNeedSecondFactor({ of, groups }: SecondFactorPolicy): boolean
   return of !== 'off' || groups.length > 0;
 }
 
-/** What comes next for an authorization request. */
+/** Decides the next step of an authorization request. */
 export function decide(facts: Facts, request: Asked): NextStep {
   const { session, transaction } = facts;
   const { prompts } = request;
@@ -77,7 +77,7 @@ export function decide(facts: Facts, request: Asked): NextStep {
   const needed = authenticationNeeded(facts, request);
   if (needed) {
     if (silent) return error('login_required', 'the End-User has to sign in');
-    // another user signed in for this request: asking again would not end
+    // another user has signed in for this request: asking again would never end
     if (needed === 'other-user' && session && transaction && session.authTime > transaction.createdAt)
       return error('login_required', 'another End-User than the expected one signed in');
     if (needed === 'unmet')
@@ -91,7 +91,7 @@ export function decide(facts: Facts, request: Asked): NextStep {
   const covered = grantCovers(facts, request);
   if (!firstParty && !decided && (!covered || prompts.includes('consent')))
     return silent ? error('consent_required', 'the End-User has to give consent') : { step: 'consent' };
-  // an allowed request whose grant was withdrawn meanwhile is asked again
+  // the user allowed the request, but has withdrawn the grant since: the consent page asks again
   if (!firstParty && !covered) return { step: 'consent' };
   return {
     step: 'issue',
@@ -152,7 +152,7 @@ function missingLevel(
 
 function grantCovers({ grant, client }: Facts, { scope, claims, redirectUri }: Asked): boolean {
   if (!grant || !scope.every((value) => grant.scope.includes(value))) return false;
-  // a grant of a scope covers each claim of it
+  // a grant of a scope covers each of its claims
   const granted = [...grant.claims, ...claimsOfScopes(grant.scope)];
   if (!claims.every((claim) => granted.includes(claim))) return false;
   return !client.selfRegistered || grant.redirectUris.includes(redirectUri);

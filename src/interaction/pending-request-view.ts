@@ -1,4 +1,4 @@
-// Finds the pending authorization request of a page of the sign-in, and tells what the page shows of it.
+// Finds the pending authorization request of a sign-in page, and prepares its data for the page.
 import type { FastifyRequest } from 'fastify';
 import { digest } from '../crypto/secrets.ts';
 import type { AuthorizationRequestRow } from '../repositories/authorization-requests/authorization-requests.ts';
@@ -14,7 +14,7 @@ export interface PendingRequest {
   redirectUri: string | undefined;
   loginHint: string | undefined;
   uiLocales: string | undefined;
-  /** When its browser brought it. */
+  /** When the browser sent it. */
   createdAt: Date;
 }
 

@@ -3,7 +3,7 @@ import { registeredRedirectUri } from '../oauth/redirect-uri.ts';
 import { consoleClientId } from '../domain/administration/administration.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 
-/** Whether a client may get an answer at an address; nothing is sent there otherwise (security R1). */
+/** Whether the service may send a client's response to an address (security R1). */
 export function redirectUriAllowed(client: Client, redirectUri: string | undefined, localhost: boolean): boolean {
   return (
     client.status === 'enabled' &&

@@ -74,8 +74,8 @@ export function createSecondStep(options: {
       if (carries(request, secondStepCookie)) reply.clearCookie(secondStepCookie, cookie);
     },
     /**
-     * The user who may show a second factor now: one who has shown the first factor in this browser within the lifetime, or who signed
-     * in recently with the password alone. Undefined if the first step has to be repeated.
+     * Finds the user who may show a second factor: the user has shown the first factor in this browser within the lifetime, or has signed
+     * in recently with the password alone. Undefined if the user has to repeat the first step.
      */
     async find(request: FastifyRequest, session: Session | undefined): Promise<FirstStep | undefined> {
       const begun = await read(request);

@@ -11,7 +11,7 @@ import { clientAddress } from '../server/network.ts';
 import { mayNeedSecondFactor, needsSecondFactor, type SecondFactorPolicy } from './next-step.ts';
 import type { SecondStep } from './second-step.ts';
 
-/** A user who has shown a factor with which one can sign in. */
+/** A user who has shown a factor that is sufficient to begin a sign-in. */
 export interface VerifiedUser {
   sub: string;
   /** The hash that the password was checked against; undefined if no password was shown. */
@@ -81,7 +81,7 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
       user: VerifiedUser,
       continuation: Continuation,
     ): Promise<string | undefined> {
-      // sign_in() refuses a user with a second factor (security R127): so the usual sign-in needs no statement to look for one
+      // sign_in() refuses a user with a second factor (security R127), so the usual sign-in needs no statement that looks for one
       if (!mayNeedSecondFactor(policy) && !continuation.previous) {
         const next = await complete(request, reply, user, continuation);
         if (next !== undefined) return next;
@@ -90,7 +90,7 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
       const status = amr.includes('mfa') ? undefined : await store.secondFactors.mfaStatus(sub);
       if (!status || !needsSecondFactor(policy, status)) return complete(request, reply, user, continuation);
       if (user.resetsFailures) await store.signInFailures.forget({ sub, name: '' });
-      // administrators see a stop here: the password may be known to others (security R101)
+      // the event shows administrators a sign-in that stops here: another person may know the password (security R101)
       const event = { type: 'user.first_factor_shown', outcome: 'success', sub } as const;
       await audit(request, { ...event, clientId: continuation.clientId, detail: { amr } });
       secondStep.open(request, reply, { ...user, shownAt: status.now });
@@ -98,8 +98,8 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
     },
     complete,
     /**
-     * Adds what was shown at the enrolment of a second factor to a session, which gets a new cookie and keeps its age. Sessions in other
-     * browsers have not seen the factor, and no longer act as the user in sensitive operations.
+     * Adds the methods that a user showed when enrolling a second factor to the session, which gets a new cookie and keeps its age. Sessions
+     * in other browsers have not seen the factor, and can no longer perform sensitive operations.
      * @param methods as in RFC 8176
      */
     async strengthen(request: FastifyRequest, reply: FastifyReply, session: Session, ...methods: string[]) {
@@ -110,7 +110,7 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
   };
 }
 
-/** Where a user continues after a sign-in: a request continues at the consent page, which is skipped if there is nothing to ask. */
+/** The page after a sign-in: for a request the consent page, which redirects at once if no consent is needed. */
 export function continuationPath({ transaction, returnTo }: Pick<Continuation, 'transaction' | 'returnTo'>): string {
   return transaction === undefined ? (returnTo?.path ?? '/account') : `/consent?transaction=${transaction}`;
 }

@@ -1,4 +1,4 @@
-// GET|POST /account/data lets the user download everything that is stored about them.
+// Serves GET|POST /account/data: the user downloads all data that the service stores about them.
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';

@@ -167,7 +167,7 @@ export async function accountEmailEndpoint(app: FastifyInstance, options: Accoun
     });
   }
 
-  /** Ends every pending change, also of other links; false if there was none, or the link was used meanwhile. */
+  /** Cancels every pending change, also of other links; false if there was none, or another request has used the link. */
   function stop(request: FastifyRequest, link: OpenLink, sub: string): Promise<boolean> {
     return store.transaction(async (repositories) => {
       const { users, mailedLinks } = repositories;

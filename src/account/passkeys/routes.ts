@@ -127,7 +127,7 @@ export async function accountPasskeysEndpoint(
     } catch (error) {
       if (!(error instanceof OAuthError) || !['conflict', 'not_found'].includes(error.code)) throw error;
       if (error.code === 'conflict') return show(request, reply, session, { problem: 'last' }, 409);
-      // another user's, or gone already
+      // the passkey belongs to another user, or is already removed
       return pages.redirect(reply, path);
     }
     return pages.redirect(reply, `${path}?done=removed`);

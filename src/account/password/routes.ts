@@ -72,7 +72,7 @@ export async function accountPasswordEndpoint(
     if (!session) return pages.redirect(reply, '/login');
     if (!sessions.isOwnForm(request, csrf, { action: path, session }))
       throw invalidRequest('the form is too old or came from elsewhere');
-    // a session by the password alone must not change it once there is a second factor
+    // a session by the password alone must not change the password once the user has a second factor
     if (lacksSecondFactor(session)) return pages.redirect(reply, reauthenticationPath(session, ownPassword));
     const { user } = session;
     if (current === undefined || chosen === undefined) {

@@ -1,4 +1,4 @@
-// GET /account/profile shows what is stored about the user and which clients see it, GET|POST /account/profile/edit changes it.
+// Serves GET /account/profile, the stored claims of the user with the clients that see them, and GET|POST /account/profile/edit.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPageHelper, ownActor } from '../account-pages.ts';
@@ -82,7 +82,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
     const { change, faults } = readOwnProfile(typed, editable, user.claims);
     if (Object.keys(faults).length > 0) return show(request, reply, session, { typed, faults });
     if (Object.keys(change).length === 0) return pages.redirect(reply, path);
-    // a change by another actor meanwhile is not overwritten
+    // the form must not overwrite a concurrent change by another actor
     if (version !== versionOf(session)) return show(request, reply, session, { typed, problem: 'changed' });
     await administration.changeUser(ownActor(request, session), user.sub, { claims: change });
     return helper.done(reply, path, 'profile-saved');

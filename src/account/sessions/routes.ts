@@ -61,7 +61,7 @@ export async function accountSessionsEndpoint(
     const ended = await administration
       .endSession(ownActor(request, session), end, session.user.sub)
       .then(() => true, unlessGone);
-    // an ended session, or another user's
+    // the session has ended, or belongs to another user
     if (!own) return ended ? helper.done(reply, path, 'session-ended') : pages.redirect(reply, path);
     return signedOut(request, reply, frames);
   });

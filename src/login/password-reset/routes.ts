@@ -113,7 +113,7 @@ export async function passwordResetEndpoint(app: FastifyInstance, options: Passw
     return link && user && isOf(link, user) ? { link, user } : undefined;
   }
 
-  /** A mailed link is good while its address belongs to the user; an administrator's link has no address. */
+  /** Whether a mailed link is valid: its address still belongs to the user. An administrator's link has no address. */
   const isOf = ({ email }: OpenLink, user: User) =>
     user.status === 'enabled' && (email === undefined || (user.emailVerified && user.email === email));
 

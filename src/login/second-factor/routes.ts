@@ -117,7 +117,7 @@ export async function loginSecondFactorEndpoint(
     });
   });
 
-  /** Redirects to where the sign-in continues, or to its start if it could not be completed. */
+  /** Redirects to the page at which the sign-in continues, or to its start if it could not be completed. */
   const redirect = (reply: FastifyReply, { continuation }: Step, path: string | undefined): FastifyReply =>
     pages.redirect(reply, path ?? signInPath('/login', continuation));
 
@@ -226,7 +226,7 @@ export async function loginSecondFactorEndpoint(
   }
 }
 
-/** The method of the page that failed: of an empty form the first one that takes a code. */
+/** The method of the page that failed; for an empty form the first method with a code. */
 const problemOf = (methods: Method[], failed: Authenticator | 'missing'): Method | undefined =>
   (failed === 'missing' ? methods.find(({ input }) => input) : methods.find(({ id }) => id === failed.id)) ??
   methods[0];

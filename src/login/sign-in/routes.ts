@@ -34,7 +34,7 @@ const passkeyForm = z.object({
   credential: text(maxCredentialLength).optional(),
 });
 
-/** Problems that the address can name: keys of the page's catalogue. */
+/** The problems that the page's address can name: keys of the catalogue. */
 const pageErrors: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
 
 interface LoginDependencies {
@@ -145,7 +145,7 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     return pages.redirect(reply, next);
   });
 
-  /** The context of a form; undefined after the answer to a form that is too old, or came from elsewhere. */
+  /** Reads a form with its sign-in context; undefined after the answer to a form that is too old or came from another site. */
   async function readSubmitted(
     request: FastifyRequest,
     reply: FastifyReply,

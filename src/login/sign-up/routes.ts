@@ -81,7 +81,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       reply.header('retry-after', String(wait));
       return ask(request, reply, begun, { typed, problem: 'throttled', wait }, 429);
     }
-    // the answer does not depend on whether the address has an account: only the mail tells that (security R60)
+    // the answer does not reveal whether the address has an account: only the mail does (security R60)
     await store.mails.insert({ name: 'sign-up-wanted', recipient: typed, locale: languagesOf(request) });
     requests.remember(request, reply, begun);
     return ask(request, reply, begun, { sent: true }, 200);
@@ -142,7 +142,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
       return await store.transaction(async (repositories) => {
         const { users, mailedLinks } = repositories;
         if (!(await mailedLinks.use(link.hash, purposes))) return 'gone';
-        // another link may have created an account for the address meanwhile
+        // another link may have created an account for the address
         if (email === undefined || (await users.findByEmail(email))) return 'gone';
         const user = await users.insert({ username, email, emailVerified: true, passwordHash });
         const by = { outcome: 'success', actor: user.sub, sub: user.sub } as const;
