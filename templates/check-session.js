@@ -1,6 +1,6 @@
 // Answers whether a session_state is still valid (OpenID Connect Session Management 1.0 section 3.2). Without a cookie to
 // read it answers "error" and never "changed": otherwise a browser that blocks third-party cookies would send the relying
-// party to the provider again and again.
+// party to the provider repeatedly.
 addEventListener('message', async function (event) {
   if (event.source === null || event.origin === 'null') return;
   var answer = function (status) {

@@ -29,7 +29,7 @@
     wait.hidden = false;
     wait.textContent = wait.getAttribute('data-text');
   });
-  // who comes back finds the form as it was
+  // a user who returns finds the form unchanged
   window.addEventListener('pageshow', function () {
     wait.hidden = true;
   });

@@ -1,4 +1,4 @@
-// Adds what HTML cannot do: a button that shows the password, and the redirect once other applications know of a sign-out.
+// Adds what HTML cannot do: a button that shows the password, and the redirect once the front-channel logout is done.
 // It uses old syntax, and may fail: the pages are complete without it.
 (function () {
   var button = document.getElementById('show-password');

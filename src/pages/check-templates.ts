@@ -10,7 +10,7 @@ interface ShippedExamples {
 
 /** Throws the error of the first template that fails: one sentence, which names its file. */
 export async function checkTemplates(pages: PageRenderer): Promise<void> {
-  // data beside the built-in templates, loaded only here: no page ever shows it
+  // example data, loaded only here: no page ever shows it
   const { examples, mailExamples } = (await import(`${builtInTemplates}examples/index.ts`)) as ShippedExamples;
   for (const name of Object.keys(examples) as PageName[])
     for (const example of examples[name]) pages.render(name, example, { locale: 'en' });

@@ -1,4 +1,4 @@
-// Makes untrusted text and addresses safe to show: text that is neither markup nor mistaken for our own words, links to safe schemes only (security R6, R93).
+// Makes untrusted text and addresses safe to show: text is neither markup nor taken for the service's own words, and links have safe schemes (security R6, R93).
 
 /** Markup that is safe to print: the only values that are not escaped (security R6, R93). */
 export class Html {
@@ -34,8 +34,8 @@ export function cleanName(value: string): string {
 }
 
 /**
- * An address with a scheme, one of a file server, one of mail, and a host, each with all that a mail program takes for a part of it; a dot may be
- * an East Asian one, or one that looks like it.
+ * Matches an address with a scheme, one of a file server, one of mail, or a host name, each with every character that a mail program takes for a
+ * part of it. A dot may be an East Asian one, or a character that looks like a dot.
  */
 const addresses =
   /(?:[a-z][a-z0-9+.-]*:[/\\]|\\\\|(?:mailto|tel|sms|data|javascript):)\S*|[^\s@\uFF20]+[@\uFF20]\S+|(?:(?:[\p{L}\p{M}\p{N}_-]+[.\u2024\u3002\uFE52\uFF0E\uFF61])+\p{L}[\p{L}\p{M}\p{N}-]+|\d{1,3}(?:\.\d{1,3}){3})(?:[:/?#]\S*)?/giu;
@@ -56,8 +56,8 @@ export function nameInMail(value: string): string {
 }
 
 /**
- * The same for a user name, by which the user recognises the account: a known address of the user stays, and so does one word with dots,
- * a common form; but not in a mail that the user can have sent to others (security R124).
+ * The same for a user name, by which the user recognises the account. A known address of the user stays. One word with dots, a common form,
+ * stays except in a mail that the user can have sent to others (security R124).
  */
 export function usernameInMail(value: string, own: readonly (string | undefined)[], toOthers: boolean): string {
   const name = cleanName(value);
@@ -67,8 +67,8 @@ export function usernameInMail(value: string, own: readonly (string | undefined)
 }
 
 /**
- * The address to link to or to load an image from: only https, or http on the user's own machine, and never with a user name in it
- * (security R93). Undefined for any other.
+ * Returns an address for a link or an image: only https, or http on the user's own machine, and never with a user name (security R93);
+ * undefined for any other.
  */
 export function linkTarget(uri: string | undefined): string | undefined {
   if (uri === undefined || !URL.canParse(uri)) return undefined;

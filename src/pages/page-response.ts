@@ -115,7 +115,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
     errors,
     /** Redirects the browser within the service (303, so that a form is never sent again: security R10). */
     redirect: (reply: FastifyReply, path: string): FastifyReply => noStore(reply).redirect(basePath + path, 303),
-    /** "Redirect to the sign-in page" (service specification 4.1, 4.2, 7), which shows the same problem to everyone (security R2). */
+    /** "Redirect to the sign-in page" (service specification 4.1, 4.2, 7), which shows every browser the same problem (security R2). */
     refuse(reply: FastifyReply, problem: 'client' | 'request' | 'expired'): FastifyReply {
       return noStore(reply).redirect(`${basePath}/login?problem=${problem}`, 303);
     },
@@ -149,8 +149,8 @@ export function acceptsHtml(request: FastifyRequest): boolean {
 }
 
 /**
- * The sources of form-action: the validated redirect URI, and where it redirects to, since browsers check a form's whole chain of
- * redirects against the policy, and a client's callback may be on another host than its pages.
+ * Returns the sources of form-action: the validated redirect URI, and any address to which it redirects, since browsers check a form's whole
+ * chain of redirects against the policy, and a client's callback may be on another host than its pages.
  */
 function formTargets(uri: string): string {
   const url = new URL(uri);

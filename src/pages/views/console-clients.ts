@@ -40,7 +40,7 @@ export interface ReviewFacts {
   disabled: boolean;
 }
 
-/** What is wrong with a field: a key of the catalogue under `console.fault.`, and what its sentence names. */
+/** The fault of a field: a key of the catalogue under `console.fault.`, and the values of its sentence. */
 export interface FieldFault {
   code: FaultCode;
   values?: Readonly<Record<string, string>>;

@@ -13,7 +13,7 @@ export interface MemberLine {
 }
 
 export interface ConsoleGroupsPages {
-  /** Posts `name` and `description` to make a group. */
+  /** Posts `name` and `description` to create a group. */
   'console-groups': ConsoleFrame & {
     q?: string;
     groups: { name: string; description: string; members: number; uri: string }[];
@@ -26,7 +26,7 @@ export interface ConsoleGroupsPages {
   /** Posts `users`, one on each line, to add them, or `remove`, a sub. */
   'console-group': ConsoleFrame & {
     group: { name: string; description: string; members: number; createdAt: Date };
-    /** Its members need a second factor. */
+    /** Whether its members need a second factor. */
     demandsSecondFactor: boolean;
     q?: string;
     people: MemberLine[];

@@ -2,7 +2,7 @@
 import type { ConsoleFrame } from './console.ts';
 import type { FormView } from './parts.ts';
 
-/** A number, which is an estimate where counting would take long. */
+/** A number, or an estimate if counting would take long. */
 interface AmountView {
   count: number;
   exact: boolean;

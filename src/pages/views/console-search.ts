@@ -6,7 +6,7 @@ export interface FoundThing {
   name: string;
   /** Further text that identifies it, such as an address. */
   about: string[];
-  /** It is disabled. */
+  /** Whether it is disabled. */
   off: boolean;
   uri: string;
 }

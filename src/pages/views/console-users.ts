@@ -16,22 +16,22 @@ export interface UserLine {
 
 export interface ImportResult {
   counts: { created: number; updated: number; unchanged: number; refused: number };
-  /** The first of them; a reason is a code, or the sentence that an older version stored. */
+  /** The first refused rows; a reason is a code, or the sentence that an older version stored. */
   refusals: { line: number; column: string; reason: string }[];
 }
 
-/** Its words are `console.user.factor.{kind}`; `other` is a kind without an authenticator in this version. */
+/** Its message is `console.user.factor.{kind}`; `other` is a kind that this version does not support. */
 export type FactorKind = string;
 
 export type UserFieldFault = 'missing' | 'long' | 'text' | 'email' | 'url' | 'date' | 'taken' | 'taken-email';
 
-/** A field of the form: a claim, a member of the address, or what users have beside claims. */
+/** A field of the form: a claim, a member of the address, or another value of the user. */
 export interface UserField {
   field: string;
-  /** Of what is ticked or not: "true" or empty. */
+  /** For a checkbox "true" or empty. */
   value: string;
   fault?: UserFieldFault;
-  /** Characters, where it is too long. */
+  /** The maximum length in characters, if the value is too long. */
   most?: number;
 }
 
@@ -39,34 +39,34 @@ export interface ConsoleUsersPages {
   'console-users': ConsoleFrame & {
     filter: { q?: string; group?: string; status?: 'enabled' | 'disabled'; admin: boolean; order: 'newest' | 'name' };
     users: UserLine[];
-    /** More match than could be put in order. */
+    /** More users match than the service sorts. */
     broad: boolean;
     importUri: string;
-    /** Has the filter in its query. */
+    /** The export page, with the filter in the query. */
     exportUri: string;
     first?: string;
     next?: string;
   };
-  /** Posts `users`, `update` and `with_admins`, and `act`: "check", or "import" what was checked. */
+  /** Posts `users`, `update` and `with_admins`, and `act`: "check", or "import" for checked users. */
   'console-users-import': ConsoleFrame & {
     form: FormView;
-    /** Users that were typed or read. */
+    /** The users that the administrator typed or read from a file. */
     typed: string;
     update: boolean;
     admins: boolean;
-    /** Characters that are taken. */
+    /** The maximum length in characters. */
     most: number;
-    /** What a check found. */
+    /** The result of the check. */
     result?: ImportResult;
-    /** While the check goes on: nothing but how far it is is shown. */
+    /** Set while the check runs: the page shows only its progress. */
     checking?: { line: number; lines: number };
     problem?: 'missing' | 'long' | 'head' | 'changed' | 'busy' | 'interrupted';
-    /** What is wrong with the head, and which columns there are; `column` is empty where it has no name to show. */
+    /** The problem of the head, and the possible columns; `column` is empty if its name cannot be shown. */
     head?: { kind: 'missing' | 'unknown' | 'twice'; column: string; columns: readonly string[] };
   };
   'console-users-import-status': ConsoleFrame & {
     state: 'running' | 'done' | 'stopped';
-    /** All lines, and up to which it is. */
+    /** The number of all lines, and of those that are done. */
     lines: number;
     line: number;
     startedAt: Date;
@@ -78,12 +78,12 @@ export interface ConsoleUsersPages {
     filter: { q?: string; group?: string; status?: 'enabled' | 'disabled'; admin: boolean };
     form: FormView;
   };
-  /** Posts `act`, and `group` with it or `client_id`. */
+  /** Posts `act`, with `group` or `client_id` for some operations. */
   'console-user': ConsoleFrame & {
     user: UserLine & { sub: string; emailVerified: boolean; hasPassword: boolean; updatedAt: Date };
     claims: ClaimText[];
     groups: { name: string; uri: string }[];
-    /** Some of the groups that the user is not in. */
+    /** Some groups of which the user is no member. */
     offered: string[];
     sessions: { count: number; uri: string };
     grants: { clientId: string; clientName: string; createdAt: Date }[];
@@ -94,17 +94,17 @@ export interface ConsoleUsersPages {
     typedGroup?: string;
     editUri: string;
     passwordUri: string;
-    /** Takes all second factors away. */
+    /** The page that removes all second factors. */
     removeUri: string;
     deleteUri: string;
     auditUri: string;
   };
-  /** Posts every field under its name; without a user one is made, and `password` may be posted, too. */
+  /** Posts every field under its name; without a user it creates one, and may also post `password`. */
   'console-user-edit': ConsoleFrame & {
     user?: { username: string; uri: string };
     form: FormView;
     fields: UserField[];
-    /** What a first password has, in characters, and how long a link is good for in its place, in seconds. */
+    /** The length of a first password in characters, and the lifetime of a link that replaces it, in seconds. */
     password?: { least: number; most: number; link: number };
     passwordFault?: 'missing' | 'length' | 'common';
     problem?: 'changed' | 'busy';
@@ -115,7 +115,7 @@ export interface ConsoleUsersPages {
     userUri: string;
     disabled: boolean;
     form: FormView;
-    /** In seconds, and the one that is chosen. */
+    /** The lifetimes to choose from, in seconds, and the chosen one. */
     lifetimes: number[];
     lifetime: number;
     /** In characters. */
@@ -124,34 +124,34 @@ export interface ConsoleUsersPages {
     fault?: 'missing' | 'length' | 'common';
     problem?: 'busy';
   };
-  /** A link by which somebody chooses a password, shown once. */
+  /** Shows once a link by which a user chooses a password. */
   'console-user-link': ConsoleFrame & {
     username: string;
     userUri: string;
-    /** Whole, with the base address. */
+    /** The whole address, with the base address. */
     recoveryUri: string;
     /** In seconds. */
     lifetime: number;
     expiresAt: Date;
-    /** For somebody who was just made. */
+    /** Whether the user was just created. */
     made: boolean;
   };
-  /** Says what goes with second factors of a user. */
+  /** Names the consequences of removing second factors. */
   'console-user-factors-remove': ConsoleFrame & {
     username: string;
     userUri: string;
     passwordUri: string;
     factors: { kind: FactorKind; name: string }[];
-    /** How many others stay. */
+    /** The number of remaining second factors. */
     left: number;
-    /** How many go with the last one. */
+    /** The number of recovery codes that are removed with the last second factor. */
     recoveryCodes: number;
-    /** Nothing is left to sign in with. */
+    /** Whether the user can no longer sign in. */
     shutOut: boolean;
     form: FormView;
     problem?: 'only-way';
   };
-  /** Asks for the user name in `typed` before all of somebody goes. */
+  /** Asks for the user name in `typed` before it deletes the user. */
   'console-user-delete': ConsoleFrame & {
     username: string;
     userUri: string;

@@ -1,4 +1,4 @@
-// Declares what the pages show that request a mailed link, and those that such a link opens.
+// Declares what the pages show that request a mailed link, and the pages that such a link opens.
 import type { AccountView, ClientView, FormView } from './parts.ts';
 
 /** Why no mail was requested: keys of the catalogue under `link.problem.`. */

@@ -11,34 +11,34 @@ export interface PasskeyView {
 export interface PasskeyPages {
   /** The user's passkeys: adds, renames and removes them. */
   'account-passkeys': {
-    /** That demands one, and is gone on to then. */
+    /** The client that demands a passkey, and to which the user continues. */
     client?: ClientView;
     account: AccountView;
     passkeys: {
       id: string;
-      /** Empty for none. */
+      /** Empty if the passkey has no name. */
       name: string;
       madeAt: Date;
       usedAt?: Date;
-      /** Kept on several devices. */
+      /** Whether several devices have it. */
       synced: boolean;
     }[];
-    /** Set where one that is added changes the sign-in by password: from then on it asks for a second factor, too. */
+    /** Set if a new passkey changes the sign-in by password, which then also asks for a second factor. */
     first?: boolean;
-    /** Absent where none can be added now. */
+    /** Absent if the user cannot add a passkey now. */
     add?: PasskeyView;
-    /** Why none can be added: the sign-in is too long ago, there are enough, or the address of the service allows none. */
+    /** Why the user cannot add a passkey: the sign-in is not recent, there are too many, or the address of the service allows none. */
     closed?: 'stale' | 'full' | 'address';
-    /** Where to sign in again. */
+    /** The page that signs the user in again. */
     signInUri: string;
     /** Posts `passkey`, the id, and `name`. */
     renameForm: FormView;
     /** Posts `passkey`, the id; after a sign-in, if the last one is not recent. */
     removeForm: FormView;
     securityUri: string;
-    /** `refused`: what the browser sent is no passkey for here; `last`: nothing else lets the person in. */
+    /** `refused`: the browser's answer is no passkey of this service; `last`: the user could not sign in without it. */
     problem?: 'refused' | 'known' | 'expired' | 'last';
-    /** What the person has just done here. */
+    /** The operation just done. */
     done?: 'added' | 'renamed' | 'removed';
   };
 }

@@ -1,4 +1,4 @@
-// Declares what the pages show on which an administrator decides about a registration.
+// Declares what the pages show by which an administrator decides about a registration.
 import type { ReviewFacts } from './console-clients.ts';
 import type { AccountView, FormView } from './parts.ts';
 
@@ -30,7 +30,7 @@ export interface RegistrationFacts {
 }
 
 export interface RegistrationPages {
-  /** An administrator enters the verification code of a registration that waits. */
+  /** Asks an administrator for the verification code of a pending registration. */
   'registration-code': {
     account: AccountView;
     /** The address that the form requests, by GET: looking changes nothing. */
@@ -48,6 +48,6 @@ export interface RegistrationPages {
     form: FormView;
     problem?: 'changed' | 'held';
   };
-  /** The decision, and what happens next. */
+  /** Confirms the decision. */
   'registration-decided': { approved: boolean; name: string; reason?: string; nextUri: string; accountUri: string };
 }

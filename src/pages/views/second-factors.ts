@@ -2,7 +2,7 @@
 import type { QrCode } from '../qr-code.ts';
 import type { AccountView, ClientView, FormView } from './parts.ts';
 
-/** How the user can take the second step. The template part-second-factor-{id} shows it, and its form posts to the page. */
+/** A method of the second step. The template part-second-factor-{id} shows it, and its form posts to the page. */
 export interface SecondFactorMethod {
   id: string;
   /** The `id` of the input element for a code. Its sentence in the catalogue is `second-factors.login.field.{input}`. */

@@ -5,23 +5,23 @@ import type { PasskeyView } from './passkeys.ts';
 
 /** Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. */
 export type LoginProblem =
-  | 'credentials' // wrong user name or password: both read the same
+  | 'credentials' // wrong user name or password: the message is the same for both
   | 'missing' // a field was left empty
   | 'expired' // the form or the request behind it is too old
   | 'tampered' // the anti-forgery token or the origin did not match
   | 'busy' // too many sign-ins at once: try again in a moment
   | 'throttled' // too many tries from this network
-  | 'client' // unknown or disabled client, or wrong redirect_uri: not the person's fault, no form
-  | 'request' // the application sent a faulty request: not the person's fault, no form
-  | 'passkey' // of what the browser sent no passkey of an account was recognised: all reasons read the same
+  | 'client' // unknown or disabled client, or wrong redirect_uri: the user cannot correct it, so there is no form
+  | 'request' // the client sent a wrong request: the user cannot correct it, so there is no form
+  | 'passkey' // the browser's answer names no passkey of an account: the message is the same for every reason
   | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
 
 export interface SignInPages {
-  /** Sign-in. `form` absent: signing in could not help, so none is offered. */
+  /** Signs a user in. `form` is absent if a sign-in could not help. */
   login: {
     client?: ClientView;
     form?: FormView;
-    /** What the person typed before, or login_hint. */
+    /** The typed name, or login_hint. */
     username?: string;
     problem?: LoginProblem;
     /** With `throttled`: seconds until the next try. */
@@ -30,7 +30,7 @@ export interface SignInPages {
     fields?: ('username' | 'password')[];
     /** Set when a signed-in user has to sign in again (prompt=login, max_age). */
     reauthentication?: AccountView;
-    /** Without a client: the page that the person goes on to, if it is not the account page. */
+    /** Without a client: the page to which the user returns, if it is not the account page. */
     destination?: ReturnTo['name'];
     /** Signing in by passkey alone. Absent: the address of the service allows none. */
     passkey?: PasskeyView;
@@ -45,29 +45,29 @@ export interface SignInPages {
     client: ClientView;
     account: AccountView;
     form: FormView;
-    /** Where to switch the account: a path that signs in as somebody else and returns here. */
+    /** The path that signs in another user and returns to this page. */
     switchAccountUri: string;
-    /** What is asked for, one entry a scope, with the values that would be released (name of the claim, its text, and its day if it is one). */
+    /** The requested scopes, each with the claims that it would release. */
     scopes: { scope: string; claims: ClaimText[] }[];
-    /** Single claims beside those of the scopes, each with its text, which is empty where there is no value yet. */
+    /** Single claims beside those of the scopes; the text is empty if there is no value yet. */
     claims?: ClaimText[];
     problem?: 'expired' | 'tampered';
   };
   /** "Continue to CLIENT as USER", one protected button (the /authenticate short form). */
   continue: { client: ClientView; account: AccountView; form: FormView };
-  /** Sign-out question. */
+  /** Asks whether to sign out. */
   logout: { client?: ClientView; account: AccountView; form: FormView; problem?: 'expired' | 'tampered' };
-  /** After sign-out; `stayed` when the person chose to stay signed in. */
+  /** Confirms the sign-out; `stayed` if the user chose to stay signed in. */
   'signed-out': {
     client?: ClientView;
     stayed: boolean;
     problem?: 'hint' | 'redirect';
     accountUri: string;
-    /** Applications to go back to, with the client_uri of each. */
+    /** Applications to which the user can return, with the client_uri of each. */
     applications?: { name: string; uri: string }[];
     /** Front-channel logout: addresses to load in hidden frames; the policy's `frame-src` has to name their origins. */
     frames?: string[];
-    /** The validated post-logout redirect URI, `state` included: the page goes on to it once the frames have loaded. */
+    /** The validated post-logout redirect URI with `state`, to which the page redirects once the frames have loaded. */
     continueUri?: string;
   };
   /** An error that no form could correct. `kind` is a key under `error.kind.` of the catalogue. */

@@ -1,8 +1,8 @@
-// Declares what the console's pages show that try a client with a real code flow.
+// Declares what the console's "Try it" pages show, which run a real code flow for a client.
 import type { ConsoleFrame } from './console.ts';
 import type { FormView } from './parts.ts';
 
-/** One parameter of a request or an answer; where the catalogue has `console.try.parameter.` with its name, that explains it. */
+/** One parameter of a request or a response; the catalogue may explain it under `console.try.parameter.` and its name. */
 export interface TryParameter {
   name: string;
   value: string;
@@ -16,7 +16,7 @@ export interface TryStep {
   method: 'GET' | 'POST';
   uri: string;
   parameters: TryParameter[];
-  /** The status of the response, where the service saw it. */
+  /** The status of the response, if the service received it. */
   status?: number;
   answer?: TryParameter[];
 }
