@@ -73,7 +73,7 @@ function helpOfOne(name: string, { usage, summary, options = [] }: Command): str
   return `Usage: ${`gatehouse ${name} ${usage}`.trim()} [--json]\n\n${summary}\n\n${lines.join('\n')}\n`;
 }
 
-/** The longest name of a command that the words begin with, and what follows it. @throws UsageError */
+/** Finds the longest name of a command with which the words begin, and returns it with the remaining words. @throws UsageError */
 function find(given: readonly string[], all: Commands): [string, string[]] {
   for (const length of [2, 1]) {
     const name = given.slice(0, length).join(' ');

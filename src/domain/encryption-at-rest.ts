@@ -61,7 +61,7 @@ export async function reencrypt(
       after = found.at(-1)!.id;
     }
   }
-  // an instance that started meanwhile may have used another key
+  // an instance that started during this run may have used another key
   await refuseOtherEncryption(store, current.id);
   if ((await store.sealedValues.keyIds()).some((id) => id !== current.id))
     throw conflict('values were encrypted with another key meanwhile: run the command again');

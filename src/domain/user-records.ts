@@ -24,7 +24,7 @@ export const mediaTypes: Record<TransferFormat, string> = { csv: 'text/csv', jso
 export type ReadRow = { line: number } & ({ record: UserRecord } | { problem: RecordProblem });
 
 /** The maximum size of a row, in bytes; the message of a refusal names it. */
-export const longestRow = 64 * 1024;
+export const maxRow = 64 * 1024;
 
 /** Reads a file. @throws OAuthError invalid_request if its head is not that of a table of users */
 export function readUsers(stream: Readable, format: TransferFormat): AsyncGenerator<ReadRow> {
@@ -41,7 +41,7 @@ async function* readTable(stream: Readable): AsyncGenerator<ReadRow> {
     info: true,
     columns: (head: string[]) => columnsOf(head),
     skip_empty_lines: true,
-    max_record_size: longestRow,
+    max_record_size: maxRow,
     skip_records_with_error: true,
     on_skip: (error: CsvError | undefined) =>
       void skipped.push({ line: Number(error?.['lines'] ?? 0), code: error?.code ?? '' }),
@@ -136,7 +136,7 @@ async function* linesOf(stream: Readable): AsyncGenerator<string | undefined> {
   let length = 0;
   const take = () => {
     const text =
-      length > longestRow
+      length > maxRow
         ? undefined
         : Buffer.concat(kept)
             .toString()
@@ -146,7 +146,7 @@ async function* linesOf(stream: Readable): AsyncGenerator<string | undefined> {
   };
   const keep = (bytes: Buffer) => {
     length += bytes.length;
-    if (length <= longestRow) kept.push(bytes);
+    if (length <= maxRow) kept.push(bytes);
     else kept = [];
   };
   for await (const chunk of stream as AsyncIterable<Buffer | string>) {

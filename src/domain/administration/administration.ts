@@ -1,5 +1,5 @@
-// Performs what administrators do to users and clients, each operation with its audit row in one transaction, for routes and commands.
-// An operation that changed nothing has no row (security R91).
+// Performs administrative operations on users and clients for routes and commands, each with its audit event in one transaction.
+// An operation that changes nothing has no event (security R91).
 import { conflict, invalidRequest, notFound, OAuthError, ResourceHeld } from '../../oauth/errors.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';

@@ -1,9 +1,9 @@
-// Lists the rate limits: what each counts, by which key, in which window, and when an attempt is refunded.
+// Lists the rate limits: the counted attempts, the key, the window, and the cases in which an attempt is refunded.
 //
 // A setting LIMIT_… gives the attempts of a window. Each attempt counts before its work is done, on all instances together, in the table
 // rate_limits. Three limits count on one instance alone: introspections of a client, failed client authentications of a client from a network
 // that is past its limit (both instance-limit.ts), and password hashes (password-queue.ts). Failures of one account are in sign_in_failures.
-// How many sessions, codes, registrations and pending requests there may be is no rate: their rows are the count.
+// The maximum numbers of sessions, codes, registrations and pending requests are no rates: the database counts their rows.
 import type { Config } from '../../config.ts';
 
 /** Seconds of each window. */

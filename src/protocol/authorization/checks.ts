@@ -17,7 +17,7 @@ const maxScope = 1024;
 
 export type CheckRules = Pick<RequestRules, 'findAudience' | 'requirePkce' | 'prompts'>;
 
-/** Refuses a request, or stores what it has read in it. @throws OAuthError */
+/** Refuses a request, or stores the values that it has read in it. @throws OAuthError */
 type Check = (request: TrustedRequest, parameters: Record<string, string>, rules: CheckRules) => void | Promise<void>;
 
 export const checks: readonly Check[] = [
@@ -65,7 +65,7 @@ function checkResponseType(request: TrustedRequest, parameters: Record<string, s
   if (given === undefined) refuse('invalid_request', 'the parameter response_type is missing');
   const type = parseResponseType(given) ?? refuse('unsupported_response_type', 'response_type is not supported');
   request.responseType = type;
-  // only what the client registered (security R6)
+  // only response types that the client registered (security R6)
   if (
     !metadata.response_types.includes(type) ||
     !neededGrantTypes([type]).every((needed) => metadata.grant_types.includes(needed))

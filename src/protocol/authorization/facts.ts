@@ -1,4 +1,4 @@
-// Gathers the facts about an authorization request and its browser, and lets the policy decide what comes next.
+// Collects the facts about an authorization request and its browser, from which the policy decides the next step.
 import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
 import type { Config } from '../../config.ts';
 import { type Asked, decide, type Facts, type NextStep, wantsPasskey } from '../../interaction/next-step.ts';

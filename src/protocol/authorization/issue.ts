@@ -1,4 +1,4 @@
-// Issues what an authorization response carries: code, access token, ID Token and session state.
+// Issues the contents of an authorization response: code, access token, ID Token and session state.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
@@ -37,7 +37,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
     }
   }
 
-  /** Why nothing was issued: too many codes, an ended session (undefined), or a change meanwhile. */
+  /** Answers why nothing was issued: too many codes, an ended session (undefined), or a concurrent change. */
   async function refusal(
     request: FastifyRequest,
     reply: FastifyReply,

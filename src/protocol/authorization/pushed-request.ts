@@ -34,7 +34,7 @@ export async function checkPushedRequest(
   const { problem, reason } = effective;
   if (problem) throw new OAuthError(problem.code, problem.description, 400, { cause: reason });
   const { error, idTokenHint } = await verifyRequest(effective.parameters, rules).catch((refusal: unknown) => {
-    // an authenticated client may learn what a browser may not
+    // an authenticated client may learn the reason, which a browser may not
     throw refusal instanceof OAuthError && typeof refusal.cause === 'string' ? invalidRequest(refusal.cause) : refusal;
   });
   if (error) throw new OAuthError(error.code, error.description);

@@ -15,8 +15,8 @@ const trusted = z.object({ client_id: text(255).optional(), redirect_uri: text(2
 
 /**
  * @param parameters the effective ones, single-valued
- * @param problem what is wrong with the request as a whole
- * @param framed whether the answer goes into a frame, where no page can be shown
+ * @param problem the reason to refuse the request as a whole
+ * @param framed whether the browser loads the response in a frame, where no page can be shown
  * @throws OAuthError if the request cannot be trusted: then nothing may be sent to the address that it names
  */
 export async function verifyRequest(

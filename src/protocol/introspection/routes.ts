@@ -1,4 +1,4 @@
-// Serves POST /introspect: tells a client whether a token is active, and for what (RFC 7662, service specification 4.8).
+// Serves POST /introspect: tells a client whether a token is active, and its properties (RFC 7662, service specification 4.8).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createInstanceLimit } from '../../domain/rate-limits/instance-limit.ts';

@@ -14,12 +14,12 @@ export interface GrantContext {
   resource: string | undefined;
   /**
    * Makes tokens whose hashes the grant stores in the same database call that decides.
-   * @param kinds what the grant may issue beside an access token; the client gets those of them that it is registered for
+   * @param kinds the tokens that the grant may issue beside an access token; the client gets those for which it is registered
    */
   prepare(kinds: readonly TokenKind[]): Promise<PreparedTokens>;
 }
 
-/** Tokens of a user. The grant's database call decided, and stored what `prepare` had made. */
+/** Tokens of a user. The grant's database call has decided, and has stored the prepared tokens. */
 export interface UserTokens {
   tokens: PreparedTokens;
   authorization: Authorization;
@@ -44,7 +44,7 @@ export interface Refusal {
   event?: Pick<AuditEvent, 'type' | 'clientId' | 'sub' | 'detail'>;
 }
 
-/** A grant never sees the HTTP request. The endpoint authenticates the client, applies what all grants share, and answers. */
+/** A grant never sees the HTTP request. The endpoint authenticates the client, applies the rules that all grants share, and answers. */
 export interface GrantType<Parameters = unknown> {
   readonly name: string;
   /** Whether a public client may use it. */

@@ -1,4 +1,4 @@
-// Serves GET /user/{sub}/address, info, settings and scope: what a client may read and store of a user (service specification 4.7).
+// Serves the claims, scope and settings of a user to clients below /user/{sub} (service specification 4.7).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { bearerErrors, jsonErrors, noStore } from '../../server/errors.ts';

@@ -10,7 +10,7 @@ import { perform } from '../perform.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { clientSecrets, secretsOf } from '../../../tokens/client-credentials.ts';
 import { shownSecrets } from './edit-routes.ts';
-import { clientPath, figuresOf, listPath, mostCounted, named } from './view.ts';
+import { clientPath, figuresOf, listPath, maxCounted, named } from './view.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { Console } from '../admin-session.ts';
@@ -109,7 +109,7 @@ export function endRoutes(
     client: Client,
     typed?: string,
   ): Promise<FastifyReply> {
-    const figures = await store.clientJudgement.figures(client.clientId, mostCounted);
+    const figures = await store.clientJudgement.figures(client.clientId, maxCounted);
     return admin.send(
       'console-client-end',
       {
@@ -117,7 +117,7 @@ export function endRoutes(
         act,
         form: admin.form(`${clientPath(client.clientId)}/${act}`),
         figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings']),
-        most: mostCounted,
+        most: maxCounted,
         typed: typed ?? '',
         ...(typed !== undefined && { problem: 'name' as const }),
       },

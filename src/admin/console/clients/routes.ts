@@ -20,7 +20,7 @@ import {
   reviewFactsOf,
   lookUpReviews,
   listPath,
-  mostCounted,
+  maxCounted,
   rowOf,
   waitingPath,
   waits,
@@ -72,7 +72,7 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
     const selfRegistered = registered === undefined ? undefined : registered === 'true';
     const [found, counted] = await Promise.all([
       store.clients.list({ search: q, status, selfRegistered }, { limit: pageLength + 1, after: readCursor(cursor) }),
-      store.clients.countToDecide(mostCounted + 1),
+      store.clients.countToDecide(maxCounted + 1),
     ]);
     const filtered = q.trim() !== '' || status !== undefined || registered !== undefined;
     const query = new URLSearchParams(
@@ -82,8 +82,8 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
       filter: { q, status: status ?? '', registered: registered ?? '' },
       filtered,
       clients: found.slice(0, pageLength).map(rowOf),
-      waiting: Math.min(counted, mostCounted),
-      more: counted > mostCounted,
+      waiting: Math.min(counted, maxCounted),
+      more: counted > maxCounted,
       ...around(listPath, query, cursor, found, pageLength),
     };
     return admin.send('console-clients', data, { section: 'clients' });

@@ -21,7 +21,7 @@ export const listPath = '/admin/clients';
 export const waitingPath = `${listPath}/waiting`;
 export const decidePath = `${listPath}/decide`;
 /** The maximum to which a figure of a client is counted. */
-export const mostCounted = 1000;
+export const maxCounted = 1000;
 
 export { clientPath, lookUpReviews };
 
@@ -117,7 +117,7 @@ export async function historyOf(
   clientId: string,
 ): Promise<Pick<ClientPage, 'figures' | 'most' | 'sessions' | 'logouts' | 'events' | 'auditUri'>> {
   const [figures, sessions, logouts, events] = await Promise.all([
-    store.clientJudgement.figures(clientId, mostCounted),
+    store.clientJudgement.figures(clientId, maxCounted),
     store.clientJudgement.sessions(clientId, 10),
     store.logoutDeliveries.list({ clientId, status: undefined }, { limit: 5, after: undefined }),
     store.auditView.list({ clientId }, { limit: 10, before: undefined }),
@@ -125,7 +125,7 @@ export async function historyOf(
   const linked = await linkedNames(store, events);
   return {
     figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings', 'logouts']),
-    most: mostCounted,
+    most: maxCounted,
     sessions: sessions.map(({ sub, username, scope, offline, createdAt }) => ({
       userUri: `/admin/users/${encodeURIComponent(sub)}`,
       ...{ username, scope, offline, createdAt },

@@ -10,8 +10,8 @@ import type { UsageCounters } from '../../../domain/usage-counters.ts';
 import type { Console } from '../admin-session.ts';
 
 /** The maximum to which pending decisions are counted. */
-const mostCounted = 1000;
-const mostShown = 5;
+const maxCounted = 1000;
+const maxShown = 5;
 /** Milliseconds after which the retention job counts as late; it runs every quarter of a minute. */
 const lateAfter = 5 * 60_000;
 /** Milliseconds of uncounted events after which the page says so. The job never counts the last minute. */
@@ -38,8 +38,8 @@ export function overviewRoutes(
     const state = await store.hourlyCounts.state();
     const { now } = state;
     const [waiting, newest, counts, database, mails, users, clients, sessions, events] = await Promise.all([
-      store.clients.countToDecide(mostCounted + 1),
-      store.clients.list({ status: undefined, waiting: true }, { limit: mostShown, after: undefined }),
+      store.clients.countToDecide(maxCounted + 1),
+      store.clients.list({ status: undefined, waiting: true }, { limit: maxShown, after: undefined }),
       store.hourlyCounts.list(beginningOf('month', now)),
       store.vitalSigns.database(),
       store.mails.waiting(),
@@ -56,8 +56,8 @@ export function overviewRoutes(
     );
     const { keyRotationInterval } = config.lifetimes;
     const data: Omit<Pages['console-overview'], keyof ConsoleFrame> = {
-      waiting: Math.min(waiting, mostCounted),
-      more: waiting > mostCounted,
+      waiting: Math.min(waiting, maxCounted),
+      more: waiting > maxCounted,
       waitingUri: '/admin/clients?waiting=true',
       newest: newest.map(({ clientId, metadata, pendingMetadata, createdAt, updatedAt }) => ({
         name: displayName(clientId, pendingMetadata ?? metadata),

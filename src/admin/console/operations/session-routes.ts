@@ -18,7 +18,7 @@ import type { Console } from '../admin-session.ts';
 
 const limit = 50;
 /** The maximum to which the sessions of a user are counted. */
-const mostCounted = 1000;
+const maxCounted = 1000;
 const endOne = z.object({ csrf: text(100), end: text(255), user: text(320).optional(), address: text(64).optional() });
 const endAll = z.object({ csrf: text(100), sub: text(255) });
 
@@ -95,13 +95,13 @@ export function sessionRoutes(
     if (!admin) return reply;
     const { sub = '' } = singleValued(request.query);
     const person = await findUser(store, sub);
-    const found = await store.sessions.list({ sub }, { limit: mostCounted + 1, after: undefined });
+    const found = await store.sessions.list({ sub }, { limit: maxCounted + 1, after: undefined });
     return admin.send(
       'console-sessions-end',
       {
         user: userLink(sub, person.username),
-        sessions: Math.min(found.length, mostCounted),
-        more: found.length > mostCounted,
+        sessions: Math.min(found.length, maxCounted),
+        more: found.length > maxCounted,
         own: sub === admin.session.user.sub,
         form: withField(admin.form(confirmation, sub), 'sub', sub),
         backUri: list + queryOf({ user: person.username }),

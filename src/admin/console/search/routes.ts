@@ -11,8 +11,8 @@ import type { PageResponses } from '../../../pages/page-response.ts';
 import type { Console } from '../admin-session.ts';
 
 /** How many results of each kind the page shows; the list of that kind has all. */
-const mostShown = 8;
-const longest = 255; // characters
+const maxShown = 8;
+const maxQuery = 255; // characters
 
 interface ConsoleSearchDependencies {
   store: Pick<Store, 'clients' | 'groups' | 'userSearch' | 'users'>;
@@ -29,8 +29,8 @@ export async function consoleSearchEndpoint(
   app.get('/admin/search', async (request, reply) => {
     const admin = await console.enter(request, reply);
     if (!admin) return reply;
-    const q = singleValued(request.query)['q']?.replaceAll('\0', '').trim().slice(0, longest) ?? '';
-    const limit = mostShown + 1;
+    const q = singleValued(request.query)['q']?.replaceAll('\0', '').trim().slice(0, maxQuery) ?? '';
+    const limit = maxShown + 1;
     const [users, clients, groups] =
       q === ''
         ? [[], [], []]
@@ -55,8 +55,8 @@ export async function consoleSearchEndpoint(
           .filter(({ things }) => things.length > 0)
           .map(({ things, ...kind }) => ({
             ...kind,
-            things: things.slice(0, mostShown),
-            more: things.length > mostShown,
+            things: things.slice(0, maxShown),
+            more: things.length > maxShown,
           })),
       },
       { section: 'search' },

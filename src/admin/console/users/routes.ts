@@ -33,9 +33,9 @@ import type { FactorRoutesDependencies } from './factor-routes.ts';
 
 const pageSize = 50;
 /** How many groups the field for a group offers. */
-const mostOffered = 50;
+const maxOffered = 50;
 /** The maximum to which the sessions of a user are counted. */
-const mostCounted = 100;
+const maxCounted = 100;
 
 const changes: Record<string, { status?: 'enabled' | 'disabled'; admin?: boolean }> = {
   disable: { status: 'disabled' },
@@ -97,11 +97,11 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     const user = await find(subOf(admin.request));
     const { sub } = user;
     const [sessions, grants, factors, recoveryCodes, groups] = await Promise.all([
-      store.sessions.list({ sub }, { limit: mostCounted, after: undefined }),
+      store.sessions.list({ sub }, { limit: maxCounted, after: undefined }),
       store.grants.list(sub),
       store.secondFactors.list(sub),
       store.recoveryCodes.count(sub),
-      store.groups.list({ limit: mostOffered }),
+      store.groups.list({ limit: maxOffered }),
     ]);
     const removeUri = `${pathOf(user)}/second-factors/remove`;
     return admin.send(
@@ -205,7 +205,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   ): Promise<FastifyReply> {
     const user = await find(subOf(admin.request));
     const [sessions, grants] = await Promise.all([
-      store.sessions.list({ sub: user.sub }, { limit: mostCounted, after: undefined }),
+      store.sessions.list({ sub: user.sub }, { limit: maxCounted, after: undefined }),
       store.grants.list(user.sub),
     ]);
     return admin.send(

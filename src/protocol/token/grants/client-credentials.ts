@@ -15,7 +15,7 @@ export function clientCredentialsGrant(): GrantType<z.infer<typeof parameters>> 
     async authorize({ scope }, { client }) {
       if (scope !== undefined && !isScope(scope))
         return { refusal: invalidScope('scope must be a list of scope values') };
-      // the scopes that registrants choose are about a user, and there is none
+      // the scopes that a client can register itself are about a user, and this grant has no user
       const ofUsers = registrableScopes();
       const registered = splitScope(client.metadata.scope).filter((value) => !ofUsers.includes(value));
       const asked = scope === undefined ? registered : splitScope(scope);
