@@ -32,7 +32,7 @@ function valuesOf(cookie: string): Map<string, string | undefined> {
   return values;
 }
 
-/** Whether the browser loads the answer into a frame; in a page of another site it sends no cookies of ours (SameSite=Lax). */
+/** Whether the browser loads the response into a frame; in a page of another site it does not send the service's cookies (SameSite=Lax). */
 export function isFramed(request: FastifyRequest): boolean {
   return request.headers['sec-fetch-dest'] === 'iframe';
 }

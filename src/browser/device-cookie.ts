@@ -4,7 +4,7 @@ import type { Store } from '../repositories/store.ts';
 import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { single } from './cookies.ts';
 
-// The cookie grants no access: it exempts this browser from the limit that failures in other browsers use up. It outlives a sign-out, and ends with the password.
+// The cookie grants no access: failures in other browsers do not count against this one. It outlives a sign-out, and ends with the password.
 export const deviceCookieName = 'GATEHOUSE_KNOWN_BROWSER';
 
 export interface DeviceCookieOptions {

@@ -144,7 +144,7 @@ export function createBrowserSessions(options: BrowserSessionOptions) {
       const id = browserIdOf(request);
       return id === undefined ? undefined : digest('browser', id);
     },
-    /** The same, giving the browser an id if it has none. */
+    /** The same, but gives the browser an id if it has none. */
     ensureBrowserHash(request: FastifyRequest, reply: FastifyReply): Buffer {
       return digest('browser', ensureBrowserId(request, reply));
     },

@@ -1,4 +1,4 @@
-// Makes dummy hashes for unknown names, of the same kinds as the users' hashes, so that the time of a verification does not reveal which names exist (security R60).
+// Makes dummy hashes for unknown names, of the kinds of the users' hashes, so that response times do not reveal which names exist (security R60).
 import { randomInt } from 'node:crypto';
 
 /** The algorithm with its parameters, which decide how long it takes: everything before the salt. */

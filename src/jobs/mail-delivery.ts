@@ -43,7 +43,7 @@ export function startMailDelivery({ store, composition, transport, logger }: Mai
     const composed = await composition.compose(mail);
     if (!composed) {
       await store.mails.delete(mail.id);
-      logger.debug({ mail: mail.name, sub: mail.sub }, 'a mail has no recipient any more and is not sent');
+      logger.debug({ mail: mail.name, sub: mail.sub }, 'a mail no longer has a recipient and is not sent');
       return;
     }
     try {

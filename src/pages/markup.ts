@@ -1,4 +1,4 @@
-// Makes untrusted text and addresses safe to show: text is neither markup nor taken for the service's own words, and links have safe schemes (security R6, R93).
+// Makes untrusted text and addresses safe to show: text cannot be markup or pass for the service's own, links have safe schemes (security R6, R93).
 
 /** Markup that is safe to print: the only values that are not escaped (security R6, R93). */
 export class Html {

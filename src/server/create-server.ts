@@ -36,7 +36,7 @@ export function createServer(dependencies: ServerDependencies): FastifyInstance 
       maxHeaderSize: 16 * 1024,
       headersTimeout: 10_000,
       connectionsCheckingInterval: 1_000,
-      // the pipeline refuses a request without Host, in our own form
+      // the pipeline refuses a request without Host, in the service's own form
       requireHostHeader: false,
       // a request without a body comes without a stream, which would cost a tenth of a small answer
       optimizeEmptyRequests: true,
@@ -80,7 +80,7 @@ function limitConnections(server: Server, max: number, logger: Logger): void {
     server.closeIdleConnections();
     if (performance.now() - warned < warningInterval) return;
     warned = performance.now();
-    logger.warn({ connections: max }, 'a connection was turned away: there are as many as LIMIT_CONNECTIONS allows');
+    logger.warn({ connections: max }, 'a connection was refused: LIMIT_CONNECTIONS is reached');
   });
 }
 

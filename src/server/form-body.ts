@@ -63,7 +63,7 @@ interface JsonLimits {
   members: number;
 }
 
-const reserved = ['__proto__', 'constructor', 'prototype']; // security R88
+const reserved = ['__proto__', 'constructor', 'prototype']; // (security R88)
 
 function check(value: unknown, depth: number, limits: JsonLimits): void {
   if (typeof value === 'string') checkText(value);

@@ -26,7 +26,7 @@ export function isPercentEncoded(encoded: string): boolean {
   }
 }
 
-const maxParameters = 64; // security R103
+const maxParameters = 64; // (security R103)
 
 /**
  * Returns the parameters as a plain record of strings, without empty ones. Only `resource` may be repeated (RFC 8707 2): its values are

@@ -45,7 +45,7 @@ try {
   process.exit(1);
 }
 
-/** During the start it waits until the service can stop, so that no embedded database is left running; a second signal then ends the process at once. */
+/** A signal during the start waits until the service can stop, so that no embedded database is left running; a second one ends the process. */
 function stop(signal: NodeJS.Signals): void {
   if (stopSignal) {
     if (!service && performance.now() - signalledAt > repetitionWindow) process.exit(1);

@@ -1,4 +1,4 @@
-// GET|POST /account/delete deletes the user's account if ACCOUNT_DELETION allows it, after a recent sign-in and the typed username.
+// Serves GET|POST /account/delete: deletes the user's account if ACCOUNT_DELETION allows it, after a recent sign-in and the typed username.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPageHelper, ownActor } from '../account-pages.ts';

@@ -1,4 +1,4 @@
-// GET|POST /account/email confirms or changes the user's address by a mailed link.
+// Serves GET|POST /account/email: confirms or changes the user's address by a mailed link.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';

@@ -104,7 +104,7 @@ export async function accountPasskeysEndpoint(
     await signIn.strengthen(request, reply, session, 'user');
     const continueUri = waiting ? continuationPath(waiting) : `${path}?done=added`;
     if (codes.length === 0) return pages.redirect(reply, continueUri);
-    // a sign-in by password asks for it from now on: the codes that replace it are shown once
+    // a sign-in by password now asks for the passkey: the page shows once the recovery codes that replace it
     const account = accountView(session.user);
     return pages.send(request, reply, 'account-recovery-codes', { account, codes, issuer: config.issuer, continueUri });
   });

@@ -1,4 +1,4 @@
-// GET|POST /account/password changes the user's password: other sessions end, and this one gets a new cookie.
+// Serves GET|POST /account/password, which changes the user's password, ends other sessions, and gives this one a new cookie.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { PasswordQueueFull } from '../../domain/rate-limits/password-queue.ts';
@@ -84,7 +84,7 @@ export async function accountPasswordEndpoint(
     // with the limits of the sign-in (security R64)
     const answer = await checkPassword(request, user.username, current);
     if (answer.outcome === 'throttled' || answer.outcome === 'busy') return pause(request, reply, session, answer);
-    // the username may belong to another user by now
+    // the username may now belong to another user
     if (answer.outcome === 'wrong' || answer.user.sub !== user.sub) {
       await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub: user.sub });
       return show(request, reply, session, { faults: { current: 'wrong' } }, 400);

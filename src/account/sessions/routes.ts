@@ -1,4 +1,4 @@
-// GET|POST /account/sessions lists the user's sessions by device, and ends one, all others, or all.
+// Serves GET|POST /account/sessions: lists the user's sessions by device, and ends one, all others, or all.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPageHelper, ownActor } from '../account-pages.ts';

@@ -1,4 +1,4 @@
-// Serves GET|POST /admin/registration: an administrator enters a verification code, reviews the registration and decides (draft-dellaert-oauth-approval-based-dcr 4).
+// Serves GET|POST /admin/registration, where an administrator reviews a registration by its code (draft-dellaert-oauth-approval-based-dcr 4).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { administratorSession } from './administrator-session.ts';
@@ -69,7 +69,7 @@ export async function registrationApprovalEndpoint(
     const typed = singleValued(request.query)['verification_code'];
     const code = typed === undefined ? undefined : readVerificationCode(typed);
     const session = administratorSession(config.secondFactor, await sessions.find(request, reply));
-    if (typeof session === 'string') return turnAway(request, reply, session, code);
+    if (typeof session === 'string') return refuseSession(request, reply, session, code);
     if (typed === undefined) return ask(request, reply, session, {});
     const wait = await countTry(request, session);
     if (wait > 0) {
@@ -78,7 +78,7 @@ export async function registrationApprovalEndpoint(
     }
     const waiting = code === undefined ? undefined : await find(code);
     if (!waiting) return ask(request, reply, session, { problem: 'unknown', typed, status: 400 });
-    await forgetTry(request, session);
+    await refundTry(request, session);
     return review(request, reply, session, waiting);
   });
 
@@ -87,7 +87,7 @@ export async function registrationApprovalEndpoint(
     const code = readVerificationCode(form.verification_code);
     const version = Number(form.version);
     const session = administratorSession(config.secondFactor, await sessions.find(request, reply));
-    if (typeof session === 'string') return turnAway(request, reply, session, code);
+    if (typeof session === 'string') return refuseSession(request, reply, session, code);
     const { client_id: clientId, decision } = form;
     // checked before the code is looked up, so that this form cannot be used to try codes
     if (!code || !sessions.isOwnForm(request, form.csrf, binding(session, code, clientId, version))) {
@@ -123,7 +123,7 @@ export async function registrationApprovalEndpoint(
   });
 
   /** Sends a user who is no administrator an error page, and an administrator without a recent sign-in to the sign-in. */
-  function turnAway(
+  function refuseSession(
     request: FastifyRequest,
     reply: FastifyReply,
     obstacle: 'sign-in' | 'forbidden',
@@ -146,7 +146,7 @@ export async function registrationApprovalEndpoint(
     return wait;
   }
 
-  async function forgetTry(request: FastifyRequest, session: Session): Promise<void> {
+  async function refundTry(request: FastifyRequest, session: Session): Promise<void> {
     for (const key of counters(request, session)) await limits.refund('verificationCodes', key);
   }
 

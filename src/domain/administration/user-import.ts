@@ -1,4 +1,4 @@
-// Imports a batch of users in one transaction, a part of administration.ts: each user has an audit event, and a refused one does not affect the others.
+// Imports a batch of users in one transaction, a part of administration.ts. Each user has an audit event; a refusal affects no other user.
 import { DatabaseUnavailable, isCheckViolation, isInvalidValue, isUniqueViolation } from '../../database/database.ts';
 import { withNewDeadline } from '../../database/deadline.ts';
 import type { ImportReason } from '../../oauth/import-reasons.ts';

@@ -1,4 +1,4 @@
-// GET|POST /consent shows what the client asks for, and stores the End-User's decision (security R11).
+// Serves GET|POST /consent: shows the scopes and claims that the client requests, and stores the End-User's decision (security R11).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../../crypto/secrets.ts';

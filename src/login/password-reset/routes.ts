@@ -1,4 +1,4 @@
-// GET|POST /password/forgotten mails a link to a user, GET|POST /password/reset sets the new password by it.
+// Serves GET|POST /password/forgotten, which mails a link to a user, and GET|POST /password/reset, which sets the new password.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';

@@ -1,4 +1,4 @@
-// GET|POST /login/second-factor takes the second step of a sign-in, GET|POST /login/authenticator enrols the first second factor.
+// Serves GET|POST /login/second-factor, the second step of a sign-in, and GET|POST /login/authenticator, which enrols a first second factor.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Authenticator } from '../../authenticators/authenticator.ts';

@@ -1,4 +1,4 @@
-// GET|POST /login and POST /login/passkey sign a user in by a password or a passkey, and continue with the pending request if there is one.
+// Serves GET|POST /login and POST /login/passkey: signs a user in by password or passkey, and continues a pending request.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';

@@ -1,4 +1,4 @@
-// GET|POST /sign-up mails a link to a new user's address, GET|POST /sign-up/complete creates the account from it.
+// Serves GET|POST /sign-up, which mails a link to a new user, and GET|POST /sign-up/complete, which creates the account.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';

@@ -1,4 +1,4 @@
-// GET /authenticate takes the short form of an authorization request (service specification 4.2, decisions section 3).
+// Serves GET /authenticate, the short form of an authorization request (service specification 4.2, decisions section 3).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { onlyNavigation } from '../../browser/session.ts';
@@ -15,7 +15,7 @@ import type { PageResponses } from '../../pages/page-response.ts';
 import type { AuthorizationFlow } from '../../interaction/authorization-flow.ts';
 import { redirectUriAllowed } from '../../interaction/redirect-check.ts';
 
-/** The parameters that the short form has. */
+/** The parameters of the short form. */
 const honoured = ['client_id', 'redirect_uri', 'state', 'nonce', 'code_challenge', 'code_challenge_method'];
 const confirmation = z.object({ csrf: text(100), transaction: text(100) });
 
@@ -49,7 +49,7 @@ export async function authenticationEndpoint(app: FastifyInstance, options: Auth
       response_type: 'code',
       scope: client.metadata.scope,
     };
-    // another site can send a browser here, and without a challenge the code is bound to no request of the client
+    // another site can send a browser to this endpoint: without a challenge the code is bound to no request of the client
     const unasked = isForeign(request) && sent['code_challenge'] === undefined && !client.firstParty;
     return flow.begin(
       request,

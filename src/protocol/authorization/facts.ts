@@ -31,7 +31,7 @@ export function createDecision({ config, store, clients, tokens, passkeys }: Dec
     return sameSector ? [hint.sub] : [];
   }
 
-  /** The session's user, if each of the lists names them by the client's subject. */
+  /** The users that the client expects: the session's user, if every list has the client's subject of that user. */
   async function expectedSubs(
     { client }: TrustedRequest,
     lists: string[][],

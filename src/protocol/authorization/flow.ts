@@ -85,7 +85,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     if (step === 'passkey') return pages.redirect(reply, `/account/passkeys?transaction=${transaction}`);
     if (step === 'sign-up') return pages.redirect(reply, signInPath('/sign-up', { transaction }));
     if (step !== 'second-factor') return pages.redirect(reply, signInPath('/login', { transaction }));
-    // the second step is that of the session's user, even if another user has begun to sign in here
+    // the second step must be that of the session's user, even if another user has begun to sign in in this browser
     secondStep.close(request, reply);
     return pages.redirect(reply, signInPath('/login/second-factor', { transaction }));
   }
@@ -108,7 +108,7 @@ export function createAuthorizationFlow(options: AuthorizationFlowDependencies):
     }
   };
 
-  /** A request that is answered, over, or another browser's. @throws OAuthError in a frame */
+  /** Answers a request that was answered before, has expired, or belongs to another browser. @throws OAuthError in a frame */
   function expired(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     if (isFramed(request)) throw invalidRequest('the request is over, or not of this browser');
     return pages.refuse(reply, 'expired');
@@ -176,7 +176,7 @@ const questionOf = ({ client, target, registeredUri, scope, claims, uiLocales }:
   ...{ client, redirectUri: target.redirectUri, registeredUri, scope, claims: claims.beside, uiLocales },
 });
 
-/** A request with prompt=none whose answer needs a page. */
+/** The error of a request with prompt=none that needs a page. */
 function needsPage({ target }: TrustedRequest): AuthorizationError {
   return new AuthorizationError(target, 'interaction_required', 'a page has to be shown, and none is in a frame');
 }

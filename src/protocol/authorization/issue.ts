@@ -104,13 +104,13 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       lifetime: lifetimes.authorizationCode,
       accessTokenLifetime: lifetimes.accessToken,
       clientSessionLifetime: Math.max(
-        // until the access token of the code expires: then its redemption need not prolong the client session
+        // the client session lasts until the access token of the code expires, so that a redemption need not prolong it
         code ? lifetimes.authorizationCode + lifetimes.accessToken : 1,
         accessToken ? lifetimes.accessToken : 1,
         wanted.idToken ? lifetimes.idToken : 1,
       ),
       requestHash: idHash,
-      // the short form renews the client session: its code replaces those before it (security A110)
+      // the short form renews the client session: its code replaces earlier ones (security A110)
       kept: endpoint === 'authentication' ? 1 : codesPerClientSession,
       perMinute: config.limits.codesPerSession,
     });

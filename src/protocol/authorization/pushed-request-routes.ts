@@ -1,4 +1,4 @@
-// POST /par stores an authorization request that a client pushes before the browser arrives (RFC 9126).
+// Serves POST /par, which stores an authorization request that a client pushes before the browser arrives (RFC 9126).
 import type { FastifyInstance } from 'fastify';
 import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';

@@ -1,4 +1,4 @@
-// GET|POST /authorize takes authorization requests, and continues them after a page of the sign-in (OpenID Connect Core 3.1.2).
+// Serves GET|POST /authorize, which begins authorization requests and continues them after a sign-in page (OpenID Connect Core 3.1.2).
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { carriesSession, onlyNavigation } from '../../browser/session.ts';
 import { onlyForms } from '../../server/form-body.ts';

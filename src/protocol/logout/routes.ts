@@ -1,4 +1,4 @@
-// Serves GET|POST /logout: client-initiated logout, which always asks the user (OpenID Connect RP-Initiated Logout 1.0, specification 4.3; security R66).
+// Serves GET|POST /logout: client-initiated logout, which always asks the user (RP-Initiated Logout 1.0, specification 4.3; security R66).
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { carriesSession, onlyNavigation } from '../../browser/session.ts';
@@ -152,7 +152,7 @@ export async function logoutEndpoint(app: FastifyInstance, options: LogoutDepend
     };
   }
 
-  /** @param frames the front-channel logout URIs of other clients, which the browser loads before it continues (Front-Channel Logout 1.0 section 3) */
+  /** @param frames the logout URIs of other clients, which the browser loads before it continues (Front-Channel Logout 1.0 section 3) */
   function finish(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -106,7 +106,7 @@ export function createDeferredRegistration({
      * @throws OAuthError access_denied, expired_token, invalid_registration, slow_down
      */
     async poll(code: string, record: Recorder): Promise<Outcome> {
-      const { hash, clientId, approved, early, interval: pause } = await look(code);
+      const { hash, clientId, approved, early, interval: pause } = await findPending(code);
       if (!approved) {
         if (early) throw tooSoon(pause);
         return 'pending';
@@ -124,7 +124,7 @@ export function createDeferredRegistration({
 
     /** Deletes the pending client at its own request. @throws OAuthError as poll() does */
     async cancel(code: string, record: Recorder): Promise<void> {
-      const { hash, clientId } = await look(code);
+      const { hash, clientId } = await findPending(code);
       await store.transaction(async (repositories) => {
         const client = await repositories.clients.lock(clientId);
         if (!client?.uncollected || !(await repositories.deferredRegistrations.take(hash))) throw unknown();
@@ -138,7 +138,7 @@ export function createDeferredRegistration({
   };
 
   /** Finds the pending registration of a code that is neither expired nor refused. */
-  async function look(code: string) {
+  async function findPending(code: string) {
     const hash = opaqueTokenHash('registration_code', code);
     const found = hash && (await store.deferredRegistrations.poll(hash, slowDown));
     if (!found) throw unknown();

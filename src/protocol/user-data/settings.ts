@@ -6,7 +6,7 @@ const maxKeys = 256;
 const maxDepth = 16;
 const maxBytes = 64 * 1024; // of compact JSON
 
-/** In bytes: each byte of the settings may be sent as an escape of six, within an envelope. */
+/** In bytes: the body may write each byte of the settings as an escape of six, and has members around them. */
 export const settingsBodyLimit = 6 * maxBytes + 1024;
 
 /** @throws OAuthError invalid_request */
@@ -15,7 +15,7 @@ export function readSettings(body: unknown): { set: Record<string, unknown>; rem
   if (!isObject(settings))
     throw invalidRequest('send {"settings": {key: value}} as application/json'.replaceAll('"', "'"));
   const entries = Object.entries(settings);
-  // a write removes at most the keys that exist, and sets at most as many as may exist
+  // a write removes at most all existing keys, and sets at most the maximum number of keys
   if (entries.length > 2 * maxKeys) throw tooLarge();
   const set: Record<string, unknown> = {};
   const remove: string[] = [];

@@ -50,7 +50,7 @@ export async function userinfoEndpoint(app: FastifyInstance, options: UserinfoDe
     return reply;
   });
 
-  // before the body is read
+  // refuses POST before it reads the body
   const onRequest = async (): Promise<void> => {
     if (!config.userinfoPost)
       throw new OAuthError('invalid_request', 'this address answers GET', 405, { headers: { allow: 'GET' } });

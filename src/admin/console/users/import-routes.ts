@@ -162,7 +162,7 @@ async function* stepsOf(
       yield stepOf(page, said, lines);
     }
   } catch (error) {
-    log.warn({ err: error }, 'a check of users stopped');
+    log.warn({ err: error }, 'a check of users failed');
     return { ...page, problem: 'interrupted' };
   }
 }

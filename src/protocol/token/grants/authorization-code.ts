@@ -29,7 +29,7 @@ const descriptions: Record<RedemptionFailure, string> = {
   retried: 'the code was redeemed before',
 };
 
-/** The failures that the audit log records, beside the one that burns a code. */
+/** The failures that the audit log records, beside the failure that invalidates a code. */
 const events: Partial<Record<RedemptionFailure, AuditEventType>> = {
   replayed: 'code.replayed',
   client: 'code.misused',
@@ -52,7 +52,7 @@ export function authorizationCodeGrant({
         codeHash,
         clientId: client.clientId,
         redirectUri,
-        // a verifier of a wrong form matches no challenge, and counts as a failure like any other
+        // a malformed verifier matches no challenge, and counts as a failure like a wrong one
         codeChallenge:
           verifier === undefined ? undefined : isCodeVerifier(verifier) ? codeChallenge(verifier) : 'malformed',
         accessTokenHash: tokens.accessToken.hash,
