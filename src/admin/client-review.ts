@@ -1,4 +1,4 @@
-// Collects the facts by which an administrator reviews a client: its redirect hosts, names like its own, resources that others hold.
+// Collects the facts by which an administrator reviews a client: redirect hosts, similar names, and resources that other clients hold.
 import { redirectHost } from '../oauth/client-metadata.ts';
 import type { HeldResource, KnownHost, LookAlike } from '../repositories/clients/client-review.ts';
 import type { Client } from '../repositories/clients/clients.ts';

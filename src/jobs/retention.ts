@@ -44,7 +44,7 @@ export interface CleanUpOptions {
   auditRetention: number;
 }
 
-/** Starts the job; stop() waits for the batch under way. */
+/** Starts the job; stop() waits for the running batch. */
 export function cleanUp(
   store: Store,
   { registrationWaiting, auditRetention }: CleanUpOptions,

@@ -39,7 +39,7 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
     noStore(reply)
       .code(options.status ?? 200)
       .header(
-        // the page loads nothing foreign, and no cache keeps it (security R96)
+        // the page loads nothing from other sites, and no cache stores it (security R96)
         'content-security-policy',
         [
           `default-src 'none'`,

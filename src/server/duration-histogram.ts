@@ -1,4 +1,4 @@
-// Counts the durations of answers as a Prometheus histogram, in place: the library would look up each set of labels anew.
+// Counts the durations of answers as a Prometheus histogram, in place: the library would look up each set of labels again.
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]; // seconds
 const name = 'gatehouse_http_request_duration_seconds';
 

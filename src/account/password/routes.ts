@@ -32,7 +32,7 @@ const change = z.object({
   new_password: text(4096).optional(),
 });
 
-/** What prevents a change; `wait` in seconds. */
+/** The faults or limits that prevent a change; `wait` in seconds. */
 type Trouble = Pick<Pages['account-password'], 'faults' | 'pause' | 'wait'>;
 
 interface AccountPasswordDependencies {

@@ -3,7 +3,7 @@ import type { Session } from '../../repositories/sessions/sessions.ts';
 import { recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { demandsSecondFactor, type SecondFactorPolicy } from '../../interaction/next-step.ts';
 
-/** Returns the session; `sign-in` if it is not recent or lacks a demanded second factor; `forbidden` if the user is no administrator. */
+/** Returns the session; `sign-in` if it is missing, not recent, or lacks a demanded factor; `forbidden` if the user is no administrator. */
 export function administratorSession(
   policy: SecondFactorPolicy,
   session: Session | undefined,

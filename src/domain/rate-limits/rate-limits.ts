@@ -6,15 +6,15 @@ import { createAttemptCounter } from './attempt-counter.ts';
 import { attemptsOf, type LimitName, windowOf } from './limits.ts';
 
 export interface Limits {
-  /** Counts one attempt; the seconds to wait when it is one too many, else 0. @throws DatabaseUnavailable */
+  /** Counts one attempt; returns the seconds to wait if there were too many, else 0. @throws DatabaseUnavailable */
   consume(name: LimitName, key: string): Promise<number>;
-  /** Takes an attempt back that turned out to be allowed. */
+  /** Refunds an attempt that turned out to be allowed. */
   refund(name: LimitName, key: string): Promise<void>;
   /** Whether this instance knows of any passed limit. If it does not, `blocked` need not be called. */
   readonly anyPassed: boolean;
-  /** The seconds to wait when this instance knows that the limit is passed, else 0; without a statement. */
+  /** Returns the seconds to wait if this instance knows that the limit is passed, else 0; runs no statement. */
   blocked(name: LimitName, key: string): number;
-  /** Remembers on this instance that a limit is passed, for so many seconds. */
+  /** Remembers on this instance for some seconds that a limit is passed. */
   block(name: LimitName, key: string, seconds: number): void;
 }
 

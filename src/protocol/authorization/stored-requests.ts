@@ -77,7 +77,7 @@ export function createStoredRequests({ config, store, limits, sessions }: Stored
       if (!isPublicClient(client.metadata)) await stored(undefined);
       else await inNetwork(request, async (network) => ((await stored(network)) ? undefined : 'full'));
     },
-    /** Binds a pushed request to this browser; false if it is gone or another browser's. @throws OAuthError 429 */
+    /** Binds a pushed request to this browser; false if it no longer exists or belongs to another browser. @throws OAuthError 429 */
     async take(
       request: FastifyRequest,
       reply: FastifyReply,
