@@ -201,7 +201,6 @@ interface Field {
 function describe(text: string): Promise<Field[]> {
   return new Promise((resolve, reject) => {
     let fields: Field[] = [];
-    let failure: Error | undefined;
     client.query({
       submit(connection: pg.Connection) {
         connection.parse({ name: '', text, types: [] }, true);
@@ -209,8 +208,9 @@ function describe(text: string): Promise<Field[]> {
         connection.sync();
       },
       handleRowDescription: (message: { fields: Field[] }) => void (fields = message.fields),
-      handleError: (error: Error) => void (failure = error),
-      handleReadyForQuery: () => (failure ? reject(failure) : resolve(fields)),
+      // after an error the driver calls nothing else of the query
+      handleError: reject,
+      handleReadyForQuery: () => resolve(fields),
     } as unknown as pg.Submittable);
   });
 }
@@ -260,13 +260,17 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
 
 test('every statement of the repositories is valid, and gives the columns that its caller declares (decisions section 8)', async () => {
   const faults: string[] = [];
-  for (const [name, text] of statementTexts)
-    await describe(text).catch((error: Error) => faults.push(`${name}: ${error.message}`));
   const uses = usesIn(files);
+  // other test files, which share the modules, make statements of their own
+  const own = [...statementTexts].filter(([name]) =>
+    uses.some(({ names }) => names.some((pattern) => pattern.test(name))),
+  );
+  for (const [name, text] of own)
+    await describe(text).catch((error: Error) => faults.push(`${name}: ${error.message}`));
   expect(uses.length).toBeGreaterThan(200);
   for (const use of uses) faults.push(...(await faultsOf(use)));
   expect(faults).toEqual([]);
-}, 120_000);
+}, 120_000); // it compiles the repositories
 
 test('a wrong name, a wrong type and a null that is not declared are found (decisions section 8)', async () => {
   const planted = join(root, 'planted.ts');
