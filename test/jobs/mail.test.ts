@@ -197,7 +197,10 @@ describe('the queue', () => {
       await users.setPassword(user.sub, user.passwordHash!.replace(/.$/, 'x'));
     });
     await vi.waitUntil(
-      () => service.logs.some(({ msg, sub }) => String(msg).startsWith('a mail no longer has a recipient') && sub === user.sub),
+      () =>
+        service.logs.some(
+          ({ msg, sub }) => String(msg).startsWith('a mail no longer has a recipient') && sub === user.sub,
+        ),
       { timeout: 10_000, interval: 20 },
     );
     expect(await service.database.sql('SELECT FROM mailed_links WHERE sub = $1', [user.sub])).toEqual([]);
