@@ -183,6 +183,8 @@ beforeAll(async () => {
   const { auditSearch, auditView, clients } = service.store;
   await auditSearch.search({ actor: 'x', clientId: 'y' }, { limit: 1, before: undefined });
   await auditView.list({}, { limit: 1, before: undefined });
+  // no token has an address, so no event can match
+  await auditView.list({ type: 'token.issued', address: '127.0.0.1' }, { limit: 1, before: undefined });
   await clients.list({ search: 'x' }, { limit: 1, after: undefined });
 });
 afterAll(async () => {
@@ -209,7 +211,7 @@ function describe(text: string): Promise<Field[]> {
       },
       handleRowDescription: (message: { fields: Field[] }) => void (fields = message.fields),
       // after an error the driver calls nothing else of the query
-      handleError: reject,
+      handleError: (error: Error) => reject(new Error(`${error.message} in: ${text}`)),
       handleReadyForQuery: () => resolve(fields),
     } as unknown as pg.Submittable);
   });

@@ -100,7 +100,7 @@ const issues = [
   ofClientSessions('client_session_handle', 'client_session_handles', 'handle_hash'),
 ];
 
-/** Makes the statement for these filters, so that each combination is planned with its own indexes. */
+/** Makes the statement for these filters, so that each combination is planned with its own indexes; undefined where no event can match. */
 function listing(filter: AuditFilter, before: { moment: string; place: string } | undefined, limit: number) {
   const values: unknown[] = [];
   const value = (given: unknown, type: string) => `$${values.push(given)}::${type}`;
@@ -111,6 +111,7 @@ function listing(filter: AuditFilter, before: { moment: string; place: string } 
   ]
     .filter((source) => sub === undefined || source.sub !== undefined)
     .filter((source) => address === undefined || source === trail);
+  if (sources.length === 0) return undefined;
   const conditions: ((source: Source) => string)[] = [];
   const add = (given: unknown, sqlType: string, condition: (source: Source, parameter: string) => string) => {
     if (given === undefined) return;
@@ -154,7 +155,7 @@ function listing(filter: AuditFilter, before: { moment: string; place: string } 
     FROM (${sources.map(branch).join(' UNION ALL ')})
       AS view (id, type, outcome, actor, client_id, sub, address, detail, at, place)
    ORDER BY at DESC, place DESC LIMIT ${most}`;
-  return { statement: composedStatement('audit_view.list', text), values, empty: sources.length === 0 };
+  return { statement: composedStatement('audit_view.list', text), values };
 }
 
 /** Whether a text can be the id of an event of the view. */
@@ -175,9 +176,8 @@ export function auditViewRepository(sql: Sql) {
     async list(filter: AuditFilter, page: { limit: number; before: string | undefined }): Promise<ViewedEvent[]> {
       const before = page.before === undefined ? undefined : await placeOf(page.before);
       if (page.before !== undefined && !before) return [];
-      const { statement, values, empty } = listing(filter, before, page.limit);
-      if (empty) return [];
-      return (await sql.query<EventRow<ViewedEvent['type']>>(statement, values)).map(toEvent);
+      const query = listing(filter, before, page.limit);
+      return query ? (await sql.query<EventRow<ViewedEvent['type']>>(query.statement, query.values)).map(toEvent) : [];
     },
   };
 }
