@@ -48,23 +48,6 @@ CREATE TABLE passkeys (
 ) INHERITS (second_factors);
 CREATE INDEX passkeys_user ON passkeys (sub, created_at DESC, id DESC);
 
--- A passkey that is added or removed by plain SQL is recorded in the audit trail, unless it goes with its user.
-CREATE FUNCTION passkey_act_by_sql() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-  subject text := CASE TG_OP WHEN 'DELETE' THEN OLD.sub ELSE NEW.sub END;
-  act text := CASE TG_OP WHEN 'DELETE' THEN 'user.second_factor_removed' ELSE 'user.second_factor_added' END;
-BEGIN
-  IF NOT EXISTS (
-    SELECT FROM audit_events WHERE sub = subject AND at = now() AND xmin = pg_current_xact_id()::xid
-       AND (actor IS DISTINCT FROM 'sql' OR type <> act)) THEN
-    INSERT INTO audit_events (type, outcome, actor, sub, detail) VALUES (act, 'success', 'sql', subject,
-      jsonb_build_object('database_role', session_user, 'kind', 'passkey'));
-  END IF;
-  RETURN NULL;
-END $$;
-CREATE CONSTRAINT TRIGGER passkeys_by_sql AFTER INSERT OR DELETE ON passkeys
-  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION passkey_act_by_sql();
-
 -- Passkey challenges that were used, until they expire: a challenge itself is sealed and not stored
 CREATE TABLE used_challenges (
   challenge_hash bytea PRIMARY KEY CHECK (octet_length(challenge_hash) = 32),

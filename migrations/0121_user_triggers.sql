@@ -1,4 +1,4 @@
--- What follows from a change of users, whether the console, a route, the command line or plain SQL makes it.
+-- What follows from a change of users and their passkeys, whether the console, a route, the command line or plain SQL makes it.
 
 -- Notes how many users joined and left each group, and creates a group when its first user joins.
 CREATE FUNCTION note_group_changes(names text[], changes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -81,11 +81,11 @@ END $$;
 CREATE TRIGGER users_updated AFTER UPDATE ON users REFERENCING OLD TABLE AS before NEW TABLE AS after
   FOR EACH STATEMENT EXECUTE FUNCTION users_are_updated();
 
--- Records a change by plain SQL in the audit trail, as client_act_by_sql() does.
-CREATE FUNCTION user_act_by_sql() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Records a change by plain SQL in the audit trail, as record_client_change_by_sql() does.
+CREATE FUNCTION record_user_change_by_sql() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   subject text := CASE TG_OP WHEN 'DELETE' THEN OLD.sub ELSE NEW.sub END;
-  act text;
+  event_type text;
   detail jsonb := jsonb_build_object('database_role', session_user);
   -- derived from other members, and what a rehash changes
   ignored text[] := ARRAY['updated_at'];
@@ -103,13 +103,13 @@ BEGIN
     RETURN NULL;
   END IF;
   IF TG_OP = 'DELETE' THEN
-    act := 'user.deleted';
+    event_type := 'user.deleted';
     detail := detail || jsonb_build_object('username', OLD.username, 'admin', OLD.admin);
   ELSIF TG_OP = 'INSERT' THEN
-    act := 'user.created';
+    event_type := 'user.created';
     detail := detail || jsonb_build_object('username', NEW.username, 'admin', NEW.admin);
   ELSE
-    act := CASE
+    event_type := CASE
       WHEN NEW.status = 'disabled' AND OLD.status = 'enabled' THEN 'user.disabled'
       WHEN NEW.password_hash IS DISTINCT FROM OLD.password_hash THEN 'user.password_changed'
       ELSE 'user.changed' END;
@@ -121,8 +121,25 @@ BEGIN
       detail := detail || jsonb_build_object('status', NEW.status);
     END IF;
   END IF;
-  INSERT INTO audit_events (type, outcome, actor, sub, detail) VALUES (act, 'success', 'sql', subject, detail);
+  PERFORM record_event(jsonb_build_object('type', event_type, 'outcome', 'success', 'actor', 'sql', 'sub', subject, 'detail', detail));
   RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER users_by_sql AFTER INSERT OR UPDATE OR DELETE ON users
-  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION user_act_by_sql();
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_user_change_by_sql();
+
+-- Records a passkey that plain SQL adds or removes, unless it goes with its user.
+CREATE FUNCTION record_passkey_change_by_sql() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  subject text := CASE TG_OP WHEN 'DELETE' THEN OLD.sub ELSE NEW.sub END;
+  event_type text := CASE TG_OP WHEN 'DELETE' THEN 'user.second_factor_removed' ELSE 'user.second_factor_added' END;
+BEGIN
+  IF NOT EXISTS (
+    SELECT FROM audit_events WHERE sub = subject AND at = now() AND xmin = pg_current_xact_id()::xid
+       AND (actor IS DISTINCT FROM 'sql' OR type <> event_type)) THEN
+    PERFORM record_event(jsonb_build_object('type', event_type, 'outcome', 'success', 'actor', 'sql', 'sub', subject,
+      'detail', jsonb_build_object('database_role', session_user, 'kind', 'passkey')));
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER passkeys_by_sql AFTER INSERT OR DELETE ON passkeys
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION record_passkey_change_by_sql();

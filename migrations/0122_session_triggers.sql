@@ -36,15 +36,15 @@ CREATE TRIGGER sessions_end BEFORE DELETE ON sessions FOR EACH ROW EXECUTE FUNCT
 
 -- Records the end of a session by plain SQL in the audit trail. A session that ends with its user, or because of another event, is no event of
 -- its own.
-CREATE FUNCTION session_end_by_sql() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION record_session_end_by_sql() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NOT EXISTS (
     SELECT FROM audit_events WHERE sub = OLD.sub AND at = now() AND xmin = pg_current_xact_id()::xid
        AND (actor IS DISTINCT FROM 'sql' OR type <> 'session.ended')) THEN
-    INSERT INTO audit_events (type, outcome, actor, sub, detail) VALUES ('session.ended', 'success', 'sql', OLD.sub,
-      jsonb_build_object('database_role', session_user, 'session', OLD.sid));
+    PERFORM record_event(jsonb_build_object('type', 'session.ended', 'outcome', 'success', 'actor', 'sql', 'sub', OLD.sub,
+      'detail', jsonb_build_object('database_role', session_user, 'session', OLD.sid)));
   END IF;
   RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER sessions_ended_by_sql AFTER DELETE ON sessions
-  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.idle_expires_at > now()) EXECUTE FUNCTION session_end_by_sql();
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.idle_expires_at > now()) EXECUTE FUNCTION record_session_end_by_sql();

@@ -4,7 +4,7 @@
 -- Dropping each of these also drops its triggers.
 DROP FUNCTION client_collection, client_refusal_ends, client_approval, client_changes, client_ever_enabled, client_resources, client_effects,
   client_logout_deliveries, client_redirect_hosts, client_act_by_sql CASCADE;
-DROP FUNCTION user_effects, user_password_effects, user_mailed_links, count_group_members, user_act_by_sql CASCADE;
+DROP FUNCTION user_effects, user_password_effects, user_mailed_links, count_group_members, user_act_by_sql, passkey_act_by_sql CASCADE;
 DROP FUNCTION session_ends, session_logout, session_address_changes, session_end_by_sql CASCADE;
 DROP FUNCTION refuse_change, refuse_deletion, refuse_young_deletion, audit_event_mail CASCADE;
 DROP FUNCTION changed_members;

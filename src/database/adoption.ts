@@ -8,7 +8,7 @@ const firstMigration = '0001_clients';
 const lastMigration = '0056_refresh_token_lines';
 const isBaseline = /^01\d\d_/;
 /** The files of the baseline that run on an adopted database: it already has the tables of the others. */
-const isRunAtAdoption = /_(triggers|stored_functions|encryption_at_rest)$/;
+const isRunAtAdoption = /_(triggers|stored_functions|encryption_at_rest|record_event)$/;
 
 interface Adoption {
   directory: string;

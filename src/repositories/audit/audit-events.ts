@@ -88,48 +88,40 @@ export interface AuditLog {
 /** Called once for each stored event, after its transaction. */
 export type EventListener = (event: AuditEvent, log: AuditLog | undefined) => void;
 
-const intoAuditEvents = 'INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)';
-const insert = statement('audit_events.insert', `${intoAuditEvents} VALUES ($1, $2, $3, $4, $5, $6, $7)`);
-// the trigger that orders the security notification reads the setting
-const insertWithLanguages = statement(
-  'audit_events.insert_with_languages',
-  `${intoAuditEvents} SELECT $1, $2, $3, $4, $5, $6, $7 FROM set_config('gatehouse.languages', $8, true)`,
-);
+const insert = statement('audit_events.insert', 'SELECT record_event($1)');
 const insertMany = statement(
   'audit_events.insert_many',
-  `${intoAuditEvents} SELECT type, outcome, actor, client_id, sub, address, coalesce(detail, '{}') FROM jsonb_to_recordset($1) AS
-     e (type text, outcome text, actor text, client_id text, sub text, address inet, detail jsonb)`,
+  'SELECT count(record_event(event)) FROM jsonb_array_elements($1) AS event',
 );
 // without waiting for the disk: the time of a second flush would reveal that the client exists
 const insertForClient = statement(
   'audit_events.insert_for_client',
-  `${intoAuditEvents} SELECT $1, $2, $3, client_id, $5, $6, $7 FROM clients, set_config('synchronous_commit', 'off', true)
-    WHERE client_id = $4 RETURNING 1 AS done`,
+  `SELECT record_event($1) FROM clients, set_config('synchronous_commit', 'off', true) WHERE client_id = $2`,
 );
 
 export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
   return {
     /** @param log the log for the event's line, if not the common one */
     async insert(event: AuditEvent, log?: AuditLog): Promise<void> {
-      const { languages } = event;
-      await (languages === undefined
-        ? sql.query(insert, eventValues(event))
-        : sql.query(insertWithLanguages, [...eventValues(event), languages]));
+      await sql.query(insert, [eventMembers(event)]);
       onEvent(event, log);
     },
     /** Inserts many events in one statement. */
     async insertMany(events: readonly AuditEvent[]): Promise<void> {
       if (events.length === 0) return;
-      const rows = events.map(({ clientId, ...event }) => ({ ...event, client_id: clientId }));
-      await sql.query(insertMany, [JSON.stringify(rows)]);
+      await sql.query(insertMany, [JSON.stringify(events.map(eventMembers))]);
       for (const event of events) onEvent(event, undefined);
     },
     /** Inserts an event if the client is registered: invented names must not fill the trail, and must take as long as others (security R39). */
     async insertForClient(event: AuditEvent & { clientId: string }, log?: AuditLog): Promise<void> {
-      if ((await sql.query(insertForClient, eventValues(event))).length > 0) onEvent(event, log);
+      const rows = await sql.query(insertForClient, [eventMembers(event), event.clientId]);
+      if (rows.length > 0) onEvent(event, log);
     },
   };
 }
+
+/** The members that record_event() takes. */
+const eventMembers = ({ clientId, ...event }: AuditEvent) => ({ ...event, client_id: clientId });
 
 /** The types of the columns that eventValues() returns. */
 export const eventTypes = 'text, text, text, text, text, inet, jsonb';
