@@ -13,7 +13,7 @@ BEGIN
   IF answer = 'allowed' THEN
     PERFORM {{add_to_grant}}(whose, of_client, asked_scope, to_redirect_uri, asked_claims);
   END IF;
-  INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)
-    VALUES (event_type, event_outcome, event_actor, event_client, event_sub, event_address, event_detail);
+  PERFORM record_event(jsonb_build_object('type', event_type, 'outcome', event_outcome, 'actor', event_actor, 'client_id', event_client,
+    'sub', event_sub, 'address', event_address, 'detail', event_detail));
   RETURN true;
 END $$;

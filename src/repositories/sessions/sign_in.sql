@@ -31,8 +31,8 @@ BEGIN
     INSERT INTO mails (name, sub, locale, data)
       SELECT mail_name, sub, mail_locale, mail_data FROM users WHERE sub = whose AND email_verified AND email IS NOT NULL;
   END IF;
-  INSERT INTO audit_events (type, outcome, actor, client_id, sub, address, detail)
-    VALUES (event_type, event_outcome, event_actor, event_client, event_sub, event_address, event_detail);
+  PERFORM record_event(jsonb_build_object('type', event_type, 'outcome', event_outcome, 'actor', event_actor, 'client_id', event_client,
+    'sub', event_sub, 'address', event_address, 'detail', event_detail));
   IF renewed IS NULL AND most_sessions > 0 THEN
     PERFORM FROM sessions WHERE sub = whose AND id <> made AND idle_expires_at > now() OFFSET most_sessions - 1 LIMIT 1;
     IF FOUND THEN
@@ -40,11 +40,10 @@ BEGIN
         DELETE FROM sessions WHERE id IN (
           SELECT id FROM sessions WHERE sub = whose AND id <> made AND idle_expires_at > now()
            ORDER BY auth_time DESC, id DESC OFFSET most_sessions - 1)
-        RETURNING sid),
-      told AS (
-        INSERT INTO audit_events (type, outcome, actor, sub, address, detail)
-        SELECT 'session.ended', 'success', whose, whose, place, jsonb_build_object('session', sid, 'reason', 'limit') FROM ended)
+        RETURNING sid)
       SELECT array_agg(sid) INTO gone FROM ended;
+      PERFORM record_event(jsonb_build_object('type', 'session.ended', 'outcome', 'success', 'actor', whose, 'sub', whose, 'address', place,
+        'detail', jsonb_build_object('session', sid, 'reason', 'limit'))) FROM unnest(gone) AS sid;
     END IF;
   END IF;
   RETURN coalesce(gone, '{}');
