@@ -36,7 +36,7 @@ CREATE TRIGGER users_deleted AFTER DELETE ON users REFERENCING OLD TABLE AS befo
   FOR EACH STATEMENT EXECUTE FUNCTION users_are_deleted();
 
 -- Ends what must end with a change: sessions of a user who is disabled, or becomes or ceases to be an administrator (security R52); known browsers
--- and counted failures with another password; mailed links and waiting mails that the change makes void.
+-- and counted failures with another password; mailed links, and mails in the outbox, that the change makes void.
 CREATE FUNCTION users_are_updated() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   -- the sign-in stores a stronger hash of the same password, which is not a change of the password
@@ -67,7 +67,7 @@ BEGIN
     END IF;
     IF changed.is_disabled OR changed.has_other_password OR changed.has_other_address THEN
       UPDATE mailed_links SET used_at = now() WHERE sub = changed.sub AND used_at IS NULL;
-      DELETE FROM mails WHERE sub = changed.sub AND name IN ('verify-address', 'reset-password');
+      DELETE FROM outbox WHERE channel = 'mail' AND sub = changed.sub AND name IN ('verify-address', 'reset-password');
     END IF;
   END LOOP;
   PERFORM note_group_changes(array_agg(name), array_agg(n)) FROM (

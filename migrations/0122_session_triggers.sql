@@ -28,7 +28,7 @@ BEGIN
   -- a change without a noted session may have been ordered in any session of the user
   UPDATE mailed_links SET used_at = now() WHERE sub = OLD.sub AND purpose = 'verify_address' AND used_at IS NULL
      AND email IS DISTINCT FROM replaces AND coalesce(session_id, OLD.id) = OLD.id;
-  DELETE FROM mails m WHERE m.sub = OLD.sub AND m.name = 'verify-address' AND coalesce(m.session_id, OLD.id) = OLD.id
+  DELETE FROM outbox m WHERE m.channel = 'mail' AND m.sub = OLD.sub AND m.name = 'verify-address' AND coalesce(m.session_id, OLD.id) = OLD.id
      AND m.recipient IS DISTINCT FROM (SELECT u.email FROM users u WHERE u.sub = OLD.sub);
   RETURN OLD;
 END $$;

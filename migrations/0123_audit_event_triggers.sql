@@ -21,31 +21,3 @@ BEGIN
   RETURN OLD;
 END $$;
 CREATE TRIGGER audit_events_young BEFORE DELETE ON audit_events FOR EACH ROW EXECUTE FUNCTION refuse_young_deletion();
-
--- Orders the mail about an event, for any actor. The mail about a user's own change has the language of the request, which the transaction names in
--- gatehouse.languages; a change by others says nothing about the user's language. The conditions are here and not in a WHEN of the trigger, which
--- each statement would read anew.
-CREATE FUNCTION audit_event_mail() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF NEW.outcome <> 'success' THEN
-    RETURN NULL;
-  END IF;
-  IF (NEW.type = 'client.registered' AND NEW.detail ->> 'status' = 'disabled')
-     OR (NEW.type = 'client.updated' AND NEW.detail ->> 'waits_for_approval' = 'true') THEN
-    INSERT INTO mails (name) VALUES ('registrations') ON CONFLICT (name) WHERE name = 'registrations' DO NOTHING;
-  ELSIF NEW.type IN ('client.approved', 'client.refused') THEN
-    INSERT INTO mails (name, client_id, data)
-    SELECT 'registration-decided', c.client_id, jsonb_strip_nulls(jsonb_build_object(
-             'approved', NEW.type = 'client.approved', 'reason', NEW.detail -> 'reason'))
-      FROM clients c WHERE c.client_id = NEW.client_id AND c.metadata ? 'contacts';
-  ELSIF NEW.type IN ('user.password_changed', 'user.second_factor_added', 'user.second_factor_removed', 'user.recovery_codes_renewed') THEN
-    INSERT INTO mails (name, sub, locale, data)
-    SELECT CASE NEW.type WHEN 'user.password_changed' THEN 'password-changed' ELSE 'second-factor-changed' END, NEW.sub,
-           CASE WHEN NEW.actor = NEW.sub THEN nullif(current_setting('gatehouse.languages', true), '') END,
-           jsonb_strip_nulls(jsonb_build_object('at', NEW.at, 'own', NEW.actor = NEW.sub, 'address',
-             CASE WHEN NEW.actor = NEW.sub THEN host(NEW.address) END))
-      FROM users u WHERE u.sub = NEW.sub AND u.email_verified AND u.email IS NOT NULL;
-  END IF;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER audit_events_mail AFTER INSERT ON audit_events FOR EACH ROW EXECUTE FUNCTION audit_event_mail();

@@ -7,6 +7,7 @@ DROP FUNCTION client_collection, client_refusal_ends, client_approval, client_ch
 DROP FUNCTION user_effects, user_password_effects, user_mailed_links, count_group_members, user_act_by_sql, passkey_act_by_sql CASCADE;
 DROP FUNCTION session_ends, session_logout, session_address_changes, session_end_by_sql CASCADE;
 DROP FUNCTION refuse_change, refuse_deletion, refuse_young_deletion, audit_event_mail CASCADE;
+DROP FUNCTION mail_effects CASCADE;
 DROP FUNCTION changed_members;
 
 -- The functions that older versions call.
@@ -40,3 +41,23 @@ ALTER TABLE clients
   ADD CONSTRAINT clients_secret CHECK (
     metadata ->> 'token_endpoint_auth_method' NOT LIKE 'client\_secret\_%' OR client_secret_hash IS NOT NULL
   );
+
+-- The queue of mails becomes a channel of the outbox.
+ALTER TABLE mails RENAME TO outbox;
+ALTER SEQUENCE mails_id_seq RENAME TO outbox_id_seq;
+ALTER TABLE outbox RENAME CONSTRAINT mails_pkey TO outbox_pkey;
+ALTER TABLE outbox RENAME CONSTRAINT mails_sub_fkey TO outbox_sub_fkey;
+ALTER TABLE outbox RENAME CONSTRAINT mails_recipient_check TO outbox_recipient_check;
+ALTER TABLE outbox RENAME CONSTRAINT mails_attempts_check TO outbox_attempts_check;
+ALTER TABLE outbox ADD COLUMN channel text NOT NULL DEFAULT 'mail';
+ALTER TABLE outbox ALTER COLUMN channel DROP DEFAULT;
+DROP INDEX mails_due, mails_age, mails_user, mails_registrations;
+CREATE INDEX outbox_due ON outbox (channel, next_attempt_at);
+CREATE INDEX outbox_age ON outbox (channel, created_at);
+CREATE INDEX outbox_user ON outbox (sub);
+CREATE UNIQUE INDEX outbox_registrations ON outbox (name) WHERE channel = 'mail' AND name = 'registrations';
+-- What older versions order for the contacts of a client, the mail subscriber does about the event.
+UPDATE outbox SET channel = 'event', name = 'mail', client_id = NULL, data = jsonb_build_object(
+  'type', CASE WHEN data -> 'approved' = 'true' THEN 'client.approved' ELSE 'client.refused' END, 'outcome', 'success',
+  'client_id', client_id, 'detail', data - 'approved', 'at', created_at)
+  WHERE name = 'registration-decided';

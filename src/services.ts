@@ -4,6 +4,7 @@ import type { Config } from './config.ts';
 import type { PasswordWork } from './crypto/password-hashing.ts';
 import type { Database } from './database/database.ts';
 import { openEncryption } from './domain/encryption-at-rest.ts';
+import { declareSubscribers } from './domain/events/subscribers.ts';
 import { startHeartbeat } from './domain/instance-heartbeat.ts';
 import { createPasswordQueue } from './domain/rate-limits/password-queue.ts';
 import { createLimits } from './domain/rate-limits/rate-limits.ts';
@@ -77,6 +78,7 @@ export async function buildServices({
     metrics.event(event);
     logEvent(log, event);
   });
+  await declareSubscribers(store);
   const clients = createClientCache(store);
   const { secretBox, keys } = await openEncryption(store, secretKeys);
   const stopHeartbeat = await startHeartbeat(store, keys[0].id, logger);

@@ -1,6 +1,6 @@
 // Builds the mail that tells a user of a sign-in, or of failures at one: when, from where, and in which browser.
 import type { FastifyRequest } from 'fastify';
-import type { MailOrder } from '../repositories/mails/mails.ts';
+import type { MailOrder } from '../repositories/outbox/mails.ts';
 import { browserAndSystem } from '../domain/browser-name.ts';
 import { languagesOf } from '../server/accept-language.ts';
 import { clientAddress } from '../server/network.ts';

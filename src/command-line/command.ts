@@ -5,6 +5,7 @@ import pino from 'pino';
 import type { Config } from '../config.ts';
 import { openConnection } from '../database/connection.ts';
 import { type Encryption, openEncryption } from '../domain/encryption-at-rest.ts';
+import { declareSubscribers } from '../domain/events/subscribers.ts';
 import { type Administration, createAdministration } from '../domain/administration/administration.ts';
 import { notFound } from '../oauth/errors.ts';
 import { createStore, type Store } from '../repositories/store.ts';
@@ -57,6 +58,7 @@ export async function withDatabase<T>(config: Config, work: (context: Context) =
   try {
     await connection.migrate();
     const store = createStore(connection.database);
+    await declareSubscribers(store);
     const encryption = await openEncryption(store, connection.secretKeys);
     return await work({ config, store, ...encryption, administration: createAdministration(store) });
   } finally {

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { PageResponses } from '../pages/page-response.ts';
 import type { MailPages } from '../pages/views/mail-pages.ts';
-import type { LinkPurpose, MailedLink } from '../repositories/mails/mailed-links.ts';
+import type { LinkPurpose, MailedLink } from '../repositories/mailed-links/mailed-links.ts';
 import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../repositories/store.ts';
 import { clientAddress, networkOf } from '../server/network.ts';

@@ -1,4 +1,4 @@
-// Starts the jobs of an instance: deliveries of logouts and mails, and the refresh of its keys and caches.
+// Starts the jobs of an instance: the channels of what goes out, and the refresh of its keys and caches.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
@@ -11,9 +11,11 @@ import type { Limits } from '../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../repositories/store.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import type { TokenService } from '../tokens/token-service.ts';
+import { eventChannel } from './event-channel.ts';
 import { startLogoutDelivery } from './logout-delivery.ts';
 import { createMailComposition } from './mail-composition.ts';
-import { startMailDelivery } from './mail-delivery.ts';
+import { mailChannel } from './mail-channel.ts';
+import { startChannel } from './outbox.ts';
 
 interface JobDependencies {
   config: Config;
@@ -36,13 +38,6 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
   const { config, database, logger, store, clients, tokens, keyRing, post } = dependencies;
   const { lifetimes } = config;
   let stopping = false;
-  const logoutDelivery = startLogoutDelivery({
-    store,
-    tokens,
-    post,
-    retention: lifetimes.backchannelLogoutRetention,
-    logger,
-  });
   const transport = createMailTransport({
     smtpUrl: config.smtpUrl,
     folder: join(config.dataDir, 'mail'),
@@ -51,12 +46,14 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
   });
   if (transport.kind === 'smtp') logger.info({ server: transport.place }, 'mail goes to the mail server');
   else logger.info({ folder: transport.place }, 'SMTP_URL is not set: mail is written to a folder and not sent');
-  const mailDelivery = startMailDelivery({
-    store,
-    composition: createMailComposition(dependencies),
-    transport,
-    logger,
-  });
+  const composition = createMailComposition(dependencies);
+  const retention = lifetimes.backchannelLogoutRetention;
+  /** Named after the notifications that wake them. */
+  const channels = {
+    event: startChannel(eventChannel(store), store, logger),
+    mail: startChannel(mailChannel({ store, composition, transport, logger }), store, logger),
+    logout: startLogoutDelivery({ store, tokens, post, retention, logger }),
+  };
 
   async function refreshKeys(): Promise<void> {
     try {
@@ -72,15 +69,14 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     const [kind, id] = payload?.split(' ') ?? [];
     if (kind === undefined || kind === 'client') clients.forget(id);
     if (kind === undefined || kind === 'keys') void refreshKeys();
-    if (kind === undefined || kind === 'logout') logoutDelivery.wake();
-    if (kind === undefined || kind === 'mail') mailDelivery.wake();
+    for (const [name, channel] of Object.entries(channels)) if (kind === undefined || kind === name) channel.wake();
   });
   const timer = setInterval(() => void refreshKeys(), keyInterval);
   return {
     async stop() {
       stopping = true;
       clearInterval(timer);
-      await Promise.all([logoutDelivery.stop(), mailDelivery.stop(), dependencies.activity.stop()]);
+      await Promise.all([...Object.values(channels), dependencies.activity].map((each) => each.stop()));
     },
   };
 }

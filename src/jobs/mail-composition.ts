@@ -8,8 +8,8 @@ import type { Letter } from '../outbound/mail-transport.ts';
 import { displayName } from '../oauth/client-metadata.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
 import type { Limits } from '../domain/rate-limits/rate-limits.ts';
-import type { LinkPurpose, NewLink } from '../repositories/mails/mailed-links.ts';
-import type { QueuedMail } from '../repositories/mails/mails.ts';
+import type { LinkPurpose, NewLink } from '../repositories/mailed-links/mailed-links.ts';
+import type { OutboxRow } from '../repositories/outbox/outbox.ts';
 import type { User } from '../repositories/users/users.ts';
 import { newOpaqueToken } from '../tokens/opaque-token.ts';
 
@@ -27,14 +27,13 @@ export interface Composed {
 }
 
 /** Replaces an order by one for each recipient. */
-type FanOut = (repositories: Repositories, order: QueuedMail) => Promise<void>;
+type FanOut = (repositories: Repositories, order: OutboxRow) => Promise<void>;
 
 /** Seconds after which the service gives up a mail that it could not send. */
 export const mailDeadline = 86_400;
 const decisionPause = 3600; // seconds between two mails about pending registrations
 /** Mails that a user can have sent to the address of another user. */
 const requestableByAnyone: readonly MailName[] = ['verify-address', 'reset-password', 'sign-up', 'sign-up-known'];
-const maxContacts = 3;
 const maxNames = 10;
 
 const purposes: Partial<Record<MailName, LinkPurpose>> = {
@@ -100,28 +99,16 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
         decisionPause,
       );
     },
-    async 'registration-decided'({ clients, mails }, { clientId, data }) {
-      const client = clientId === undefined ? undefined : await clients.find(clientId);
-      const { approved, reason } = data;
-      const addresses = (client?.metadata.contacts ?? []).filter((contact) => /^[^\s@]+@[^\s@]+$/.test(contact));
-      for (const recipient of [...new Set(addresses)].slice(0, maxContacts))
-        await mails.insert({
-          name: approved === true ? 'registration-approved' : 'registration-refused',
-          clientId,
-          recipient,
-          data: typeof reason === 'string' ? { reason } : {},
-        });
-    },
   };
 
   return {
     /** The fan-out of an order that is not yet a mail; run it in one transaction with the deletion of the order. */
-    fanOutOf: (order: QueuedMail): FanOut | undefined =>
+    fanOutOf: (order: OutboxRow): FanOut | undefined =>
       Object.hasOwn(fanOuts, order.name) ? fanOuts[order.name] : undefined,
     /** Whether this version can send an order: during an upgrade a later version may have stored it. */
-    knows: ({ name }: QueuedMail): boolean => mailNames.some((known) => known === name),
+    knows: ({ name }: OutboxRow): boolean => mailNames.some((known) => known === name),
     /** The mail of an order; undefined when it has no recipient any more. */
-    async compose(order: QueuedMail): Promise<Composed | undefined> {
+    async compose(order: OutboxRow): Promise<Composed | undefined> {
       const name = mailNames.find((known) => known === order.name);
       const user = order.sub === undefined ? undefined : await store.users.find(order.sub);
       if (!name || (order.sub !== undefined && user?.status !== 'enabled')) return undefined;
@@ -151,7 +138,7 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
     },
   };
 
-  async function contentOf(order: QueuedMail, user: User | undefined, to: string): Promise<MailContent> {
+  async function contentOf(order: OutboxRow, user: User | undefined, to: string): Promise<MailContent> {
     const text = (name: string) => (typeof order.data[name] === 'string' ? order.data[name] : undefined);
     const client = order.clientId === undefined ? undefined : await store.clients.find(order.clientId);
     const facts: NonNullable<MailContent['facts']> = {};
@@ -181,14 +168,14 @@ export function createMailComposition({ config, store, renderer, limits }: MailC
    * or if the session that ordered it has ended: either happens before the link is stored, or afterwards and ends the link.
    */
   async function makeLink(
-    order: QueuedMail,
+    order: OutboxRow,
     purpose: LinkPurpose,
     link: Pick<NewLink, 'sub' | 'email' | 'replaces' | 'sessionId'>,
   ): Promise<string | undefined> {
     const { token, hash } = newOpaqueToken('mailed_link');
-    const made = await store.transaction(async ({ users, mails, mailedLinks }) => {
+    const made = await store.transaction(async ({ users, outbox, mailedLinks }) => {
       if (link.sub !== undefined) await users.lock(link.sub);
-      if (!(await mails.waits(order.id))) return false;
+      if (!(await outbox.waits(order.id))) return false;
       const lifetime = lifetimeOf[purpose];
       return (await mailedLinks.insert({ ...link, purpose, tokenHash: hash, lifetime })) !== undefined;
     });

@@ -1,5 +1,6 @@
 // Deletes expired rows, counts events by the hour, and adds up the members of groups, on one instance at a time.
 import type { Logger } from 'pino';
+import { declareSubscribers } from '../domain/events/subscribers.ts';
 import { limitNames } from '../domain/rate-limits/limits.ts';
 import type { Repositories, Store } from '../repositories/store.ts';
 
@@ -67,6 +68,7 @@ export function cleanUp(
 
   async function round(): Promise<void> {
     await store.storedFunctions.name();
+    await declareSubscribers(store);
     // count events before they are deleted
     await all(() => countEvents(store));
     for (let kind = 0; kind < store.expired.kinds; kind++) await deleteAll((expired) => expired.deleteBatch(kind));

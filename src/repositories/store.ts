@@ -11,6 +11,7 @@ import { clientSessionsRepository } from './sessions/client-sessions.ts';
 import { clientsRepository } from './clients/clients.ts';
 import { clientSessionHandlesRepository } from './sessions/client-session-handles.ts';
 import { deferredRegistrationsRepository } from './registrations/deferred-registrations.ts';
+import { eventSubscriptionsRepository } from './outbox/event-subscriptions.ts';
 import { expiredRepository } from './retention/expired.ts';
 import { grantsRepository } from './clients/grants.ts';
 import { groupsRepository } from './groups/groups.ts';
@@ -18,8 +19,9 @@ import { hourlyCountsRepository } from './audit/hourly-counts.ts';
 import { instancesRepository } from './instances/instances.ts';
 import { knownBrowsersRepository } from './sessions/device-cookies.ts';
 import { logoutDeliveriesRepository } from './logout-deliveries/logout-deliveries.ts';
-import { mailedLinksRepository } from './mails/mailed-links.ts';
-import { mailsRepository } from './mails/mails.ts';
+import { mailedLinksRepository } from './mailed-links/mailed-links.ts';
+import { mailsRepository } from './outbox/mails.ts';
+import { outboxRepository } from './outbox/outbox.ts';
 import { pairwiseSubjectsRepository } from './clients/pairwise-subjects.ts';
 import { passwordKindsRepository } from './users/password-kinds.ts';
 import { passkeysRepository } from './second-factors/passkeys.ts';
@@ -57,6 +59,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
     deferredRegistrations: deferredRegistrationsRepository(sql),
+    eventSubscriptions: eventSubscriptionsRepository(sql),
     expired: expiredRepository(sql),
     grants: grantsRepository(sql),
     groups: groupsRepository(sql),
@@ -66,6 +69,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     logoutDeliveries: logoutDeliveriesRepository(sql),
     mailedLinks: mailedLinksRepository(sql),
     mails: mailsRepository(sql),
+    outbox: outboxRepository(sql),
     pairwiseSubjects: pairwiseSubjectsRepository(sql),
     passkeys: passkeysRepository(sql),
     passwordKinds: passwordKindsRepository(sql),

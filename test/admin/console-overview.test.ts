@@ -72,20 +72,22 @@ test('a client that an administrator created as disabled waits for nobody, and s
 test('a mail that is scheduled for later is not delayed, one that was due is (decisions section 7)', async () => {
   await register('Noticed');
   // the digest that was sent now is followed by one in an hour; an order of another instance may say when it was made
-  const scheduled = `FROM mails WHERE name = 'registrations' AND next_attempt_at > now() AND attempts = 0`;
+  const scheduled = `FROM outbox WHERE name = 'registrations' AND next_attempt_at > now() AND attempts = 0`;
   await vi.waitUntil(async () => (await service.database.sql(`SELECT ${scheduled}`)).length === 1, { timeout: 10_000 });
   expect(await mails()).toBe('None waits');
-  await service.database.sql(`UPDATE mails SET created_at = now() - interval '59 minutes'`);
+  await service.database.sql(`UPDATE outbox SET created_at = now() - interval '59 minutes'`);
   expect(await mails()).toBe('None waits');
-  const failed = `VALUES ('registration-waiting', 3, now() + interval '1 hour', now() - $1::interval)`;
+  const failed = `VALUES ('mail', 'registration-waiting', 3, now() + interval '1 hour', now() - $1::interval)`;
   for (const [age, text] of [
     ['4 minutes', /^1 waiting The oldest: /],
     ['6 minutes', /^Held up 2 waiting The oldest: /],
   ] as const) {
-    await service.database.sql(`INSERT INTO mails (name, attempts, next_attempt_at, created_at) ${failed}`, [age]);
+    await service.database.sql(`INSERT INTO outbox (channel, name, attempts, next_attempt_at, created_at) ${failed}`, [
+      age,
+    ]);
     expect(await mails()).toMatch(text);
   }
-  await service.database.sql('DELETE FROM mails');
+  await service.database.sql('DELETE FROM outbox');
 });
 
 test('each figure of the last day counts the rows of the list that it leads to (decisions section 7)', async () => {

@@ -89,7 +89,7 @@ describe('a session that has proved only the password', () => {
       ]);
     expect(await service.store.secondFactors.list(user.sub)).toHaveLength(1);
     expect(JSON.stringify(await service.store.users.find(user.sub))).toBe(before);
-    expect(await service.database.sql(`SELECT FROM mails WHERE name = 'verify-address'`)).toEqual([]);
+    expect(await service.database.sql(`SELECT FROM outbox WHERE name = 'verify-address'`)).toEqual([]);
     for (const path of ['authenticator', 'email', 'password'])
       expect((await thief.get(`/account/${path}`)).location).toContain('/login/second-factor?destination=');
   });
@@ -106,12 +106,12 @@ describe('a session that has proved only the password', () => {
     await vi.waitUntil(async () => (await sent()) !== undefined, { timeout: 10_000, interval: 20 });
     const link = (await sent())!.link!.replace(service.issuer, '');
     expect((await thief.get(link)).status).toBe(200);
-    const due = `INSERT INTO mails (name, sub, recipient, data, next_attempt_at) VALUES ('verify-address', $1, $2, '{}', now() + interval '1 hour')`;
+    const due = `INSERT INTO outbox (channel, name, sub, recipient, data, next_attempt_at) VALUES ('mail', 'verify-address', $1, $2, '{}', now() + interval '1 hour')`;
     for (const recipient of ['thief@example.com', 'owner@example.com'])
       await service.database.sql(due, [user.sub, recipient]);
     await setUpAuthenticator(home);
     expect((await thief.get(link)).status).toBe(410);
-    expect(await service.database.sql(`DELETE FROM mails WHERE name = 'verify-address' RETURNING recipient`)).toEqual([
+    expect(await service.database.sql(`DELETE FROM outbox WHERE name = 'verify-address' RETURNING recipient`)).toEqual([
       { recipient: 'owner@example.com' },
     ]);
   });

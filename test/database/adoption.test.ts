@@ -113,6 +113,16 @@ describe('what a database held before it was adopted', () => {
     await receiver.start();
     await mailServer.start();
     await fill(database, receiver.host);
+    const { clientId } = kept.client;
+    await database.sql(
+      `UPDATE clients SET metadata = metadata || '{"contacts": ["desk@example.com"]}' WHERE client_id = $1`,
+      [clientId],
+    );
+    // the order that older versions store for the contacts of a client
+    await database.sql(
+      `INSERT INTO mails (name, client_id, data) VALUES ('registration-decided', $1, '{"approved": false, "reason": "No."}')`,
+      [clientId],
+    );
     await migrate(database.connection, { beforeAdoption: carryOverDataKeys([kept.secretKey], () => undefined) });
     service = await startTestService({
       database,
@@ -162,6 +172,7 @@ describe('what a database held before it was adopted', () => {
 
     const [mail] = await mailServer.to('ada@example.com', 3);
     expect(mail!.parsed.subject).toBeTruthy();
+    expect((await mailServer.find('desk@example.com', /not approved/)).text).toContain('No.');
     await eventually(
       async () => receiver.received.map(({ claims }) => claims['sid']),
       (sids) => sids.includes(kept.sid),

@@ -20,7 +20,7 @@ export function createMailBed() {
   }
   const waiting = async () =>
     (
-      await service.database.sql<{ n: number }>(`SELECT count(*)::int AS n FROM mails WHERE name <> 'registrations'`)
+      await service.database.sql<{ n: number }>(`SELECT count(*)::int AS n FROM outbox WHERE name <> 'registrations'`)
     )[0]!.n;
 
   return {

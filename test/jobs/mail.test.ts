@@ -121,7 +121,7 @@ describe('a notice', () => {
 
 describe('the queue', () => {
   const due = async () => {
-    await service.database.sql('UPDATE mails SET next_attempt_at = now()');
+    await service.database.sql('UPDATE outbox SET next_attempt_at = now()');
     await service.database.sql(`NOTIFY gatehouse, 'mail'`);
   };
 
@@ -132,7 +132,7 @@ describe('the queue', () => {
     for (const user of users) expect((await forgotten(user.username)).status).toBe(200);
     await vi.waitUntil(
       async () =>
-        (await service.database.sql(`SELECT FROM mails WHERE last_failure LIKE '%ECONNREFUSED%'`)).length ===
+        (await service.database.sql(`SELECT FROM outbox WHERE last_failure LIKE '%ECONNREFUSED%'`)).length ===
         users.length,
       { timeout: 10_000, interval: 20 },
     );
@@ -145,11 +145,13 @@ describe('the queue', () => {
 
   test('keeps a mail of a later version for an instance that knows it (security R118)', async () => {
     const user = await newUser();
-    await service.database.sql(`INSERT INTO mails (name, sub) VALUES ('of-a-later-version', $1)`, [user.sub]);
+    await service.database.sql(`INSERT INTO outbox (channel, name, sub) VALUES ('mail', 'of-a-later-version', $1)`, [
+      user.sub,
+    ]);
     await due();
-    const tried = `SELECT FROM mails WHERE name = 'of-a-later-version' AND last_failure LIKE '%does not know%'`;
+    const tried = `SELECT FROM outbox WHERE name = 'of-a-later-version' AND last_failure LIKE '%does not know%'`;
     await vi.waitUntil(async () => (await service.database.sql(tried)).length === 1, { timeout: 10_000, interval: 20 });
-    await service.database.sql(`DELETE FROM mails WHERE name = 'of-a-later-version'`);
+    await service.database.sql(`DELETE FROM outbox WHERE name = 'of-a-later-version'`);
   });
 
   test('takes back the order of a link when the password changes before the mail server is back (security R55)', async () => {
@@ -162,13 +164,17 @@ describe('the queue', () => {
     await order('/account/email', { email: `thief-of-${user.email}` }, thief);
     await forgotten(user.username);
     const failed = () =>
-      service.database.sql(`SELECT FROM mails WHERE last_failure IS NOT NULL AND sub = $1`, [user.sub]);
+      service.database.sql(`SELECT FROM outbox WHERE last_failure IS NOT NULL AND sub = $1`, [user.sub]);
     await vi.waitUntil(async () => (await failed()).length === 3, { timeout: 10_000, interval: 20 });
     const owner = new UserAgent(service);
     await owner.signIn(user);
     const page = await owner.get('/account/password');
     await owner.submit(page, { current_password: user.password, new_password: fresh });
-    expect(await service.database.sql(`SELECT name FROM mails WHERE sub = $1 ORDER BY name`, [user.sub])).toEqual([
+    const orders = () => service.database.sql(`SELECT name FROM outbox WHERE sub = $1 ORDER BY name`, [user.sub]);
+    await vi.waitUntil(async () => (await orders()).some(({ name }) => name === 'password-changed'), {
+      timeout: 10_000,
+    });
+    expect(await orders()).toEqual([
       // the address before is still told
       { name: 'address-change-ordered' },
       { name: 'new-sign-in' },
@@ -215,10 +221,10 @@ describe('the queue', () => {
     await server.stop();
     await forgotten(late.username);
     await vi.waitUntil(
-      async () => (await service.database.sql('SELECT FROM mails WHERE last_failure IS NOT NULL')).length === 1,
+      async () => (await service.database.sql('SELECT FROM outbox WHERE last_failure IS NOT NULL')).length === 1,
       { timeout: 10_000, interval: 20 },
     );
-    await service.database.sql(`UPDATE mails SET created_at = now() - interval '25 hours'`);
+    await service.database.sql(`UPDATE outbox SET created_at = now() - interval '25 hours'`);
     await due();
     await vi.waitUntil(async () => (await eventsOf(late.sub, 'mail.given_up')).length === 1, { timeout: 10_000 });
     await server.start();
@@ -231,7 +237,7 @@ describe('the queue', () => {
       expect(logs).not.toContain(new URL(mail.link!).searchParams.get('token'));
     expect(logs).not.toContain('let me in');
     expect(logs).not.toContain('let%20me%20in');
-    const columns = await service.database.sql<{ text: string }>('SELECT m::text AS text FROM mails m');
+    const columns = await service.database.sql<{ text: string }>('SELECT m::text AS text FROM outbox m');
     for (const { text } of columns) expect(text).not.toContain('ghml_');
   });
 
@@ -246,7 +252,7 @@ describe('the queue', () => {
       for (let count = 0; count < 5; count++) answers.push(await forgotten(user.username, agent));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429]);
       expect(answers[4]!.body).toContain('Too many links were asked for');
-      await vi.waitUntil(async () => (await limited.database.sql('SELECT FROM mails')).length === 0, {
+      await vi.waitUntil(async () => (await limited.database.sql('SELECT FROM outbox')).length === 0, {
         timeout: 10_000,
       });
       expect(await mailsIn(limited.dataDir)).toHaveLength(2);
@@ -254,7 +260,7 @@ describe('the queue', () => {
       for (let count = 0; count < 3; count++)
         for (const name of ['sign-up-known', 'verify-address'])
           await limited.store.mails.insert({ name, sub: user.sub, data: { replaces: user.email } });
-      await vi.waitUntil(async () => (await limited.database.sql('SELECT FROM mails')).length === 0, {
+      await vi.waitUntil(async () => (await limited.database.sql('SELECT FROM outbox')).length === 0, {
         timeout: 10_000,
       });
       expect(await mailsIn(limited.dataDir)).toHaveLength(6);

@@ -245,7 +245,7 @@ test('a key of SECRET_KEY is replaced while two instances serve, and nothing fai
   expect(failure).toBeUndefined();
 
   await mailServer.start();
-  await database.sql('UPDATE mails SET next_attempt_at = now()');
+  await database.sql('UPDATE outbox SET next_attempt_at = now()');
   await vi.waitUntil(() => mailServer.mails.some(({ link }) => link !== undefined), { timeout: 30_000, interval: 50 });
   const { link } = mailServer.mails.find((mail) => mail.link !== undefined)!;
   expect((await new UserAgent({ issuer }).get(link!)).status).toBe(200);

@@ -1,6 +1,6 @@
 // What a client changes once it was ever approved: it waits, also while the client is disabled, and enabling the client does not let it through.
 import { exportJWK, generateKeyPair } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, approveClient, call, eventually, obtainTokens, withoutLimits } from '../helpers/grants.ts';
@@ -127,7 +127,10 @@ describe('a change that a client makes while it is disabled', () => {
     const client = await approved();
     const id = client['client_id']!;
     await disable(client);
-    await service.database.sql(`DELETE FROM mails WHERE name = 'registrations'`);
+    const ordered = (filter: string) => service.database.sql(`SELECT FROM outbox WHERE ${filter}`);
+    const wait = { timeout: 10_000, interval: 20 };
+    await vi.waitUntil(async () => (await ordered(`channel = 'event'`)).length === 0, wait);
+    await service.database.sql(`DELETE FROM outbox WHERE name = 'registrations'`);
     const repeated = await call(`${service.issuer}/register`, {
       body: { ...base, redirect_uris: [elsewhere] },
       token: client['registration_access_token']!,
@@ -136,7 +139,7 @@ describe('a change that a client makes while it is disabled', () => {
       status: 200,
       body: { status: 'disabled', redirect_uris: [redirect], pending_changes: { redirect_uris: [elsewhere] } },
     });
-    expect(await service.database.sql(`SELECT FROM mails WHERE name = 'registrations'`)).toHaveLength(1);
+    await vi.waitUntil(async () => (await ordered(`name = 'registrations'`)).length === 1, wait);
     const types = (
       await service.database.sql('SELECT type FROM audit_events WHERE client_id = $1 ORDER BY id', [id])
     ).map((row) => row['type'] as string);

@@ -9,7 +9,7 @@ import { languagesOf } from '../../server/accept-language.ts';
 import { readParameters, text } from '../../server/parameters.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { maxPasswordLength } from '../../oauth/administration.ts';
-import type { LinkPurpose } from '../../repositories/mails/mailed-links.ts';
+import type { LinkPurpose } from '../../repositories/mailed-links/mailed-links.ts';
 import type { User } from '../../repositories/users/users.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';

@@ -13,7 +13,7 @@ import { createSignUpRequests, type SignUpRequest, type SignUpRequestDependencie
 import type { Pages } from '../../pages/views/index.ts';
 import { email as mailAddress, maxOwnNameLength, maxPasswordLength, ownName } from '../../oauth/administration.ts';
 import { notFound } from '../../oauth/errors.ts';
-import type { LinkPurpose } from '../../repositories/mails/mailed-links.ts';
+import type { LinkPurpose } from '../../repositories/mailed-links/mailed-links.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { PasswordQueue } from '../../domain/rate-limits/password-queue.ts';

@@ -57,6 +57,7 @@ const tables = [
   byExpiry('known_browsers'),
   byExpiry('user_imports'),
   byExpiry('mailed_links'),
+  byExpiry('event_subscriptions', 'declared_at', `now() - interval '1 week'`),
   byExpiry('rate_limits', 'expire', 'extract(epoch FROM now()) * 1000'),
   // a chart shows a month, and an administrator may look back a year
   byExpiry('hourly_counts', 'hour', `now() - interval '400 days'`),

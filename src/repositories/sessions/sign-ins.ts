@@ -4,7 +4,7 @@ import { storedFunction } from '../../database/stored-functions.ts';
 import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from '../audit/audit-events.ts';
 import { batchedCall } from '../batched-call.ts';
 import { maxBrowsers, rememberBrowser } from './device-cookies.ts';
-import type { MailOrder } from '../mails/mails.ts';
+import type { MailOrder } from '../outbox/mails.ts';
 import { type NewSession, sessionValues, storeSession } from './sessions.ts';
 import { failuresOf } from './sign-in-failures.ts';
 

@@ -28,8 +28,8 @@ BEGIN
     DELETE FROM sign_in_failures WHERE account = forgiven;
   END IF;
   IF NOT {{remember_browser}}(whose, browser, browser_before, browser_seconds, most_browsers) THEN
-    INSERT INTO mails (name, sub, locale, data)
-      SELECT mail_name, sub, mail_locale, mail_data FROM users WHERE sub = whose AND email_verified AND email IS NOT NULL;
+    INSERT INTO outbox (channel, name, sub, locale, data)
+      SELECT 'mail', mail_name, sub, mail_locale, mail_data FROM users WHERE sub = whose AND email_verified AND email IS NOT NULL;
   END IF;
   PERFORM record_event(jsonb_build_object('type', event_type, 'outcome', event_outcome, 'actor', event_actor, 'client_id', event_client,
     'sub', event_sub, 'address', event_address, 'detail', event_detail));

@@ -51,7 +51,7 @@ const use = statement(
 
 const cancelChanges = statement(
   'mailed_links.take_back_changes',
-  `WITH orders AS (DELETE FROM mails WHERE sub = $1 AND name = 'verify-address'
+  `WITH orders AS (DELETE FROM outbox WHERE channel = 'mail' AND sub = $1 AND name = 'verify-address'
                       AND recipient IS DISTINCT FROM (SELECT email FROM users WHERE sub = $1))
    UPDATE mailed_links SET used_at = now()
     WHERE sub = $1 AND purpose = 'verify_address' AND used_at IS NULL AND email IS DISTINCT FROM replaces`,
@@ -59,7 +59,7 @@ const cancelChanges = statement(
 const hasChanges = statement(
   'mailed_links.has_changes',
   `SELECT EXISTS (SELECT FROM mailed_links WHERE sub = $1 AND purpose = 'verify_address' AND email IS DISTINCT FROM replaces AND ${isGood})
-       OR EXISTS (SELECT FROM mails WHERE sub = $1 AND name = 'verify-address' AND ${sessionLives('session_id')}
+       OR EXISTS (SELECT FROM outbox WHERE channel = 'mail' AND sub = $1 AND name = 'verify-address' AND ${sessionLives('session_id')}
                      AND recipient IS DISTINCT FROM (SELECT email FROM users WHERE sub = $1)) AS present`,
 );
 

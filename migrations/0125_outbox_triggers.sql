@@ -1,0 +1,8 @@
+-- Wakes the instances that work on a channel of the outbox. It runs for each row, since a statement that inserts none must not notify: a transaction
+-- that notifies waits at its commit for all others that do. PostgreSQL sends the same notification of one transaction once.
+CREATE FUNCTION outbox_effects() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('gatehouse', NEW.channel);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER outbox_effects AFTER INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION outbox_effects();

@@ -1,0 +1,71 @@
+// Orders the mails about events: to administrators, to the contacts of a client, and to the user whose account changed.
+import type { MailOrder } from '../../repositories/outbox/mails.ts';
+import type { EventSubscriber, RecordedEvent } from './event-subscriber.ts';
+
+const maxContacts = 3;
+
+export interface MailFacts {
+  /** The contacts that the client registered: any text. */
+  contacts: readonly string[];
+  /** Whether the user has a verified address. */
+  hasVerifiedAddress: boolean;
+}
+
+export function mailsAbout(event: RecordedEvent, { contacts, hasVerifiedAddress }: MailFacts): MailOrder[] {
+  const { type, outcome, clientId, detail = {} } = event;
+  if (outcome !== 'success') return [];
+  switch (type) {
+    case 'client.registered':
+      return detail['status'] === 'disabled' ? [{ name: 'registrations' }] : [];
+    case 'client.updated':
+      return detail['waits_for_approval'] === true ? [{ name: 'registrations' }] : [];
+    case 'client.approved':
+    case 'client.refused': {
+      const name = type === 'client.approved' ? 'registration-approved' : 'registration-refused';
+      const { reason } = detail;
+      const addresses = contacts.filter((contact) => /^[^\s@]+@[^\s@]+$/.test(contact));
+      return [...new Set(addresses)]
+        .slice(0, maxContacts)
+        .map((recipient) => ({ name, clientId, recipient, ...(typeof reason === 'string' && { data: { reason } }) }));
+    }
+    case 'user.password_changed':
+      return hasVerifiedAddress ? [aboutAccount('password-changed', event)] : [];
+    case 'user.second_factor_added':
+    case 'user.second_factor_removed':
+    case 'user.recovery_codes_renewed':
+      return hasVerifiedAddress ? [aboutAccount('second-factor-changed', event)] : [];
+    default:
+      return [];
+  }
+}
+
+/** Only the user's own request says something about the user's language, and comes from an address that the user may know. */
+function aboutAccount(name: string, { at, actor, sub, address, languages }: RecordedEvent): MailOrder {
+  const isOwn = actor === sub;
+  return { name, sub, locale: isOwn ? languages : undefined, data: { at, ...(isOwn && { address }) } };
+}
+
+export const mailSubscriber: EventSubscriber = {
+  name: 'mail',
+  types: [
+    'client.registered',
+    'client.updated',
+    'client.approved',
+    'client.refused',
+    'user.password_changed',
+    'user.second_factor_added',
+    'user.second_factor_removed',
+    'user.recovery_codes_renewed',
+  ],
+  async handle(event, { clients, users, mails }) {
+    const { type, clientId, sub } = event;
+    const isDecision = type === 'client.approved' || type === 'client.refused';
+    const client = isDecision && clientId !== undefined ? await clients.find(clientId) : undefined;
+    const user = sub === undefined ? undefined : await users.find(sub);
+    const facts = {
+      contacts: client?.metadata.contacts ?? [],
+      hasVerifiedAddress: user?.emailVerified === true && user.email !== undefined,
+    };
+    for (const order of mailsAbout(event, facts)) await mails.insert(order);
+  },
+};
