@@ -74,7 +74,7 @@ function things(amounts: Amounts): Filling[] {
                 'grant_types', '["authorization_code", "refresh_token"]'::jsonb, 'response_types', '["code"]'::jsonb,
                 'scope', 'openid profile email', 'token_endpoint_auth_method', 'none', 'application_type', 'web',
                 'subject_type', 'public', 'id_token_signed_response_alg', 'RS256'),
-              'x', i % 3 = 0 OR waits, date_trunc('milliseconds', now() - (${amounts.clients} - i) * interval '20 days' / ${amounts.clients})
+              decode(repeat('03', 16), 'hex'), i % 3 = 0 OR waits, date_trunc('milliseconds', now() - (${amounts.clients} - i) * interval '20 days' / ${amounts.clients})
          FROM (SELECT i, i % 25 = 7 AS waits FROM ${of('clients')}) AS numbered`,
       ],
     },

@@ -4,6 +4,13 @@ CREATE FUNCTION sealed_key_id(sealed bytea) RETURNS text LANGUAGE sql IMMUTABLE 
   SELECT CASE WHEN octet_length(sealed) > 9 AND substr(sealed, 1, 1) = '\x03' THEN encode(substr(sealed, 2, 8), 'hex') END
 $$;
 
+-- A value that no SECRET_KEY encrypted could never be read again: an instance of an older version fails to write it.
+ALTER TABLE signing_keys ADD CONSTRAINT signing_keys_sealed CHECK (sealed_key_id(private_key_encrypted) IS NOT NULL);
+ALTER TABLE clients ADD CONSTRAINT clients_sealed CHECK (
+  (shared_secret_encrypted IS NULL OR sealed_key_id(shared_secret_encrypted) IS NOT NULL)
+  AND (client_secret_encrypted IS NULL OR sealed_key_id(client_secret_encrypted) IS NOT NULL));
+ALTER TABLE authenticators ADD CONSTRAINT authenticators_sealed CHECK (sealed_key_id(secret_encrypted) IS NOT NULL);
+
 -- each start reads which keys the stored values need
 CREATE INDEX signing_keys_key_id ON signing_keys (sealed_key_id(private_key_encrypted));
 CREATE INDEX clients_shared_secret_key_id ON clients (sealed_key_id(shared_secret_encrypted));

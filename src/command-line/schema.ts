@@ -1,7 +1,6 @@
 // Defines the command that brings the schema of the database up to date.
 import pino from 'pino';
 import { openConnection } from '../database/connection.ts';
-import { migrate } from '../database/migrations.ts';
 import { type Command, parse } from './command.ts';
 
 export const schemaCommands: Record<string, Command> = {
@@ -12,7 +11,7 @@ export const schemaCommands: Record<string, Command> = {
       parse(args, {});
       const connection = await openConnection(config, pino({ level: 'silent' }));
       try {
-        const done = await migrate(connection.options);
+        const done = await connection.migrate();
         return {
           json: { migrations: done },
           text: done.length > 0 ? `Done: ${done.join(', ')}` : 'The database schema was up to date.',

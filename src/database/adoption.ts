@@ -1,11 +1,14 @@
 // Adopts a database at the last migration before the baseline, so that it continues at the baseline.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { MigrationError } from './migration-error.ts';
 
 const firstMigration = '0001_clients';
 const lastMigration = '0056_refresh_token_lines';
+/** Milliseconds within which an older instance opens its listening connection again. */
+const reconnection = 3_000;
 const isBaseline = /^01\d\d_/;
 /** The files of the baseline that run on an adopted database: it already has the tables of the others. */
 const isRunAtAdoption = /_(triggers|stored_functions|encryption_at_rest|record_event)$/;
@@ -40,6 +43,9 @@ export async function adopt(client: pg.ClientBase, adoption: Adoption): Promise<
       `The database has the migration ${last}, which this version does not know: start the newer version.`,
     );
   await refuseOlderInstances(client);
+  // an instance whose listening connection broke just now opens another one
+  await delay(reconnection);
+  await refuseOlderInstances(client);
   await beforeAdoption?.(client);
   const run = async (file: string) => client.query(await readFile(join(directory, file), 'utf8'));
   await run('adoption.sql');
@@ -51,6 +57,8 @@ export async function adopt(client: pg.ClientBase, adoption: Adoption): Promise<
 
 /** An instance of an older version is recognised by the name of its listening connection, which it holds for as long as it serves. */
 async function refuseOlderInstances(client: pg.ClientBase): Promise<void> {
+  // within a transaction PostgreSQL shows the activity as it was at the first look
+  await client.query('SELECT pg_stat_clear_snapshot()');
   const { rows } = await client.query(
     `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'gatehouse listener%' LIMIT 1`,
   );

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { carryOverDataKeys } from '../../src/database/data-key-carry-over.ts';
 import { migrate } from '../../src/database/migrations.ts';
 import { catalogueOf } from '../helpers/catalogue.ts';
+import { runCommand } from '../helpers/command-line.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
 import { execute } from '../helpers/global-setup.ts';
 import { eventually, obtainTokens, refresh, userinfo } from '../helpers/grants.ts';
@@ -44,6 +45,8 @@ const migrationsOf = async (database: TestDatabase) =>
   (await database.sql<{ name: string }>('SELECT name FROM migrations ORDER BY id')).map(({ name }) => name);
 
 let database: TestDatabase;
+const adopt = () =>
+  migrate(database.connection, { beforeAdoption: carryOverDataKeys([kept.secretKey], () => undefined) });
 beforeEach(async () => {
   database = await createTestDatabase('template0');
 });
@@ -54,7 +57,7 @@ describe('a database at the last migration before the baseline', () => {
   test('has the catalogue of a fresh database after the start, and the same migrations (decisions section 8)', async () => {
     const fresh = await createTestDatabase();
     await fill(database);
-    const names = await migrate(database.connection);
+    const names = await adopt();
     expect(names[0]).toBe('0101_users');
     expect(await migrationsOf(database)).toEqual(await migrationsOf(fresh));
     expect(await catalogueOf(database)).toEqual(await catalogueOf(fresh));
@@ -64,7 +67,7 @@ describe('a database at the last migration before the baseline', () => {
 
   test('is adopted by exactly one of several instances that start at the same time (decisions section 8)', async () => {
     await fill(database);
-    const all = await Promise.all([1, 2, 3].map(() => migrate(database.connection)));
+    const all = await Promise.all([1, 2, 3].map(adopt));
     expect(all.filter((names) => names.length > 0)).toHaveLength(1);
   });
 
@@ -75,10 +78,35 @@ describe('a database at the last migration before the baseline', () => {
       application_name: 'gatehouse listener 0123456789abcdef 1/1',
     });
     await older.connect();
-    await expect(migrate(database.connection)).rejects.toThrow('An instance of the version before is connected');
+    await expect(adopt()).rejects.toThrow('An instance of the version before is connected');
     expect(await database.sql(`SELECT 1 FROM migrations WHERE name LIKE '01%'`)).toEqual([]);
     await older.end();
-    expect(await migrate(database.connection)).not.toEqual([]);
+    expect(await adopt()).not.toEqual([]);
+  });
+
+  test('is refused while an older instance only reconnects, whose listening connection had broken (decisions section 8)', async () => {
+    await fill(database);
+    const refused = expect(adopt()).rejects.toThrow('An instance of the version before is connected');
+    const looked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'gatehouse migrations'
+        AND state = 'idle in transaction' AND query LIKE '%listener%'`;
+    await eventually(
+      () => database.sql(looked),
+      (rows) => rows.length > 0,
+      10_000,
+    );
+    const older = new pg.Client({
+      ...database.connection,
+      application_name: 'gatehouse listener 0123456789abcdef 1/1',
+    });
+    await older.connect();
+    await refused;
+    await older.end();
+  });
+
+  test('is not adopted with a value that no SECRET_KEY encrypted: it could never be read again (decisions section 8)', async () => {
+    await fill(database);
+    await expect(migrate(database.connection)).rejects.toThrow('_sealed');
+    expect(await database.sql('SELECT 1 FROM data_keys')).toHaveLength(1);
   });
 
   test('is refused at an earlier migration, with the name of the one to start first (decisions section 8)', async () => {
@@ -123,7 +151,11 @@ describe('what a database held before it was adopted', () => {
       `INSERT INTO mails (name, client_id, data) VALUES ('registration-decided', $1, '{"approved": false, "reason": "No."}')`,
       [clientId],
     );
-    await migrate(database.connection, { beforeAdoption: carryOverDataKeys([kept.secretKey], () => undefined) });
+    // the command does what a start does
+    const { code, stdout } = await runCommand({ issuer: 'http://127.0.0.1', database, secretKey: kept.secretKey }, [
+      'migrate',
+    ]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('0101_users')]);
     service = await startTestService({
       database,
       secretKey: kept.secretKey,

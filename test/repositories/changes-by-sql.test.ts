@@ -50,7 +50,7 @@ test.each([
   ],
   [
     'a new secret',
-    `UPDATE clients SET client_secret_hash = sha256('x'), shared_secret_encrypted = 'secretly' WHERE client_id = $1`,
+    `UPDATE clients SET client_secret_hash = sha256('x'), shared_secret_encrypted = substr(shared_secret_encrypted, 1, 9) || 'secretly'::bytea WHERE client_id = $1`,
     'client.updated',
     ['client_secret', 'shared_secret'],
   ],

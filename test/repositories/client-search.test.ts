@@ -20,7 +20,7 @@ beforeAll(async () => {
   await sql(
     `INSERT INTO clients (client_id, status, approved_by, self_registered, client_secret_hash, shared_secret_encrypted, created_at, metadata)
      SELECT 'made-' || n, CASE WHEN n <= $1 THEN 'enabled' ELSE 'disabled' END, CASE WHEN n <= $1 THEN 'administrator' END, n > $1,
-            sha256(n::text::bytea), '\\x01', now() - interval '30 days' + n * interval '1 second',
+            sha256(n::text::bytea), decode(repeat('03', 16), 'hex'), now() - interval '30 days' + n * interval '1 second',
             jsonb_build_object('client_name', 'Made ' || md5(n::text), 'redirect_uris', jsonb_build_array('https://h' || n || '.made.example/cb'),
               'grant_types', '["authorization_code"]'::jsonb, 'response_types', '["code"]'::jsonb, 'scope', 'openid',
               'token_endpoint_auth_method', 'client_secret_basic')
