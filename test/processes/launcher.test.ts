@@ -93,6 +93,9 @@ describe('the launcher', () => {
       join(checkout, 'src/cli.ts'),
       ...['user', 'list', '--search', 'a b'],
     ]);
+    // a command whose last argument ends as a call of the service would
+    for (const args of [['user', 'list', '--search', 'Doe,'], ['group', 'create', 'a,start'], ['']])
+      expect((await startReport(args, old, link)).argv).toEqual([join(checkout, 'src/cli.ts'), ...args]);
     // npm run idp without a command prints the help
     expect((await startReport([], { npm_lifecycle_event: 'idp' })).argv).toEqual([join(checkout, 'src/cli.ts')]);
   });
