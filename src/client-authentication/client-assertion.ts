@@ -29,7 +29,7 @@ function assertion(
     name,
     accepts: (registered) => registered === name,
     carrier,
-    isMeant: ({ parameters }) => assertionMethod(parameters['client_assertion'] ?? '') === name,
+    isMeant: ({ parameters: { client_assertion: text } }) => text !== undefined && assertionMethod(text) === name,
     read,
   };
 

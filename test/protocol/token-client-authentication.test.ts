@@ -64,6 +64,17 @@ describe('the registered method', () => {
       }
   });
 
+  test('client_assertion_type without an assertion is no authentication, and leaves a public client as it is (RFC 7521 4.2)', async () => {
+    const publicClient = await service.createClient({ token_endpoint_auth_method: 'none' });
+    const code = { grant_type: 'authorization_code', code: 'x', redirect_uri: publicClient.redirectUri };
+    const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+    const answer = await withHeader(undefined, {
+      ...{ ...code, client_id: publicClient.clientId, client_assertion_type: type },
+    });
+    expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+    expectRefused(await withHeader(undefined, { ...own, client_id: basic.clientId, client_assertion_type: type }));
+  });
+
   test('right credentials by another method are told the registered one, wrong ones are answered as anybody’s are (security R37, R39)', async () => {
     const grants = { grant_types: ['client_credentials'], redirect_uris: [] };
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
