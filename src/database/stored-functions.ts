@@ -50,14 +50,17 @@ export const storedFunctionNames = (): string[] => declared.map(({ name }) => na
 /** Installs missing functions, and drops those that no instance declares any more. Called under the migration lock. */
 export async function installStoredFunctions(client: pg.ClientBase, functions = declared): Promise<void> {
   const names = functions.map(({ name }) => name);
-  const { rows } = await client.query<{ name: string }>('SELECT name FROM stored_functions');
+  const { rows } = await client.query<{ name: string }>(
+    // an operator may have dropped a function
+    'SELECT name FROM stored_functions WHERE to_regproc(quote_ident(name)) IS NOT NULL',
+  );
   const installed = new Set(rows.map(({ name }) => name));
   const missing = functions.filter(({ name }) => !installed.has(name));
   await client.query('BEGIN');
   try {
     for (const { text } of missing) await client.query(text);
     await client.query(
-      `INSERT INTO stored_functions (name) SELECT unnest($1::text[]) ON CONFLICT (name) DO UPDATE SET named_at = now()`,
+      `INSERT INTO stored_functions (name) SELECT name FROM unnest($1::text[]) AS name ORDER BY name ON CONFLICT (name) DO UPDATE SET named_at = now()`,
       [names],
     );
     const unused = await client.query<{ name: string }>(

@@ -85,6 +85,14 @@ test('a function is dropped once no instance has named it for a week, and one th
   expect(left.length).toBeGreaterThan(own);
 });
 
+test('a function that an operator dropped is installed again by the next start (decisions section 8)', async () => {
+  const dropped = declare('tested_dropped', '1');
+  await install([dropped]);
+  await database.sql(`DROP FUNCTION ${dropped.name}`);
+  await install([dropped]);
+  expect(await installed(dropped.name)).toEqual([dropped.name]);
+});
+
 test('an instance that serves goes on naming its functions (decisions section 8)', async () => {
   const service = await startTestService();
   await service.database.sql(`UPDATE stored_functions SET named_at = now() - interval '2 hours'`);

@@ -4,7 +4,9 @@ import { storedFunctionNames } from '../../database/stored-functions.ts';
 
 const nameAgain = statement(
   'stored_functions.name',
-  `UPDATE stored_functions SET named_at = now() WHERE name = ANY ($1) AND named_at < now() - interval '1 hour'`,
+  // in the order in which a start writes them, so that the two do not deadlock
+  `UPDATE stored_functions SET named_at = now() WHERE name = ANY (ARRAY(
+     SELECT name FROM stored_functions WHERE name = ANY ($1) AND named_at < now() - interval '1 hour' ORDER BY name FOR UPDATE))`,
 );
 
 export function storedFunctionsRepository(sql: Sql) {
