@@ -236,6 +236,8 @@ test('a link to choose a password is shown once and works, and a password that i
   );
   expect(row?.seconds).toBe(3600);
   expect((await post(path, { act: 'link', lifetime: '99999' })).status).toBe(400);
+  // each request is answered once
+  expect(service.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   expect((await post(path, { act: 'set', new_password: 'short' })).status).toBe(400);
   const theirs = new UserAgent(service);
   await theirs.signIn(user);

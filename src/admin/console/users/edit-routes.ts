@@ -90,8 +90,8 @@ export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies
       return trouble({ ...(await taken(username, email)), status: 409 });
     }
     if (passwordHash !== undefined) return admin.done(pathOf({ sub }), 'user-made');
-    const shown = await showLink(options, admin, made.done, { made: true });
-    return shown ?? admin.done(pathOf({ sub }), 'user-made');
+    if (await showLink(options, admin, made.done, { made: true })) return reply;
+    return admin.done(pathOf({ sub }), 'user-made');
   });
 
   app.get(`${listPath}/:sub/edit`, async (request, reply) => {

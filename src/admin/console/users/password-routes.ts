@@ -36,23 +36,24 @@ export interface ShowLinkDependencies {
   operationContext: OperationContext;
 }
 
-/** Makes a link by which a user chooses a password, and shows it once; undefined for a disabled user. @param lifetime in seconds */
+/** Makes a link by which a user chooses a password, and answers with a page that shows it once. False for a disabled user. @param lifetime in seconds */
 export async function showLink(
   { config, operationContext }: ShowLinkDependencies,
   admin: AdminSession,
   user: User,
   { made, lifetime = config.lifetimes.recoveryLink }: { made: boolean; lifetime?: number },
-): Promise<FastifyReply | undefined> {
+): Promise<boolean> {
   const call = { params: { sub: user.sub }, input: { lifetime }, actor: admin.by };
   const link = await perform(createRecoveryLink, operationContext, call);
-  if ('refused' in link) return undefined;
-  return admin.send(
+  if ('refused' in link) return false;
+  await admin.send(
     'console-user-link',
     {
       ...{ username: user.username, userUri: pathOf(user), made, lifetime, ...link.done },
     },
     { section: 'users' },
   );
+  return true;
 }
 
 export type PasswordRoutesDependencies = ShowLinkDependencies & {
@@ -85,8 +86,8 @@ export function passwordRoutes(app: FastifyInstance, options: PasswordRoutesDepe
       const seconds = lifetime === undefined ? undefined : Number(lifetime);
       if (seconds !== undefined && !lifetimes.includes(seconds)) throw invalidRequest('there is no such life time');
       const given = { made: false, ...(seconds !== undefined && { lifetime: seconds }) };
-      const shown = await showLink(options, admin, user, given);
-      return shown ?? show(admin, { ...user, status: 'disabled' }, { status: 409 });
+      if (await showLink(options, admin, user, given)) return reply;
+      return show(admin, { ...user, status: 'disabled' }, { status: 409 });
     }
     const fault = await passwords.faultOf(chosen, user);
     if (fault) return show(admin, user, { fault, status: 400 });
