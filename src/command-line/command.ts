@@ -83,8 +83,8 @@ export type Options = Record<string, { type: 'string' | 'boolean'; multiple?: bo
  */
 export function parse<const O extends Options>(args: string[], options: O, names: readonly string[] = []) {
   const known = Object.keys(options);
-  // an id may begin with a hyphen: in a command without options such a word is an argument
-  const words = known.length > 0 || args.some((word) => /^--[a-z]/.test(word)) ? args : ['--', ...args];
+  // an id may begin with hyphens: in a command without options a word is an argument unless it looks like the name of an option
+  const words = known.length > 0 || args.some((word) => /^--[a-z-]+(=|$)/.test(word)) ? args : ['--', ...args];
   const { tokens } = parseArgs({ args: words, options, strict: false, allowPositionals: true, tokens: true });
   for (const token of tokens) {
     if (token.kind !== 'option') continue;

@@ -155,6 +155,8 @@ describe('ending', () => {
     expect(await ended(user.sub)).toMatchObject([{ actor: 'command line' }, { actor: 'command line' }]);
     const again = await run('end', sessions[0]!['id'] as string);
     expect([again.code, again.stderr]).toEqual([1, 'There is no such session.\n']);
+    // an id may begin with hyphens
+    expect((await run('end', '--aBc0dEf')).stderr).toBe('There is no such session.\n');
   });
 });
 
