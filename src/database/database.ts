@@ -4,6 +4,7 @@ import pg from 'pg';
 import { newPart, type Part, submit } from './batch.ts';
 import { createListener } from './listener.ts';
 import { databaseDeadline, withinDeadline } from './deadline.ts';
+import { createTransactionBatches } from './transaction-batches.ts';
 import { BatchFailed, createStatementBatcher, type StatementBatcher } from './statement-batcher.ts';
 import { refuseStandby } from './standby.ts';
 import type { Kind, Statement } from './statement.ts';
@@ -19,7 +20,8 @@ export interface Sql {
 export interface Database extends Sql {
   /**
    * Runs `work` in one transaction on one connection. It is retried up to three times after a serialization failure or a
-   * deadlock, so `work` must have no effect but its statements.
+   * deadlock, so `work` must have no effect but its statements. Statements that `work` issues without awaiting each other are sent together,
+   * and run in that order.
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   /** Calls `listener` with each notification on the channel, and with undefined whenever some may have been missed. */
@@ -196,31 +198,27 @@ export function openDatabase(options: DatabaseOptions): Database {
     });
   }
 
-  const send = (client: pg.PoolClient, query: Statement, values: unknown[] = []) =>
-    withinDeadline((left) => run(client, query, values, left()));
+  const send = (client: pg.PoolClient, parts: readonly Part[]) => withinDeadline((left) => run(client, parts, left()));
 
-  async function run(
-    client: pg.PoolClient,
-    query: Statement,
-    values: unknown[],
-    milliseconds: number,
-  ): Promise<Pick<Part, 'rows' | 'command'>> {
+  async function run(client: pg.PoolClient, parts: readonly Part[], milliseconds: number): Promise<void> {
     if (milliseconds <= 0) throw new DatabaseUnavailable('the database was too slow');
     try {
-      if (direct) {
-        // through the driver's own query: behind a pooler each transaction may have another server
-        const { name, text } = query;
-        const config = { ...(prepared && { name }), text, values, query_timeout: milliseconds };
-        return await client.query<pg.QueryResultRow>(config);
-      }
-      const part = newPart(query, values);
-      await new Promise<void>((resolve, reject) => {
-        submit(client, [part], (error) => (error ? reject(error) : resolve()), milliseconds);
-      });
-      return part;
+      if (direct) for (const part of parts) await runByDriver(client, part, milliseconds);
+      else
+        await new Promise<void>((resolve, reject) => {
+          submit(client, parts, (error) => (error ? reject(error) : resolve()), milliseconds);
+        });
     } catch (error) {
       throw asUnavailable(error);
     }
+  }
+
+  /** Runs a part through the driver's own query: behind a pooler each transaction may have another server. */
+  async function runByDriver(client: pg.PoolClient, part: Part, milliseconds: number): Promise<void> {
+    const { name, text } = part.statement;
+    const config = { ...(prepared && { name }), text, values: part.parameters, query_timeout: milliseconds };
+    const { rows, command } = await client.query<pg.QueryResultRow>(config);
+    Object.assign(part, { rows, command });
   }
 
   /** Lends a connection, and drops it afterwards if an error makes it doubtful. */
@@ -238,21 +236,30 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 
   const once = <Row>(query: Statement, values: unknown[] = []): Promise<Row[]> =>
-    withConnection(async (client) => (await send(client, query, values)).rows as Row[]);
+    withConnection(async (client) => {
+      const part = newPart(query, values);
+      await send(client, [part]);
+      return part.rows as Row[];
+    });
 
   const transactionOnce = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
     withConnection(async (client) => {
+      const query = createTransactionBatches(client, (parts) => send(client, parts));
       try {
-        await send(client, begin);
+        // not awaited, so that it is sent with the first statement of `work`
+        const begun = query(begin);
+        begun.catch(() => undefined);
         const result = await work({
-          query: async <Row>(query: Statement, values?: unknown[]) => (await send(client, query, values)).rows as Row[],
+          query: async <Row>(statement: Statement, values?: unknown[]) =>
+            (await query(statement, values)).rows as Row[],
         });
+        await begun;
         // after a failed statement COMMIT rolls back, which only its command tag says
-        if ((await send(client, commit)).command !== 'COMMIT') throw new Error('the transaction was rolled back');
+        if ((await query(commit)).command !== 'COMMIT') throw new Error('the transaction was rolled back');
         return result;
       } catch (error) {
         // a doubtful connection is dropped, which also rolls back, without another wait
-        if (!(error instanceof DatabaseUnavailable)) await send(client, rollback);
+        if (!(error instanceof DatabaseUnavailable)) await query(rollback);
         throw error;
       }
     });

@@ -14,6 +14,8 @@ export class Forwarder {
   target: number | string;
   /** Cuts the next connection that sends this; undefined again afterwards. */
   cutAt: Cut | undefined;
+  /** How many times a client wrote after it had an answer. */
+  roundTrips = 0;
   #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -54,6 +56,7 @@ export class Forwarder {
     const { target } = this;
     const outbound = connect(typeof target === 'string' ? { path: target } : { port: target, host: '127.0.0.1' });
     let cutting = false;
+    let waiting = false;
     const end = () => {
       inbound.destroy();
       outbound.destroy();
@@ -75,8 +78,14 @@ export class Forwarder {
         if (when === 'before') return end();
         cutting = true;
       }
+      if (!waiting) this.roundTrips++;
+      waiting = true;
       outbound.write(data);
     });
-    outbound.on('data', (data) => (cutting ? end() : inbound.write(data)));
+    outbound.on('data', (data) => {
+      waiting = false;
+      if (cutting) end();
+      else inbound.write(data);
+    });
   }
 }
