@@ -53,7 +53,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     auditSearch: auditSearchRepository(sql),
     auditView: auditViewRepository(sql),
     authorizationCodes: authorizationCodesRepository(sql),
-    authorizationRequests: authorizationRequestsRepository(sql, onEvent),
+    authorizationRequests: authorizationRequestsRepository(sql),
     clientSessionHandles: clientSessionHandlesRepository(sql),
     clientJudgement: clientJudgementRepository(sql),
     clientSessions: clientSessionsRepository(sql),

@@ -19,6 +19,7 @@ import type { SignInContext } from '../../repositories/sessions/sign-in-context.
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
+import { storeConsent } from './store-consent.ts';
 
 const form = z.object({
   csrf: text(100).optional(),
@@ -27,7 +28,7 @@ const form = z.object({
 });
 
 interface ConsentDependencies {
-  store: Pick<Store, 'authorizationRequests'>;
+  store: Pick<Store, 'transaction'>;
   sessions: BrowserSessions;
   pages: PageResponses;
   flow: AuthorizationFlow;
@@ -58,25 +59,13 @@ export async function consentEndpoint(app: FastifyInstance, options: ConsentDepe
     if (!sessions.isOwnForm(request, csrf, { action: '/consent', transaction, session, shown: shown(question) })) {
       return show(request, reply, transaction, question, session, grant, 'tampered');
     }
-    const { sub } = session.user;
-    const { clientId } = question.client;
-    const allowed = decision === 'allow';
-    const { scope, claims, registeredUri: redirectUri } = question;
-    await store.authorizationRequests.decide(
+    await storeConsent(
+      store,
       {
         idHash: digest('transaction', transaction),
-        sub,
-        allowed,
-        asked: { clientId, scope, redirectUri, claims },
-        event: {
-          type: allowed ? 'consent.granted' : 'consent.denied',
-          outcome: 'success',
-          actor: sub,
-          sub,
-          clientId,
-          address: clientAddress(request),
-          detail: { scope, ...(claims.length > 0 && { claims }) },
-        },
+        decision: { allowed: decision === 'allow', sub: session.user.sub },
+        question,
+        address: clientAddress(request),
       },
       request.log,
     );

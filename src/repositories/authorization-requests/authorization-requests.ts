@@ -2,10 +2,14 @@
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { ErrorCode } from '../../oauth/errors.ts';
-import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from '../audit/audit-events.ts';
 import { batchedCall } from '../batched-call.ts';
 import { batchedSelect } from '../batched-select.ts';
-import { addToGrant } from '../clients/grants.ts';
+
+/** The decision on the consent page for a request, and the user who decided. */
+export interface ConsentDecision {
+  allowed: boolean;
+  sub: string;
+}
 
 export interface AuthorizationRequestRow {
   clientId: string;
@@ -14,8 +18,7 @@ export interface AuthorizationRequestRow {
   parameters: Record<string, string>;
   /** Why the request cannot be served. The client gets the error once the user is signed in. */
   problem: { code: ErrorCode; description: string } | undefined;
-  /** The decision on the consent page for this request, and the user who decided. */
-  decision: { allowed: boolean; sub: string } | undefined;
+  decision: ConsentDecision | undefined;
   createdAt: Date;
 }
 
@@ -29,20 +32,10 @@ export interface RequestRow {
   created_at: Date;
 }
 
-export interface Decision {
-  idHash: Buffer;
-  sub: string;
-  allowed: boolean;
-  /** The grant if the user allows it; the redirect URI is the registered one. */
-  asked: { clientId: string; scope: string[]; redirectUri: string; claims: string[] };
-  event: AuditEvent;
-}
-
 const networkIsFull = storedFunction(new URL('network_is_full.sql', import.meta.url));
 const storeRequest = storedFunction(new URL('store_request.sql', import.meta.url), [networkIsFull]);
 const pushRequest = storedFunction(new URL('push_request.sql', import.meta.url), [networkIsFull]);
 const takeRequest = storedFunction(new URL('take_request.sql', import.meta.url), [networkIsFull]);
-const decideRequest = storedFunction(new URL('decide_request.sql', import.meta.url), [addToGrant]);
 
 const insert = batchedCall('authorization_requests.insert', {
   function: storeRequest,
@@ -67,19 +60,20 @@ export const findRequest = batchedSelect(
     `SELECT client_id, endpoint, parameters, problem, decision, decided_sub, created_at FROM authorization_requests
       WHERE id_hash = ${idHash} AND browser_hash = ${browserHash} AND expires_at > now()`,
 );
-const decide = batchedCall('authorization_requests.decide', {
-  function: decideRequest,
-  types: `bytea, text, text, text, text[], text, text[], ${eventTypes}`,
-  columns: 'r AS done',
-  // the grant, and the request
-  locks: 'value_2, value_4, value_1',
-});
+const lock = statement(
+  'authorization_requests.lock',
+  'SELECT decision, decided_sub FROM authorization_requests WHERE id_hash = $1 FOR NO KEY UPDATE',
+);
+const decide = statement(
+  'authorization_requests.decide',
+  'UPDATE authorization_requests SET decision = $2, decided_sub = $3 WHERE id_hash = $1',
+);
 const remove = statement(
   'authorization_requests.delete',
   'DELETE FROM authorization_requests WHERE id_hash = $1 RETURNING 1 AS done',
 );
 
-export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener) {
+export function authorizationRequestsRepository(sql: Sql) {
   return {
     /**
      * False when the network is at its limit.
@@ -153,15 +147,14 @@ export function authorizationRequestsRepository(sql: Sql, onEvent: EventListener
       const [row] = await sql.query<RequestRow>(findRequest, [idHash, browserHash]);
       return row && toAuthorizationRequest(row);
     },
-    /**
-     * Stores a user's decision with its event, and the grant if the user allowed it. Stores nothing when the same user decided before, or the
-     * request was answered. @param log the log for the event's line
-     */
-    async decide({ idHash, sub, allowed, asked, event }: Decision, log?: AuditLog): Promise<void> {
-      const { clientId, scope, redirectUri, claims } = asked;
-      const values = [idHash, sub, allowed ? 'allowed' : 'denied', clientId, scope, redirectUri, claims];
-      const [row] = await sql.query<{ done: boolean }>(decide, [...values, ...eventValues(event)]);
-      if (row!.done) onEvent(event, log);
+    /** Locks a stored request until the transaction ends, and returns the decision so far; undefined if the request was answered. */
+    async lock(idHash: Buffer): Promise<Pick<AuthorizationRequestRow, 'decision'> | undefined> {
+      const [row] = await sql.query<Pick<RequestRow, 'decision' | 'decided_sub'>>(lock, [idHash]);
+      return row && { decision: toDecision(row) };
+    },
+    /** Stores a user's decision, in a transaction that holds the lock of the request. */
+    async decide(idHash: Buffer, { allowed, sub }: ConsentDecision): Promise<void> {
+      await sql.query(decide, [idHash, allowed ? 'allowed' : 'denied', sub]);
     },
     /** Deletes a request; false when it was deleted before. */
     async delete(idHash: Buffer): Promise<boolean> {
@@ -176,10 +169,13 @@ export function toAuthorizationRequest(row: RequestRow): AuthorizationRequestRow
     endpoint: row.endpoint,
     parameters: row.parameters,
     problem: row.problem ?? undefined,
-    decision:
-      row.decision && row.decided_sub ? { allowed: row.decision === 'allowed', sub: row.decided_sub } : undefined,
+    decision: toDecision(row),
     createdAt: row.created_at,
   };
+}
+
+function toDecision({ decision, decided_sub: sub }: Pick<RequestRow, 'decision' | 'decided_sub'>) {
+  return decision && sub ? { allowed: decision === 'allowed', sub } : undefined;
 }
 
 /** How many of the older requests stay beside a new one. */

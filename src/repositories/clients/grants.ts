@@ -19,7 +19,7 @@ const find = batchedStatement(
   'SELECT scope, claims, redirect_uris FROM grants WHERE sub = $1 AND client_id = $2',
 );
 const united = storedFunction(new URL('united.sql', import.meta.url));
-export const addToGrant = storedFunction(new URL('add_to_grant.sql', import.meta.url), [united]);
+const addToGrant = storedFunction(new URL('add_to_grant.sql', import.meta.url), [united]);
 const add = statement('grants.add', `SELECT ${addToGrant.name}($1, $2, $3, $4, $5)`);
 const list = statement(
   'grants.list',

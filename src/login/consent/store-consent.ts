@@ -1,0 +1,48 @@
+// Stores the End-User's decision on the consent page, with the grant and the event, in one transaction.
+import type { ConsentQuestion } from '../../interaction/authorization-flow.ts';
+import type { AuditLog } from '../../repositories/audit/audit-events.ts';
+import type { ConsentDecision } from '../../repositories/authorization-requests/authorization-requests.ts';
+import type { Store } from '../../repositories/store.ts';
+
+interface Consent {
+  /** The digest of the stored request's id. */
+  idHash: Buffer;
+  decision: ConsentDecision;
+  /** What the page showed. */
+  question: Pick<ConsentQuestion, 'client' | 'registeredUri' | 'scope' | 'claims'>;
+  address: string | undefined;
+}
+
+/**
+ * Decides what a decision changes. The first decision of a user about a request counts; another user decides anew.
+ * @param stored the stored request; undefined if it was answered
+ */
+export function decideConsent(
+  stored: { decision: ConsentDecision | undefined } | undefined,
+  { allowed, sub }: ConsentDecision,
+): 'grant' | 'deny' | 'ignore' {
+  if (!stored || stored.decision?.sub === sub) return 'ignore';
+  return allowed ? 'grant' : 'deny';
+}
+
+/** @param log the log for the event's line */
+export function storeConsent(
+  store: Pick<Store, 'transaction'>,
+  { idHash, decision, question, address }: Consent,
+  log: AuditLog,
+): Promise<void> {
+  const { sub } = decision;
+  const { scope, claims, registeredUri } = question;
+  const { clientId } = question.client;
+  return store.transaction(async ({ authorizationRequests, grants, auditEvents }) => {
+    const outcome = decideConsent(await authorizationRequests.lock(idHash), decision);
+    if (outcome === 'ignore') return;
+    const type = outcome === 'grant' ? 'consent.granted' : 'consent.denied';
+    const detail = { scope, ...(claims.length > 0 && { claims }) };
+    await Promise.all([
+      authorizationRequests.decide(idHash, decision),
+      outcome === 'grant' && grants.add(sub, clientId, scope, registeredUri, claims),
+      auditEvents.insert({ type, outcome: 'success', actor: sub, sub, clientId, address, detail }, log),
+    ]);
+  });
+}
