@@ -81,7 +81,7 @@ export function createSignIn({ store, sessions, deviceCookies, audit, secondStep
       user: VerifiedUser,
       continuation: Continuation,
     ): Promise<string | undefined> {
-      // sign_in() refuses a user with a second factor (security R127), so the usual sign-in needs no statement that looks for one
+      // the stored function refuses a user with a second factor (security R127), so the usual sign-in needs no statement that looks for one
       if (!mayNeedSecondFactor(policy) && !continuation.previous) {
         const next = await complete(request, reply, user, continuation);
         if (next !== undefined) return next;

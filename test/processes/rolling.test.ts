@@ -30,7 +30,7 @@ beforeAll(async () => {
   );
   const storeSession = join(folder, 'src/repositories/sessions/store_session.sql');
   const text = readFileSync(storeSession, 'utf8');
-  writeFileSync(storeSession, text.replaceAll('agent, place', `agent || ' of tomorrow', place`));
+  writeFileSync(storeSession, text.replaceAll(`issue ->> 'user_agent'`, `(issue ->> 'user_agent') || ' of tomorrow'`));
 });
 afterAll(async () => {
   await stopServers();

@@ -20,7 +20,7 @@ export interface MfaStatus {
   now: Date;
 }
 
-// A new kind is a table that inherits from second_factors: every statement here and sign_in() then cover it (security R127).
+// A new kind is a table that inherits from second_factors: every statement here and store_session() then cover it (security R127).
 const columns = `id, (SELECT relname FROM pg_class WHERE oid = f.tableoid)::text AS of_table, name, created_at, used_at`;
 /** Whether a user `u` has a second factor. */
 export const remaining = 'SELECT FROM second_factors f WHERE f.sub = u.sub';

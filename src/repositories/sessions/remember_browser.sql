@@ -1,16 +1,18 @@
--- Renews the device cookie of the browser in which a user signed in, for all its users. Only the user's `most` most recently used browsers stay.
--- Returns whether the browser was known before.
-CREATE FUNCTION {{remember_browser}}(whose text, new_token bytea, previous bytea, seconds double precision, most integer) RETURNS boolean
-LANGUAGE plpgsql AS $$
+-- Renews the device cookie of the browser in which a user signed in, for all its users. Only the `max_browsers` most recently used browsers of the user
+-- stay. Returns whether the browser was known before.
+CREATE FUNCTION {{remember_browser}}(
+  user_sub text, new_token_hash bytea, previous_token_hash bytea, lifetime_seconds double precision, max_browsers integer
+) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   was_known boolean := false;
 BEGIN
-  IF previous IS NOT NULL THEN
-    DELETE FROM known_browsers WHERE token_hash = previous AND sub = whose RETURNING expires_at > now() INTO was_known;
-    UPDATE known_browsers SET token_hash = new_token WHERE token_hash = previous;
+  IF previous_token_hash IS NOT NULL THEN
+    DELETE FROM known_browsers WHERE token_hash = previous_token_hash AND sub = user_sub RETURNING expires_at > now() INTO was_known;
+    UPDATE known_browsers SET token_hash = new_token_hash WHERE token_hash = previous_token_hash;
   END IF;
-  INSERT INTO known_browsers (token_hash, sub, expires_at) VALUES (new_token, whose, now() + make_interval(secs => seconds));
-  DELETE FROM known_browsers WHERE sub = whose AND used_at < (
-    SELECT used_at FROM known_browsers WHERE sub = whose ORDER BY used_at DESC OFFSET most - 1 LIMIT 1);
+  INSERT INTO known_browsers (token_hash, sub, expires_at)
+    VALUES (new_token_hash, user_sub, now() + make_interval(secs => lifetime_seconds));
+  DELETE FROM known_browsers WHERE sub = user_sub AND used_at < (
+    SELECT used_at FROM known_browsers WHERE sub = user_sub ORDER BY used_at DESC OFFSET max_browsers - 1 LIMIT 1);
   RETURN coalesce(was_known, false);
 END $$;

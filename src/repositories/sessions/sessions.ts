@@ -1,6 +1,7 @@
 // Reads and writes the table sessions: the single sign-on sessions of browsers.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
+import type { SignInRefusal } from '../../oauth/sign-in-decision.ts';
 import type { Page } from '../clients/clients.ts';
 import { batchedSelect } from '../batched-select.ts';
 import { remaining } from '../second-factors/second-factors.ts';
@@ -78,10 +79,7 @@ const touch = statement(
     WHERE id = $1 AND idle_expires_at > now()`,
 );
 export const storeSession = storedFunction(new URL('store_session.sql', import.meta.url));
-const renew = statement(
-  'sessions.renew',
-  `SELECT ${storeSession.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS id`,
-);
+const renew = statement('sessions.renew', `SELECT refusal FROM ${storeSession.name}($1, $2)`);
 // the dependent rows are deleted with it; a trigger keeps those with offline_access
 const end = statement('sessions.end', 'DELETE FROM sessions WHERE id = $1 RETURNING id');
 const owner = statement('sessions.owner', 'SELECT sub FROM sessions WHERE sid = $1 AND ($2::text IS NULL OR sub = $2)');
@@ -125,10 +123,11 @@ export function sessionsRepository(sql: Sql) {
     async touch(id: string, idleLifetime: number): Promise<void> {
       await sql.query(touch, [id, idleLifetime]);
     },
-    /** Gives a session a new cookie after another authentication; false when the user was disabled or the password changed meanwhile. */
+    /** Gives a session a new cookie after another authentication; false when decideSignIn() refuses. */
     async renew(id: string, session: NewSession): Promise<boolean> {
-      const [row] = await sql.query<{ id: string | null }>(renew, [...sessionValues(session), id]);
-      return row!.id !== null;
+      const { expected, issue } = sessionMembers(session, id);
+      const [row] = await sql.query<{ refusal: SignInRefusal | null }>(renew, [expected, issue]);
+      return row!.refusal === null;
     },
     /** Ends a session and everything that depends on it, except refresh tokens with offline_access. */
     async end(id: string): Promise<boolean> {
@@ -200,20 +199,21 @@ export function sessionsRepository(sql: Sql) {
   };
 }
 
-/** The parameters of store_session(), except the session that it renews. */
-export function sessionValues(session: NewSession): unknown[] {
-  return [
-    session.tokenHash,
-    session.sid,
-    session.sub,
-    session.passwordHash,
-    session.amr,
-    session.idleLifetime,
-    session.lifetime,
-    session.userAgent,
-    session.address,
-    session.authTime,
-  ];
+/** The parameters of store_session(). @param renews the id of the session to renew */
+export function sessionMembers(session: NewSession, renews: string | undefined) {
+  return {
+    expected: { sub: session.sub, password_hash: session.passwordHash, session: renews },
+    issue: {
+      token_hash: session.tokenHash.toString('hex'),
+      sid: session.sid,
+      amr: session.amr,
+      auth_time: session.authTime,
+      idle_seconds: session.idleLifetime,
+      lifetime_seconds: session.lifetime,
+      user_agent: session.userAgent,
+      address: session.address,
+    },
+  };
 }
 
 export function toSession(row: SessionRow): Session {

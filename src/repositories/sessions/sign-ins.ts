@@ -1,11 +1,12 @@
 // Signs a user in with one atomic statement: the session, the device cookie, the security notification and the event.
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
-import { type AuditEvent, type AuditLog, eventValues, type EventListener, eventTypes } from '../audit/audit-events.ts';
+import type { SignInRefusal } from '../../oauth/sign-in-decision.ts';
+import type { AuditEvent, AuditLog, EventListener } from '../audit/audit-events.ts';
 import { batchedCall } from '../batched-call.ts';
 import { maxBrowsers, rememberBrowser } from './device-cookies.ts';
 import type { MailOrder } from '../outbox/mails.ts';
-import { type NewSession, sessionValues, storeSession } from './sessions.ts';
+import { type NewSession, sessionMembers, storeSession } from './sessions.ts';
 import { failuresOf } from './sign-in-failures.ts';
 
 export interface NewSignIn {
@@ -26,10 +27,10 @@ export interface NewSignIn {
 const signInFunction = storedFunction(new URL('sign_in.sql', import.meta.url), [storeSession, rememberBrowser]);
 const signIn = batchedCall('sign_ins.insert', {
   function: signInFunction,
-  types: `bytea, text, text, text, text[], double precision, double precision, text, inet, timestamptz, bigint,
-    integer, bytea, bytea, double precision, integer, text, text, jsonb, ${eventTypes}, bytea`,
-  columns: 'r AS ended',
-  locks: 'value_3',
+  types: 'jsonb, jsonb',
+  columns: 'r.*',
+  // the user
+  locks: `value_1 ->> 'sub'`,
 });
 // never batched: two renewals could each hold a session that the other needs
 const renewingSignIn = statement('sign_ins.renew', signIn.text);
@@ -37,32 +38,36 @@ const renewingSignIn = statement('sign_ins.renew', signIn.text);
 export function signInsRepository(sql: Sql, onEvent: EventListener) {
   return {
     /**
-     * Signs in; false when the user was disabled or the password changed meanwhile, or the user has a second factor but has not shown it.
+     * Signs in; false when decideSignIn() refuses. The decision and its effects are one statement.
      * @param log the log for the event's line
      */
     async insert(
       { session, renews, browser, notice, event, resetsFailures, perUser }: NewSignIn,
       log?: AuditLog,
     ): Promise<boolean> {
-      const [row] = await sql.query<{ ended: string[] | null }>(renews === undefined ? signIn : renewingSignIn, [
-        ...sessionValues(session),
-        renews,
-        perUser,
-        browser.hash,
-        browser.previousHash,
-        browser.lifetime,
-        maxBrowsers,
-        notice.name,
-        notice.locale,
-        notice.data ?? {},
-        ...eventValues(event),
-        resetsFailures ? failuresOf({ sub: session.sub, name: '' }) : undefined,
-      ]);
-      const ended = row!.ended;
-      if (!ended) return false;
+      const { expected, issue } = sessionMembers(session, renews);
+      const [row] = await sql.query<{ refusal: SignInRefusal | null; ended_sids: string[] | null }>(
+        renews === undefined ? signIn : renewingSignIn,
+        [
+          { ...expected, max_sessions: perUser },
+          {
+            session: issue,
+            browser: {
+              token_hash: browser.hash.toString('hex'),
+              previous_token_hash: browser.previousHash?.toString('hex'),
+              lifetime_seconds: browser.lifetime,
+              max_browsers: maxBrowsers,
+            },
+            mail: { name: notice.name, locale: notice.locale, data: notice.data ?? {} },
+            event: { ...event, client_id: event.clientId, detail: event.detail ?? {} },
+            reset_failures: resetsFailures ? failuresOf({ sub: session.sub, name: '' }).toString('hex') : undefined,
+          },
+        ],
+      );
+      if (row!.refusal !== null) return false;
       const { sub, address } = session;
-      for (const name of ended) {
-        const detail = { session: name, reason: 'limit' };
+      for (const sid of row!.ended_sids!) {
+        const detail = { session: sid, reason: 'limit' };
         onEvent({ type: 'session.ended', outcome: 'success', actor: sub, sub, address, detail }, log);
       }
       onEvent(event, log);

@@ -1,50 +1,45 @@
--- Signs a user in: the session, the device cookie, the mail about a new browser, and the event. A user who has a second factor must have shown one.
--- The oldest live sessions beyond `most_sessions` end, unless that is 0. Returns the sids of these, or NULL if it signed no user in.
-CREATE FUNCTION {{sign_in}}(
-  new_token bytea, new_sid text, whose text, shown_password text, methods text[], idle_seconds double precision, seconds double precision,
-  agent text, place inet, shown_at timestamptz, renewed bigint, most_sessions integer,
-  browser bytea, browser_before bytea, browser_seconds double precision, most_browsers integer,
-  mail_name text, mail_locale text, mail_data jsonb,
-  event_type text, event_outcome text, event_actor text, event_client text, event_sub text, event_address inet, event_detail jsonb,
-  forgiven bytea
-) RETURNS text[] LANGUAGE plpgsql AS $$
+-- Signs a user in: the session, the device cookie, the mail about a new browser, and the event. The oldest live sessions beyond `max_sessions` end,
+-- unless that is 0. `refusal` is NULL if the user is signed in, and `ended_sids` names the sessions that ended. A test compares it with
+-- decideSignIn() in src/oauth/sign-in-decision.ts.
+--   expected: as for store_session, and max_sessions
+--   issue: session (as for store_session), browser (token_hash, previous_token_hash in hex, lifetime_seconds, max_browsers), mail, event (each as its
+--     row), reset_failures (the account whose failures are deleted in hex, or null)
+CREATE FUNCTION {{sign_in}}(expected jsonb, issue jsonb, OUT refusal text, OUT ended_sids text[]) LANGUAGE plpgsql AS $$
 DECLARE
-  made bigint;
-  gone text[];
+  user_sub text := expected ->> 'sub';
+  max_sessions integer := (expected -> 'max_sessions')::integer;
+  browser jsonb := issue -> 'browser';
+  mail jsonb := issue -> 'mail';
+  event jsonb := issue -> 'event';
+  new_session_id bigint;
 BEGIN
-  IF ('mfa' = ANY (methods)) IS NOT TRUE THEN
-    -- waits for a transaction that adds a second factor, which also locks this row
-    PERFORM FROM users WHERE sub = whose FOR NO KEY UPDATE;
-    -- a second factor of any kind (security R127)
-    IF EXISTS (SELECT FROM second_factors WHERE sub = whose) THEN
-      RETURN NULL;
-    END IF;
+  SELECT stored.refusal, stored.session_id INTO refusal, new_session_id FROM {{store_session}}(expected, issue -> 'session') AS stored;
+  IF refusal IS NOT NULL THEN
+    RETURN;
   END IF;
-  made := {{store_session}}(new_token, new_sid, whose, shown_password, methods, idle_seconds, seconds, agent, place, shown_at, renewed);
-  IF made IS NULL THEN
-    RETURN NULL;
+  IF issue ->> 'reset_failures' IS NOT NULL THEN
+    DELETE FROM sign_in_failures WHERE account = decode(issue ->> 'reset_failures', 'hex');
   END IF;
-  IF forgiven IS NOT NULL THEN
-    DELETE FROM sign_in_failures WHERE account = forgiven;
-  END IF;
-  IF NOT {{remember_browser}}(whose, browser, browser_before, browser_seconds, most_browsers) THEN
+  IF NOT {{remember_browser}}(user_sub, decode(browser ->> 'token_hash', 'hex'), decode(browser ->> 'previous_token_hash', 'hex'),
+                              (browser -> 'lifetime_seconds')::double precision, (browser -> 'max_browsers')::integer) THEN
     INSERT INTO outbox (channel, name, sub, locale, data)
-      SELECT 'mail', mail_name, sub, mail_locale, mail_data FROM users WHERE sub = whose AND email_verified AND email IS NOT NULL;
+      SELECT 'mail', mail ->> 'name', sub, mail ->> 'locale', mail -> 'data' FROM users WHERE sub = user_sub AND email_verified AND email IS NOT NULL;
   END IF;
-  PERFORM record_event(jsonb_build_object('type', event_type, 'outcome', event_outcome, 'actor', event_actor, 'client_id', event_client,
-    'sub', event_sub, 'address', event_address, 'detail', event_detail));
-  IF renewed IS NULL AND most_sessions > 0 THEN
-    PERFORM FROM sessions WHERE sub = whose AND id <> made AND idle_expires_at > now() OFFSET most_sessions - 1 LIMIT 1;
-    IF FOUND THEN
-      WITH ended AS (
-        DELETE FROM sessions WHERE id IN (
-          SELECT id FROM sessions WHERE sub = whose AND id <> made AND idle_expires_at > now()
-           ORDER BY auth_time DESC, id DESC OFFSET most_sessions - 1)
-        RETURNING sid)
-      SELECT array_agg(sid) INTO gone FROM ended;
-      PERFORM record_event(jsonb_build_object('type', 'session.ended', 'outcome', 'success', 'actor', whose, 'sub', whose, 'address', place,
-        'detail', jsonb_build_object('session', sid, 'reason', 'limit'))) FROM unnest(gone) AS sid;
-    END IF;
+  PERFORM record_event(event);
+  ended_sids := '{}';
+  IF expected ->> 'session' IS NOT NULL OR max_sessions = 0 THEN
+    RETURN;
   END IF;
-  RETURN coalesce(gone, '{}');
+  PERFORM FROM sessions WHERE sub = user_sub AND id <> new_session_id AND idle_expires_at > now() OFFSET max_sessions - 1 LIMIT 1;
+  IF FOUND THEN
+    WITH ended AS (
+      DELETE FROM sessions WHERE id IN (
+        SELECT id FROM sessions WHERE sub = user_sub AND id <> new_session_id AND idle_expires_at > now()
+         ORDER BY auth_time DESC, id DESC OFFSET max_sessions - 1)
+      RETURNING sid)
+    SELECT array_agg(sid) INTO ended_sids FROM ended;
+    PERFORM record_event(jsonb_build_object('type', 'session.ended', 'outcome', 'success', 'actor', user_sub, 'sub', user_sub,
+      'address', issue #>> '{session,address}', 'detail', jsonb_build_object('session', sid, 'reason', 'limit')))
+      FROM unnest(ended_sids) AS sid;
+  END IF;
 END $$;

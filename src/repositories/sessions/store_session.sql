@@ -1,31 +1,42 @@
--- Stores a session, or renews one of the same user, which keeps its sid. It locks the user's row first, which serializes the user's sign-ins and changes
--- of the password: each sees what the earlier ones stored. Returns NULL when the user may not sign in with this password.
-CREATE FUNCTION {{store_session}}(
-  new_token bytea, new_sid text, whose text, shown_password text, methods text[], idle_seconds double precision, seconds double precision,
-  agent text, place inet, shown_at timestamptz, renewed bigint
-) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Stores a session, or renews one of the same user, which keeps its sid. It locks the user's row first, which serializes the user's sign-ins and
+-- changes of the password and of second factors: each sees what the earlier ones stored. `refusal` is NULL if the session was stored.
+--   expected: sub, password_hash (null without a password), session (the id of the one to renew, or null)
+--   issue: token_hash (hex), sid, amr, auth_time (null for now), idle_seconds, lifetime_seconds, user_agent, address
+CREATE FUNCTION {{store_session}}(expected jsonb, issue jsonb, OUT refusal text, OUT session_id bigint) LANGUAGE plpgsql AS $$
 DECLARE
-  made bigint;
-  idle_end timestamptz := now() + make_interval(secs => least(idle_seconds, seconds));
+  user_sub text := expected ->> 'sub';
+  renewed_id bigint := (expected ->> 'session')::bigint;
+  token bytea := decode(issue ->> 'token_hash', 'hex');
+  methods text[] := ARRAY(SELECT jsonb_array_elements_text(issue -> 'amr'));
+  authenticated_at timestamptz := (issue ->> 'auth_time')::timestamptz;
+  absolute_end timestamptz := now() + make_interval(secs => (issue -> 'lifetime_seconds')::double precision);
+  idle_end timestamptz := least(absolute_end, now() + make_interval(secs => (issue -> 'idle_seconds')::double precision));
+  current_hash text;
 BEGIN
-  PERFORM FROM users WHERE sub = whose AND status = 'enabled' AND (shown_password IS NULL OR password_hash = shown_password)
-    FOR NO KEY UPDATE;
-  IF NOT FOUND THEN
-    RETURN NULL;
+  SELECT password_hash INTO current_hash FROM users WHERE sub = user_sub AND status = 'enabled' FOR NO KEY UPDATE;
+  refusal := CASE
+    WHEN NOT FOUND THEN 'user'
+    WHEN expected ->> 'password_hash' IS NOT NULL AND expected ->> 'password_hash' IS DISTINCT FROM current_hash THEN 'password'
+    -- a second factor of any kind (security R127)
+    WHEN ('mfa' = ANY (methods)) IS NOT TRUE AND EXISTS (SELECT FROM second_factors WHERE sub = user_sub) THEN 'second-factor' END;
+  IF refusal IS NOT NULL THEN
+    RETURN;
   END IF;
-  IF renewed IS NULL THEN
+  IF renewed_id IS NULL THEN
     INSERT INTO sessions (token_hash, sid, sub, auth_time, amr, idle_expires_at, expires_at, user_agent, address)
-      VALUES (new_token, new_sid, whose, coalesce(shown_at, clock_timestamp()), methods, idle_end, now() + make_interval(secs => seconds),
-              agent, place)
-      RETURNING id INTO made;
-  ELSE
-    -- a password that was checked earlier does not extend the session
-    UPDATE sessions SET token_hash = new_token, auth_time = coalesce(shown_at, clock_timestamp()), amr = methods, used_at = now(),
-           idle_expires_at = CASE WHEN shown_at IS NULL THEN idle_end ELSE least(idle_end, expires_at) END,
-           expires_at = CASE WHEN shown_at IS NULL THEN now() + make_interval(secs => seconds) ELSE expires_at END,
-           user_agent = agent, address = place
-     WHERE id = renewed AND sub = whose
-    RETURNING id INTO made;
+      VALUES (token, issue ->> 'sid', user_sub, coalesce(authenticated_at, clock_timestamp()), methods, idle_end, absolute_end,
+              issue ->> 'user_agent', (issue ->> 'address')::inet)
+      RETURNING id INTO session_id;
+    RETURN;
   END IF;
-  RETURN made;
+  -- a password that was checked earlier does not extend the session
+  UPDATE sessions SET token_hash = token, auth_time = coalesce(authenticated_at, clock_timestamp()), amr = methods, used_at = now(),
+         idle_expires_at = CASE WHEN authenticated_at IS NULL THEN idle_end ELSE least(idle_end, expires_at) END,
+         expires_at = CASE WHEN authenticated_at IS NULL THEN absolute_end ELSE expires_at END,
+         user_agent = issue ->> 'user_agent', address = (issue ->> 'address')::inet
+   WHERE id = renewed_id AND sub = user_sub
+  RETURNING id INTO session_id;
+  IF NOT FOUND THEN
+    refusal := 'session';
+  END IF;
 END $$;
