@@ -120,16 +120,8 @@ export function auditEventsRepository(sql: Sql, onEvent: EventListener) {
   };
 }
 
-/** The members that record_event() takes. */
-const eventMembers = ({ clientId, ...event }: AuditEvent) => ({ ...event, client_id: clientId });
-
-/** The types of the columns that eventValues() returns. */
-export const eventTypes = 'text, text, text, text, text, inet, jsonb';
-
-/** The columns type, outcome, actor, client_id, sub, address and detail. */
-export function eventValues({ type, outcome, actor, clientId, sub, address, detail = {} }: AuditEvent): unknown[] {
-  return [type, outcome, actor, clientId, sub, address, detail];
-}
+/** The members that record_event() reads. */
+export const eventMembers = ({ clientId, ...event }: AuditEvent) => ({ ...event, client_id: clientId });
 
 /** Writes an event as one line of the log. All events have the same members in the same order. */
 export function logEvent(log: AuditLog, event: AuditEvent): void {

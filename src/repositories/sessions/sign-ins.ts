@@ -2,7 +2,7 @@
 import { type Sql, statement } from '../../database/database.ts';
 import { storedFunction } from '../../database/stored-functions.ts';
 import type { SignInRefusal } from '../../oauth/sign-in-decision.ts';
-import type { AuditEvent, AuditLog, EventListener } from '../audit/audit-events.ts';
+import { type AuditEvent, type AuditLog, eventMembers, type EventListener } from '../audit/audit-events.ts';
 import { batchedCall } from '../batched-call.ts';
 import { maxBrowsers, rememberBrowser } from './device-cookies.ts';
 import type { MailOrder } from '../outbox/mails.ts';
@@ -59,7 +59,7 @@ export function signInsRepository(sql: Sql, onEvent: EventListener) {
               max_browsers: maxBrowsers,
             },
             mail: { name: notice.name, locale: notice.locale, data: notice.data ?? {} },
-            event: { ...event, client_id: event.clientId, detail: event.detail ?? {} },
+            event: eventMembers(event),
             reset_failures: resetsFailures ? failuresOf({ sub: session.sub, name: '' }).toString('hex') : undefined,
           },
         ],
