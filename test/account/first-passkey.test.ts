@@ -56,7 +56,7 @@ test('who has an authenticator or no password is not told what does not change f
   const [armed, bare] = [await service.createUser(), await service.createUser()];
   const agents = [await signedIn(armed), await signedIn(bare)];
   await service.database.sql(
-    `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES ('a-1', $1, 'Phone', '\\x00', 1)`,
+    `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES ('a-1', $1, 'Phone', decode(repeat('03', 16), 'hex'), 1)`,
     [armed.sub],
   );
   await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [bare.sub]);

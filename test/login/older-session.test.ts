@@ -14,7 +14,7 @@ test('a new password makes no session fresh that lacks the second factor which t
   const agent = new UserAgent(service);
   await agent.signIn(user);
   await service.database.sql(
-    `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES ('a', $1, 'Telephone', '\\x0102030405', 1)`,
+    `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES ('a', $1, 'Telephone', decode(repeat('03', 16), 'hex'), 1)`,
     [user.sub],
   );
 

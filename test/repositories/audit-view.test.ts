@@ -12,7 +12,7 @@ beforeAll(async () => {
   );
   await database.sql(
     `INSERT INTO clients (client_id, status, metadata, shared_secret_encrypted)
-     SELECT 'client-' || i, 'enabled', '{"redirect_uris": [], "grant_types": [], "response_types": [], "scope": "", "token_endpoint_auth_method": "none"}', 'x'
+     SELECT 'client-' || i, 'enabled', '{"redirect_uris": [], "grant_types": [], "response_types": [], "scope": "", "token_endpoint_auth_method": "none"}', decode(repeat('03', 16), 'hex')
        FROM generate_series(1, 50) i`,
   );
   await database.sql(

@@ -56,7 +56,7 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
       ]);
       if (facts.enrolled)
         await sql(
-          `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES (gen_random_uuid()::text, $1, '', '', 0)`,
+          `INSERT INTO authenticators (id, sub, name, secret_encrypted, last_step) VALUES (gen_random_uuid()::text, $1, '', decode(repeat('03', 16), 'hex'), 0)`,
           [sub],
         );
       if (facts.knownBrowser)
@@ -89,7 +89,7 @@ test('a sign-in is stored or refused as the rule says (security R52, R54, R63, R
       expect(left.map(({ id }) => id).filter((id) => !sessions.includes(id))).toEqual(made && !renews ? [now] : []);
       expect(left.map(({ id }) => id)).toEqual(expect.arrayContaining(sessions.filter((id) => !ends.includes(id))));
       expect(left).toHaveLength(sessions.length - ends.length + (made && !renews ? 1 : 0));
-      const mails = await sql(`SELECT 1 FROM mails WHERE name = 'new-sign-in' AND sub = $1`, [sub]);
+      const mails = await sql(`SELECT 1 FROM outbox WHERE name = 'new-sign-in' AND sub = $1`, [sub]);
       expect(mails).toHaveLength('refusal' in outcome || !outcome.notifies ? 0 : 1);
       const events = await sql<{ type: string }>(
         `SELECT type FROM audit_events WHERE sub = $1 AND type IN ('user.signed_in', 'session.ended')`,
