@@ -17,7 +17,7 @@ const BLACK_BOX = ['protocol', 'login', 'account', 'admin', 'jobs', 'server', 'f
 );
 /** What these show beyond the files that remain does not depend on the version of PostgreSQL. */
 const SAME_ON_ALL = `
-  account* admin-fresh-sign-in authentication authorization authorization-errors authorization-prompt
+  account* admin-recent-sign-in authentication authorization authorization-errors authorization-prompt
   claims-parameter cli connections consent console* database-deadline discovery encrypted-responses end-session frontchannel-logout
   health hostile-json introspection jwks key-schedule limits login* logout mail* malformed-requests
   metrics openapi pairwise passkeys passwords pipeline redaction registration-approval-page

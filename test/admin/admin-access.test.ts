@@ -1,4 +1,4 @@
-// Who may call the admin routes: every route, every disguise of its address, and the ways in which a token loses its power.
+// The admin routes accept only a token with the scope admin, on every route and however its address is written.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
@@ -42,7 +42,7 @@ const send = (method: string, path: string, options: { token?: string; headers?:
   });
 
 describe.each(routes)('%s %s', (method, path) => {
-  test('is closed without a token and with any that has not the scope admin (decisions section 8, security R89)', async () => {
+  test('the route refuses a request without a token, and a token without the scope admin (decisions section 8, security R89)', async () => {
     expect(await send(method, path)).toMatchObject({ status: 401 });
     expect(await send(method, path, { token: `ghat_${'A'.repeat(49)}` })).toMatchObject({
       status: 401,
@@ -58,42 +58,44 @@ describe.each(routes)('%s %s', (method, path) => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('is open with it, and names the version of the interface (decisions section 1)', async () => {
+  test('the route accepts a token with the scope admin, and names the version of the interface (decisions section 1)', async () => {
     const answer = await send(method, path, { token });
     expect([200, 201, 400, 404]).toContain(answer.status);
     expect(answer.headers.get('api-version')).toMatch(/^\d+\.\d+$/);
   });
 });
 
-test('a signed-in administrator may call them through a client that has the scope; another user may not, asked or not (decisions section 8)', async () => {
+test('an administrator calls the admin routes through a client with the scope admin; another user cannot, even by requesting the scope (decisions section 8)', async () => {
   const console = await service.createClient({ scope: 'openid admin' });
-  const boss = await service.createUser({ admin: true });
-  const { access_token: own } = await obtainTokens(service, console, boss, { scope: 'openid admin' });
-  expect(await send('GET', '/users', { token: own })).toMatchObject({ status: 200 });
+  const administrator = await service.createUser({ admin: true });
+  const { access_token: administratorToken } = await obtainTokens(service, console, administrator, {
+    scope: 'openid admin',
+  });
+  expect(await send('GET', '/users', { token: administratorToken })).toMatchObject({ status: 200 });
 
   const other = await service.createUser();
-  const { access_token: others } = await obtainTokens(service, console, other, { scope: 'openid admin' });
-  expect(await send('GET', '/users', { token: others })).toMatchObject({ status: 403 });
-  await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [boss.sub]);
-  expect(await send('GET', '/users', { token: own })).toMatchObject({ status: 401 });
+  const { access_token: otherToken } = await obtainTokens(service, console, other, { scope: 'openid admin' });
+  expect(await send('GET', '/users', { token: otherToken })).toMatchObject({ status: 403 });
+  await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [administrator.sub]);
+  expect(await send('GET', '/users', { token: administratorToken })).toMatchObject({ status: 401 });
 });
 
-test('a token stops when its client is disabled, and an act of it is recorded under its name (security R42, R91)', async () => {
+test("a client's token stops working when the client is disabled, and the audit trail names the client as the actor (security R42, R91)", async () => {
   const tool = await service.createClient({ redirect_uris: [], grant_types: ['client_credentials'], scope: 'admin' });
   const response = await fetch(`${service.issuer}/token`, {
     method: 'POST',
     headers: { authorization: tool.basic },
     body: new URLSearchParams({ grant_type: 'client_credentials' }),
   });
-  const { access_token: own } = (await response.json()) as { access_token: string };
-  expect(await send('POST', '/registration-tokens', { token: own })).toMatchObject({ status: 201 });
+  const { access_token: clientToken } = (await response.json()) as { access_token: string };
+  expect(await send('POST', '/registration-tokens', { token: clientToken })).toMatchObject({ status: 201 });
   const rows = await service.database.sql(
     `SELECT type, actor, host(address) AS address FROM audit_events WHERE actor = $1`,
     [tool.clientId],
   );
   expect(rows).toEqual([{ type: 'registration_token.created', actor: tool.clientId, address: expect.any(String) }]);
   await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [tool.clientId]);
-  expect(await send('GET', '/users', { token: own })).toMatchObject({ status: 401 });
+  expect(await send('GET', '/users', { token: clientToken })).toMatchObject({ status: 401 });
 });
 
 test.each([
@@ -111,14 +113,14 @@ test.each([
   'HEAD /admin/api/users HTTP/1.1',
   'OPTIONS /admin/api/users HTTP/1.1',
   'POST /admin/api/users?_method=GET HTTP/1.1',
-])('the disguise %s shows nothing to a stranger (security R89)', async (line) => {
+])('the request line %s shows nothing to an unauthenticated client (security R89)', async (line) => {
   const answer = await raw([line, 'X-Original-URL: /admin/api/users', 'X-HTTP-Method-Override: GET']);
   expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
   expect(answer).not.toContain('"users"');
   expect(answer.toLowerCase()).not.toContain('access-control-allow-origin');
 });
 
-test('what is no admin route names their version, too, and other addresses do not (decisions section 1)', async () => {
+test('every answer below /admin/api names the version of the interface, and no other address does (decisions section 1)', async () => {
   const version = async (path: string, method = 'GET') => {
     const { status, headers } = await fetch(service.issuer + path, { method });
     return [status, headers.get('api-version')];
@@ -130,7 +132,7 @@ test('what is no admin route names their version, too, and other addresses do no
   expect(await version('/admin/nowhere')).toEqual([404, null]);
 });
 
-/** A request as bytes on a socket, for addresses that fetch would tidy. */
+/** Sends bytes on a socket, since fetch normalizes addresses. */
 function raw(lines: string[]): Promise<string> {
   const { hostname, port } = new URL(service.issuer);
   return new Promise((resolve, reject) => {

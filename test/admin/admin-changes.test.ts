@@ -1,4 +1,4 @@
-// What administrators change: no change is lost, none is half done, and the audit trail says what changed, once.
+// A change by an administrator is atomic, loses no concurrent change, and writes one audit event that names what changed.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, type Answer, call, withoutLimits } from '../helpers/grants.ts';
@@ -23,7 +23,7 @@ interface Row {
   sub: string | null;
   detail: Record<string, unknown>;
 }
-/** The audit rows of a client or a user, oldest first, without that of its making. */
+/** Returns the audit rows of a client or a user, oldest first, except that of its creation. */
 async function rows(of: { client?: string; sub?: string }): Promise<Row[]> {
   return service.database.sql<Row & { id: string }>(
     `SELECT type, actor, sub, detail FROM audit_events
@@ -32,29 +32,29 @@ async function rows(of: { client?: string; sub?: string }): Promise<Row[]> {
   );
 }
 
-const seen = 'https://rp.example.com/callback';
-const unseen = 'https://attacker.example.com/callback';
-async function registration(): Promise<Record<string, string>> {
-  const { body } = await call(`${service.issuer}/register`, { method: 'POST', body: { redirect_uris: [seen] } });
+const reviewedUri = 'https://rp.example.com/callback';
+const unreviewedUri = 'https://attacker.example.com/callback';
+async function register(): Promise<Record<string, string>> {
+  const { body } = await call(`${service.issuer}/register`, { method: 'POST', body: { redirect_uris: [reviewedUri] } });
   return body as Record<string, string>;
 }
 const widen = (client: Record<string, string>, n: number) =>
   call(`${instance(n)}/register/${client['client_id']}`, {
     method: 'PUT',
     token: client['registration_access_token']!,
-    body: { client_id: client['client_id'], redirect_uris: [seen, unseen] },
+    body: { client_id: client['client_id'], redirect_uris: [reviewedUri, unreviewedUri] },
   });
 
 describe('enabling a client', () => {
-  test('beside an update of its registrant, in 60 rounds, never puts a redirect URI in force that nobody looked at (decisions section 2)', async () => {
+  test('in 60 rounds, enabling a client during an update by its registrant never enables a redirect URI that the administrator has not reviewedUri (decisions section 2)', async () => {
     for (let round = 0; round < 60; round++) {
-      const client = await registration();
+      const client = await register();
       const path = `/clients/${client['client_id']}`;
       const { version } = (await admin(path)).body;
       const change = { status: 'enabled', version, ...(round % 2 && { client_name: 'Looked at' }) };
       const patching = () => admin(path, 'PATCH', change, instance(round));
       const putting = () => widen(client, round + 1);
-      // neither is always the first on its way
+      // alternate which request is sent first
       const sent = round % 4 < 2 ? [patching(), putting()] : [putting(), patching()].reverse();
       const [patched, put] = (await Promise.all(sent)) as [Answer, Answer];
       expect(put.status).toBe(200);
@@ -62,15 +62,15 @@ describe('enabling a client', () => {
       const { body } = await admin(path);
       const enabled = patched.status === 200;
       expect(body).toMatchObject({ status: enabled ? 'enabled' : 'disabled' });
-      if (enabled) expect(body).toMatchObject({ redirect_uris: [seen] });
+      if (enabled) expect(body).toMatchObject({ redirect_uris: [reviewedUri] });
       else expect(body['client_name']).not.toBe('Looked at');
       const types = (await rows({ client: client['client_id']! })).map(({ type }) => type).sort();
       expect(types).toEqual(enabled ? ['client.approved', 'client.updated'] : ['client.updated']);
     }
   });
 
-  test('with a change at an outdated version does neither (decisions section 2)', async () => {
-    const client = await registration();
+  test('a request with an outdated version neither enables nor changes the client (decisions section 2)', async () => {
+    const client = await register();
     await widen(client, 0);
     const path = `/clients/${client['client_id']}`;
     const { body: before } = await admin(path);
@@ -81,8 +81,8 @@ describe('enabling a client', () => {
     expect(await rows({ client: client['client_id']! })).toHaveLength(1);
   });
 
-  test('with a change does both, as one act (decisions section 7)', async () => {
-    const client = await registration();
+  test('a request that enables and changes a client does both as one operation (decisions section 7)', async () => {
+    const client = await register();
     const id = client['client_id']!;
     const change = { status: 'enabled', version: 1, client_name: 'Named', first_party: true };
     expect(await admin(`/clients/${id}`, 'PATCH', change)).toMatchObject({ status: 200, body: { status: 'enabled' } });
@@ -90,7 +90,7 @@ describe('enabling a client', () => {
     expect(events).toMatchObject([{ type: 'client.approved', detail: { members: ['client_name', 'first_party'] } }]);
   });
 
-  test('and its metadata while an update waits does both, and the update goes on waiting (decisions section 2)', async () => {
+  test('a request that enables a client and changes its metadata does both, and a pending update stays pending (decisions section 2)', async () => {
     const client = await service.createClient();
     const { registrationAccessToken: registration_access_token, clientId: client_id } = client;
     await widen({ client_id, registration_access_token }, 0);
@@ -104,8 +104,8 @@ describe('enabling a client', () => {
   });
 });
 
-describe('the audit trail says of a change', () => {
-  test('which members changed, each under its name on the wire, and nothing of what stayed (decisions section 7)', async () => {
+describe('the audit event of a change', () => {
+  test('the event names each changed member by its name on the wire, and no unchanged member (decisions section 7)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Before' });
     const path = `/clients/${clientId}`;
     await admin(path, 'PATCH', {
@@ -121,7 +121,7 @@ describe('the audit trail says of a change', () => {
     expect(events[1]!.detail).toMatchObject({ members: ['access_token_lifetime', 'introspect'] });
   });
 
-  test('that a scope was given, and which there were before (decisions section 7)', async () => {
+  test('the event of an added scope holds the scopes before and after (decisions section 7)', async () => {
     const { clientId, metadata } = await service.createClient();
     await admin(`/clients/${clientId}`, 'PATCH', { scope: `${metadata.scope} admin` });
     const [event] = await rows({ client: clientId });
@@ -132,7 +132,7 @@ describe('the audit trail says of a change', () => {
     });
   });
 
-  test('nothing when it changed nothing (decisions section 7)', async () => {
+  test('a request that changes nothing writes no event (decisions section 7)', async () => {
     const { clientId, metadata, registrationAccessToken } = await service.createClient({ client_name: 'Same' });
     const { sub } = await service.createUser({ groups: ['staff'], claims: { name: 'Same' } });
     await admin(`/clients/${clientId}`, 'PATCH', {});
@@ -145,7 +145,7 @@ describe('the audit trail says of a change', () => {
     expect(await rows({ client: clientId, sub })).toEqual([]);
   });
 
-  test('one disabling however often it is asked for, and the command line says so (decisions section 7)', async () => {
+  test('disabling a client or a user twice writes one event, and the command line says that nothing changed (decisions section 7)', async () => {
     const { clientId } = await service.createClient();
     const user = await service.createUser();
     for (let times = 0; times < 2; times++) {
@@ -164,7 +164,7 @@ describe('the audit trail says of a change', () => {
     expect(events.map(({ type }) => type)).toEqual(['client.disabled', 'user.disabled']);
   });
 
-  test('of a user: its claims by name, and who becomes an administrator (decisions section 7)', async () => {
+  test('the event of a user names the changed claims, and says that the user became an administrator (decisions section 7)', async () => {
     const { sub } = await service.createUser({ email: `${Date.now()}@example.com` });
     await admin(`/users/${sub}`, 'PATCH', { admin: true, email_verified: true, claims: { nickname: 'ada' } });
     await admin(`/users/${sub}`, 'PATCH', { password: 'another horse battery', groups: ['crew'] });
@@ -175,8 +175,8 @@ describe('the audit trail says of a change', () => {
     ]);
   });
 
-  test('one row for a client that is made with settings, and whose session an administrator ended (decisions section 7)', async () => {
-    const body = { client_name: 'Tool', redirect_uris: [seen], self_managed: true, access_token_lifetime: 60 };
+  test('creating a client with settings writes one event, and so does ending a session (decisions section 7)', async () => {
+    const body = { client_name: 'Tool', redirect_uris: [reviewedUri], self_managed: true, access_token_lifetime: 60 };
     const made = await admin('/clients', 'POST', body);
     expect(made.body).toMatchObject({ self_managed: true, access_token_lifetime: 60 });
     expect(await rows({ client: made.body['client_id'] as string })).toEqual([]);
@@ -189,7 +189,7 @@ describe('the audit trail says of a change', () => {
   });
 });
 
-test('of 14 changes of different claims of one user at once none is lost (decisions section 8)', async () => {
+test('14 concurrent changes of different claims of one user all take effect (decisions section 8)', async () => {
   const { sub } = await service.createUser({ claims: { gender: 'x' } });
   const claims = [
     ...['name', 'family_name', 'given_name', 'middle_name', 'nickname', 'preferred_username', 'zoneinfo', 'locale'],

@@ -1,4 +1,4 @@
-// What a user granted, as administrators see and withdraw it: by route and by command line.
+// Administrators list and withdraw the grants of a user, by admin route and by command line.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { adminToken, type Answer, call, obtainTokens, refresh, userinfo, withoutLimits } from '../helpers/grants.ts';
@@ -19,8 +19,8 @@ afterAll(() => service?.stop());
 const admin = (path: string, method = 'GET', base = service.issuer): Promise<Answer> =>
   call(`${base}/admin/api${path}`, { method, token });
 
-/** A user who granted `count` clients what they asked, with the tokens of each. */
-async function grantor(count = 1) {
+/** Creates a user who granted `count` clients what they requested, with the tokens of each client. */
+async function createUserWithGrants(count = 1) {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   const clients = [];
@@ -38,9 +38,9 @@ const withdrawals = (sub: string) =>
     [sub],
   );
 
-test('grants of a user are listed newest first and whole, page by page (decisions section 8)', async () => {
-  const { user, clients } = await grantor(5);
-  // rows of one moment must not fall between two pages
+test('the grants of a user are listed completely, newest first, page by page (decisions section 8)', async () => {
+  const { user, clients } = await createUserWithGrants(5);
+  // rows with equal times must not be lost between two pages
   await service.database.sql(`UPDATE grants SET created_at = date_trunc('second', created_at)`);
   const path = `/users/${user.sub}/grants`;
   const whole = (await admin(path)).body['grants'] as Record<string, string>[];
@@ -66,8 +66,8 @@ test('grants of a user are listed newest first and whole, page by page (decision
   expect(times).toEqual([...times].sort().reverse());
 });
 
-test('a withdrawn grant takes its tokens along at once, on every instance, and the next visit is asked again (decisions section 3)', async () => {
-  const { user, agent, clients } = await grantor(2);
+test("withdrawing a grant revokes its tokens at once on every instance, and the client's next request needs consent again (decisions section 3)", async () => {
+  const { user, agent, clients } = await createUserWithGrants(2);
   const [first, other] = [clients[0]!, clients[1]!];
   const { clientId } = first.client;
   expect((await admin(`/users/${user.sub}/grants/${clientId}`, 'DELETE')).status).toBe(204);
@@ -82,8 +82,8 @@ test('a withdrawn grant takes its tokens along at once, on every instance, and t
   expect(await withdrawals(user.sub)).toEqual([{ actor: administrator, client_id: clientId }]);
 });
 
-test('what was never granted, an unknown user and an unknown client are 404, and leave no event (decisions section 7)', async () => {
-  const { user } = await grantor();
+test('withdrawing an unknown grant, or one of an unknown user or client, answers 404 and writes no event (decisions section 7)', async () => {
+  const { user } = await createUserWithGrants();
   const { clientId } = await service.createClient();
   for (const [path, method] of [
     ['/users/nobody/grants', 'GET'],
@@ -95,8 +95,8 @@ test('what was never granted, an unknown user and an unknown client are 404, and
   expect(await withdrawals(user.sub)).toEqual([]);
 });
 
-test('the command line lists and withdraws, too (decisions section 3)', async () => {
-  const { user, clients } = await grantor();
+test('the command line lists and withdraws grants (decisions section 3)', async () => {
+  const { user, clients } = await createUserWithGrants();
   const { client, tokens } = clients[0]!;
   const run = async (...args: string[]) => (await runCommand(service, ['grant', ...args])).stdout;
   expect(JSON.parse(await run('list', user.username, '--json'))).toEqual(

@@ -1,4 +1,4 @@
-// The lists of the admin routes, page by page, and what no database can hold.
+// The lists of the admin routes return every row page by page, and refuse values that the database cannot hold.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, type Answer, call, obtainTokens, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -19,7 +19,7 @@ describe('lists', () => {
     ({ '/audit': 'events', '/logout-deliveries': 'logout_deliveries' })[path] ?? path.slice(1);
 
   test.each(['/users', '/clients', '/sessions', '/audit', '/logout-deliveries'])(
-    '%s are newest first and whole, page by page (decisions section 8)',
+    '%s returns every row, newest first, page by page (decisions section 8)',
     async (path) => {
       for (let count = 0; count < 5; count++) {
         const user = await service.createUser();
@@ -29,7 +29,7 @@ describe('lists', () => {
         await service.database.sql(
           `INSERT INTO logout_deliveries (client_id, sub, sid) SELECT 'gone', 'alice', 's' FROM generate_series(1, 5)`,
         );
-      // rows of one moment must not fall between two pages
+      // rows with equal times must not be lost between two pages
       if (path === '/users')
         await service.database.sql(`UPDATE users SET created_at = date_trunc('second', created_at)`);
       if (path === '/sessions')
@@ -61,12 +61,12 @@ describe('lists', () => {
     'cursor=x',
     'cursor=AAAA',
     `cursor=${'A'.repeat(600)}`,
-  ])('refuse %s (security A123)', async (query) => {
+  ])('every list refuses %s (security A123)', async (query) => {
     for (const path of ['/users', '/clients', '/sessions', '/audit', '/logout-deliveries'])
       expect(await admin(`${path}?${query}`), path).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
   });
 
-  test('clients can be listed by status (decisions section 8)', async () => {
+  test('the list of clients can be filtered by status (decisions section 8)', async () => {
     const client = await service.createClient({}, { status: 'disabled' });
     const { body } = await admin('/clients?status=disabled&limit=200');
     const clients = body['clients'] as Record<string, string>[];
@@ -87,7 +87,7 @@ test.each([
   ['POST', '/users', { username: 'a\u0000b' }],
   ['POST', '/clients/x/approve', { version: 2 ** 40 }],
 ])(
-  '%s %s with text or numbers that the database cannot hold is refused, never a server error (security A123)',
+  '%s %s refuses text or numbers that the database cannot hold, without a server error (security A123)',
   async (method, path, body) => {
     const answer = await admin(path, method, body);
     expect(answer.status).toBeGreaterThanOrEqual(400);

@@ -1,4 +1,4 @@
-// Sessions as administrators see and end them, by route and by command, and what a change of power does to them.
+// Administrators list and end sessions, by admin route and by command line; a change of the admin flag ends them, too.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { browserName } from '../../src/domain/browser-name.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -25,14 +25,19 @@ const ended = (sub: string) =>
     sub,
   ]);
 
-/** Everything that a browser and a client hold of one session. */
-async function out(client: TestClient, user?: Awaited<ReturnType<TestService['createUser']>>) {
+/** Signs in, and returns the cookie and tokens that a browser and a client hold of one session. */
+async function startSession(client: TestClient, user?: Awaited<ReturnType<TestService['createUser']>>) {
   const held = await visit(service, client, { scope: 'openid profile offline_access' }, user && { user });
   const kept = await visit(service, client, { scope: 'openid profile' }, { user: held.user, agent: held.agent });
   return { ...held, kept };
 }
-/** Which of it works at the instance that issued nothing. */
-async function alive({ agent, client, tokens, kept }: Awaited<ReturnType<typeof out>>): Promise<string[]> {
+/** Names the credentials that work at the other instance. */
+async function workingCredentials({
+  agent,
+  client,
+  tokens,
+  kept,
+}: Awaited<ReturnType<typeof startSession>>): Promise<string[]> {
   const base = second(service);
   const handle = await ask(base, '/user/me/info', `Bearer ${kept.tokens.client_session_handle}`);
   const works = {
@@ -45,7 +50,7 @@ async function alive({ agent, client, tokens, kept }: Awaited<ReturnType<typeof 
   return Object.entries(works).flatMap(([name, works]) => (works ? [name] : []));
 }
 
-test('a session is listed with when, where, by what browser, at which level and for which clients (decisions section 8)', async () => {
+test('the list of sessions shows the times, address, browser, authentication level and clients of a session (decisions section 8)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   const login = await agent.get('/login');
@@ -102,42 +107,42 @@ test.each([
   ['Mozilla/5.0', undefined],
   ['<script>', undefined],
   [undefined, undefined],
-])('the browser %j is %j in short words (decisions section 8)', (userAgent, name) => {
+])('the user agent %j is shown as %j (decisions section 8)', (userAgent, name) => {
   expect(browserName(userAgent)).toBe(name);
 });
 
-describe('ending', () => {
-  test('one session ends all that came of it, on every instance, and no other session (security R54)', async () => {
+describe('ending sessions', () => {
+  test('ending one session revokes everything issued in it, on every instance, and leaves other sessions alone (security R54)', async () => {
     const client = await service.createClient(offline);
-    const mine = await out(client);
-    const elsewhere = await out(client, mine.user);
+    const mine = await startSession(client);
+    const elsewhere = await startSession(client, mine.user);
     const [newest, older] = await listed(mine.user.sub);
     expect(await admin(`/sessions/${older!['id'] as string}`, 'DELETE')).toMatchObject({ status: 204 });
-    expect(await alive(mine)).toEqual([]);
-    expect(await alive(elsewhere)).toHaveLength(5);
+    expect(await workingCredentials(mine)).toEqual([]);
+    expect(await workingCredentials(elsewhere)).toHaveLength(5);
     expect((await listed(mine.user.sub)).map(({ id }) => id)).toEqual([newest!['id']]);
   });
 
-  test('all sessions of a user ends what outlived a logout, too, and tells whose act it was (security R54)', async () => {
+  test('ending all sessions of a user also revokes tokens that outlived a logout, and records the actor (security R54)', async () => {
     const client = await service.createClient(offline);
-    const mine = await out(client);
-    const elsewhere = await out(client, mine.user);
-    const { agent, user } = await out(client, mine.user);
+    const mine = await startSession(client);
+    const elsewhere = await startSession(client, mine.user);
+    const { agent, user } = await startSession(client, mine.user);
     await agent.submit(await agent.get('/logout'), { decision: 'sign-out' });
     const path = `/users/${user.sub}/sessions`;
     expect(await admin(path, 'DELETE')).toMatchObject({ status: 204 });
-    for (const held of [mine, elsewhere]) expect(await alive(held)).toEqual([]);
+    for (const held of [mine, elsewhere]) expect(await workingCredentials(held)).toEqual([]);
     expect(await service.database.sql('SELECT 1 FROM client_sessions WHERE sub = $1', [user.sub])).toEqual([]);
     expect(await listed(user.sub)).toEqual([]);
     const events = await ended(user.sub);
     expect(events).toEqual([{ actor: expect.any(String), detail: { sessions: 2 } }]);
-    // nothing was left to end
+    // a second request ends nothing, and writes no event
     expect(await admin(path, 'DELETE')).toMatchObject({ status: 204 });
     expect(await ended(user.sub)).toEqual(events);
     expect(await admin('/users/nobody/sessions', 'DELETE')).toMatchObject({ status: 404 });
   });
 
-  test('works by the command line, which lists them as well (decisions section 8)', async () => {
+  test('the command line lists and ends sessions (decisions section 8)', async () => {
     const user = await service.createUser();
     const agents = [1, 2, 3].map(() => new UserAgent(service));
     for (const agent of agents) await agent.signIn(user);
@@ -171,19 +176,19 @@ test.each([
     (sub: string, admin: boolean) => service.database.sql('UPDATE users SET admin = $2 WHERE sub = $1', [sub, admin]),
   ],
 ])(
-  'becoming an administrator and ceasing to be one %s ends the sessions, and no token from before has the power (security R52)',
+  "a change of the admin flag %s ends the user's sessions, and earlier tokens no longer open the admin routes (security R52)",
   async (_way, set) => {
     await service.createUser({ admin: true });
     const console = await service.createClient({ scope: 'openid admin offline_access' }, { firstParty: true });
     const client = await service.createClient(offline);
     const user = await service.createUser();
-    for (const power of [true, false]) {
-      const held = await out(client, user);
+    for (const isAdmin of [true, false]) {
+      const held = await startSession(client, user);
       const scope = { scope: 'openid admin offline_access' };
       const tokens = await obtainTokens(service, console, undefined, scope, held.agent);
-      await set(user.sub, power);
-      // what was granted offline_access without that power lives on, as after a logout
-      expect(await alive(held)).toEqual(['offline refresh token']);
+      await set(user.sub, isAdmin);
+      // offline_access that was granted without the scope admin survives, as after a logout
+      expect(await workingCredentials(held)).toEqual(['offline refresh token']);
       expect(await refresh(second(service), console, tokens.refresh_token)).toMatchObject({ status: 400 });
       const read = await call(`${second(service)}/admin/api/users`, { token: tokens.access_token });
       expect(read.status).toBe(401);

@@ -1,4 +1,4 @@
-// Users by their words, group, status and power: what is found, in which order, and that no plan reads the whole table.
+// The user search finds users by words, group, status and admin flag, and no query plan reads the whole table.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { userSearchStatements } from '../../src/repositories/users/user-search.ts';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
@@ -19,14 +19,14 @@ const names = async (query: Record<string, string>) =>
 
 test.each([
   ['the beginning of the user name', 'jmul'],
-  ['the end of the address', 'harbour.example'],
-  ['the address', 'J.Muller+'],
+  ['the end of the email address', 'harbour.example'],
+  ['the email address', 'J.Muller+'],
   ['words in any order, case and accents', 'MÜLLER  jösé'],
   ['a part of a name with a hyphen', 'lukasz'],
   ['a name with an apostrophe', "o'bri"],
-  ['the part behind an apostrophe', 'brien'],
-  ['Arabic without its points', 'محمد'],
-])('a user is found by %s (issue 6)', async (_what, q) => {
+  ['the part after an apostrophe', 'brien'],
+  ['Arabic without its vowel marks', 'محمد'],
+])('the search finds a user by %s (issue 6)', async (_what, q) => {
   await service.createUser({
     username: `jmuller-${q.length}-${q.charCodeAt(0)}`,
     email: `J.Muller+${q.length}.${q.charCodeAt(0)}@Harbour.example`,
@@ -37,11 +37,11 @@ test.each([
 });
 
 test.each(['%', "'", '\\', "a' & 'b", ':*', '!', '(', '\u0001', ' ', "'' | ''"])(
-  'a search for %j is text and no language (issue 6)',
+  'the search takes %j as text, not as a query language (issue 6)',
   async (q) => expect((await users({ q })).status).toBe(200),
 );
 
-test('group, status and power narrow a search, alone and together (issue 6)', async () => {
+test('the group, status and admin filters narrow a search, alone and combined (issue 6)', async () => {
   const make = (username: string, groups: string[], admin = false) =>
     service.createUser({ username: `Narrow ${username}`, groups, admin });
   await make('one', ['blue whales']);
@@ -73,29 +73,32 @@ describe('with twenty thousand users', () => {
     await sql('ANALYZE users');
   }, 60_000);
 
-  test.each(['newest', 'name'])('pages by %s are whole while users come and go (issue 6)', async (order) => {
-    const seen: string[] = [];
-    let cursor: string | undefined;
-    do {
-      const { body } = await users({ q: 'family7', order, limit: '200', ...(cursor && { cursor }) });
-      seen.push(...(body['users'] as { username: string }[]).map((user) => user.username));
-      cursor = body['next_cursor'] as string | undefined;
-      // who came since is on an earlier page, or not yet looked at
-      if (seen.length < 600)
-        await service.createUser({
-          username: `a new person ${order} ${seen.length}`,
-          claims: { family_name: 'Family7' },
-        });
-      expect(body).not.toHaveProperty('broad');
-    } while (cursor);
-    const whole = seen.filter((name) => name.startsWith('person'));
-    // 7, 70 to 79, 700 to 799: 111 of 1000 families
-    expect(whole).toHaveLength((20_000 / 1000) * 111);
-    expect(new Set(whole).size).toBe(whole.length);
-    if (order === 'name') expect(whole).toEqual([...whole].sort());
-  });
+  test.each(['newest', 'name'])(
+    'paging by %s returns each user once while other users are created (issue 6)',
+    async (order) => {
+      const seen: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const { body } = await users({ q: 'family7', order, limit: '200', ...(cursor && { cursor }) });
+        seen.push(...(body['users'] as { username: string }[]).map((user) => user.username));
+        cursor = body['next_cursor'] as string | undefined;
+        // a user who is created meanwhile sorts into an earlier page, or into a later one
+        if (seen.length < 600)
+          await service.createUser({
+            username: `a new person ${order} ${seen.length}`,
+            claims: { family_name: 'Family7' },
+          });
+        expect(body).not.toHaveProperty('broad');
+      } while (cursor);
+      const whole = seen.filter((name) => name.startsWith('person'));
+      // 7, 70 to 79, 700 to 799: 111 of 1000 families
+      expect(whole).toHaveLength((20_000 / 1000) * 111);
+      expect(new Set(whole).size).toBe(whole.length);
+      if (order === 'name') expect(whole).toEqual([...whole].sort());
+    },
+  );
 
-  test('what very many match far from the beginning is said to be broad, and not read as a whole (issue 6)', async () => {
+  test('a search with very many matches far from its first page answers broad, and does not read all rows (issue 6)', async () => {
     const { body } = await users({ group: 'early', order: 'newest' });
     expect(body).not.toHaveProperty('broad');
     const far = await users({ group: 'late', q: 'person', order: 'newest' });
@@ -112,8 +115,8 @@ describe('with twenty thousand users', () => {
     const statements = Object.values(userSearchStatements).flatMap((order) => Object.values(order));
     expect(statements).toHaveLength(6);
     for (const { name, text } of statements) {
-      const key = name.includes('.name.');
-      const place = key ? ["'infinity'", "'person2'"] : [`(now() - interval '3 days')`, `'x'`];
+      const byName = name.includes('.name.');
+      const cursor = byName ? ["'infinity'", "'person2'"] : [`(now() - interval '3 days')`, `'x'`];
       for (const asked of [
         `'person4242', NULL, NULL, false`,
         `'fam', 'early', NULL, false`,
@@ -122,7 +125,7 @@ describe('with twenty thousand users', () => {
         `'', NULL, NULL, true`,
         `'p', 'late', 'enabled', false`,
       ]) {
-        const values = [...place, ...(name.endsWith('.all') ? ['51'] : [...asked.split(', '), '51'])];
+        const values = [...cursor, ...(name.endsWith('.all') ? ['51'] : [...asked.split(', '), '51'])];
         const filled = values.reduceRight((sql, value, index) => sql.replaceAll(`$${index + 1}`, value), text);
         const plan = (await service.database.sql<{ 'QUERY PLAN': string }>(`EXPLAIN ${filled}`))
           .map((row) => row['QUERY PLAN'])

@@ -1,4 +1,4 @@
-// The filters of the audit trail, in every combination: each is a statement of its own, prepared under a name of its own.
+// The audit list and its export accept every combination of filters; each combination is a separately named prepared statement.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** How a filter of the list or of the export is answered. */
+/** Returns the status with which the list or the export answers a filter. */
 async function statusOf(path: string, filter: Record<string, string>): Promise<number> {
   const answer = await fetch(`${service.issuer}/admin/api/audit${path}?${new URLSearchParams(filter).toString()}`, {
     headers: { authorization: `Bearer ${token}` },
@@ -20,17 +20,17 @@ async function statusOf(path: string, filter: Record<string, string>): Promise<n
   return answer.status;
 }
 
-test('two filters whose values and names look alike are both answered, in either order (security R125)', async () => {
-  const alike: Record<string, string>[] = [
+test('two filters with similar names and values are both accepted, in either order (security R125)', async () => {
+  const similar: Record<string, string>[] = [
     { type: 'token.issued' },
     { actor: 'token.issued' },
     { sub: 'token.issued' },
   ];
-  for (const filter of [...alike, ...alike.reverse(), ...alike])
+  for (const filter of [...similar, ...similar.reverse(), ...similar])
     expect(await statusOf('', filter), JSON.stringify(filter)).toBe(200);
 });
 
-test('every combination of filters is answered by the list and by the export (security R125)', async () => {
+test('the list and the export accept every combination of filters (security R125)', async () => {
   const values = {
     address: '192.0.2.1',
     actor: 'somebody',
@@ -50,12 +50,12 @@ test('every combination of filters is answered by the list and by the export (se
   for (const filter of combinations) {
     const success = 'outcome' in filter ? [{ ...filter, outcome: 'success' }] : [];
     for (const each of [filter, ...success]) {
-      const asked: [string, Record<string, string>][] = [
+      const requests: [string, Record<string, string>][] = [
         ['', each],
         ['', { ...each, cursor }],
         ['/export', each],
       ];
-      for (const [path, query] of asked)
+      for (const [path, query] of requests)
         if ((await statusOf(path, query)) !== 200) failed.push(`${path} ${JSON.stringify(query)}`);
     }
   }

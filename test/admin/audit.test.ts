@@ -1,4 +1,4 @@
-// GET /admin/api/audit: the trail and the issues of tokens in one list, filtered, page by page.
+// GET /admin/api/audit lists audit events and issued tokens together, filtered, page by page.
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,8 +33,8 @@ async function audit(filter: Record<string, string> = {}): Promise<Event[]> {
   return body['events'] as Event[];
 }
 
-/** A person whose client got everything that a code flow and a refresh yield. */
-async function served() {
+/** Creates a user and a client, and obtains every token of a code flow and a refresh. */
+async function obtainAllTokens() {
   const client = await service.createClient({ uma_profile: true });
   const user = await service.createUser();
   const tokens = await obtainTokens(service, client, user, { scope: 'openid email' });
@@ -42,8 +42,8 @@ async function served() {
   return { client, user, tokens, refreshed: body as Record<string, string> };
 }
 
-test("a token's issue stands beside the events of the trail, for its client and for its subject (decisions section 7)", async () => {
-  const { client, user } = await served();
+test('the audit view lists issued tokens among the audit events, by client and by subject (decisions section 7)', async () => {
+  const { client, user } = await obtainAllTokens();
   const kinds = ['access_token', 'access_token', 'authorization_code', 'client_session_handle'];
   for (const filter of [{ client_id: client.clientId }, { sub: user.sub }] as Record<string, string>[]) {
     const events = await audit(filter);
@@ -59,7 +59,7 @@ test("a token's issue stands beside the events of the trail, for its client and 
   }
 });
 
-test("a client's own token is in the view without a subject, and what is revoked or has expired is gone from it (decisions section 7)", async () => {
+test("the audit view lists a client's own token without a subject, and no token that was revoked or has expired (decisions section 7)", async () => {
   const client = await service.createClient({ redirect_uris: [], grant_types: ['client_credentials'], scope: 'admin' });
   const { body } = await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' });
   const [event] = await audit({ client_id: client.clientId, type: 'token.issued' });
@@ -73,15 +73,15 @@ test("a client's own token is in the view without a subject, and what is revoked
   expect(await audit({ client_id: client.clientId, type: 'token.issued' })).toEqual([]);
 });
 
-test('no part of the view lets anybody use a token (security R26)', async () => {
-  const { client, tokens, refreshed } = await served();
+test('the audit view holds no part of a token that would let a reader use it (security R26)', async () => {
+  const { client, tokens, refreshed } = await obtainAllTokens();
   const text = JSON.stringify(await audit({ client_id: client.clientId }));
   for (const secret of [tokens.access_token, tokens.refresh_token, refreshed['access_token']!, client.clientSecret])
     expect(text).not.toContain(secret.slice(5, 20));
 });
 
-test('every page goes on where the one before ended, also among events of one moment (decisions section 8)', async () => {
-  const { client } = await served();
+test('each page of the audit view continues where the previous one ended, also among events with equal times (decisions section 8)', async () => {
+  const { client } = await obtainAllTokens();
   await service.database.sql('UPDATE access_tokens SET issued_at = $1', [new Date('2026-01-01')]);
   await service.database.sql('UPDATE refresh_tokens SET issued_at = $1', [new Date('2026-01-01')]);
   await service.database.sql(
@@ -103,8 +103,8 @@ test('every page goes on where the one before ended, also among events of one mo
   }
 });
 
-test('the view is filtered by outcome and by time, and all filters hold together (decisions section 7)', async () => {
-  const { client, user } = await served();
+test('the audit view is filtered by outcome, time, address, actor and type, and combines all filters (decisions section 7)', async () => {
+  const { client, user } = await obtainAllTokens();
   await tokenRequest(
     service.issuer,
     { basic: `Basic ${btoa(`${client.clientId}:wrong`)}` },
@@ -121,7 +121,7 @@ test('the view is filtered by outcome and by time, and all filters hold together
   const { address } = signedIn as unknown as { address: string };
   expect((await audit({ address, sub: user.sub })).map(({ type }) => type)).toContain('user.signed_in');
   expect(await audit({ address: '192.0.2.1', sub: user.sub })).toEqual([]);
-  // who gets a token acts, and has no address here
+  // the client that gets a token is the actor, and has no address here
   expect((await audit({ actor: client.clientId, type: 'token.issued' })).length).toBeGreaterThan(0);
   expect(await audit({ address, type: 'token.issued' })).toEqual([]);
   expect((await audit({ actor: user.sub })).every((event) => 'actor' in event && event.actor === user.sub)).toBe(true);
@@ -142,13 +142,13 @@ test.each([
   'since=999999-01-01T00:00:00Z',
   'address=nowhere',
   'type=%00',
-])('a filter that is none is refused: %s (security A123)', async (query) => {
+])('an invalid filter is refused: %s (security A123)', async (query) => {
   const answer = await call(`${service.issuer}/admin/api/audit?${query}`, { token });
   expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
 });
 
-test('all that a filter finds is exported by admin route and command line, as CSV or JSON Lines, and the trail says so (decisions section 7, issue 6)', async () => {
-  const { client, user } = await served();
+test('an administrator exports all matching events by admin route and command line, as CSV or JSON Lines, and each export is recorded (decisions section 7, issue 6)', async () => {
+  const { client, user } = await obtainAllTokens();
   const of = { client_id: client.clientId, sub: user.sub };
   const trail = (await audit(of)).filter(({ type }) => type !== 'token.issued');
   await service.database.sql(
@@ -175,7 +175,7 @@ test('all that a filter finds is exported by admin route and command line, as CS
   expect(table.text.trim().split('\r\n')).toHaveLength(1201);
   const exports = () => audit({ type: 'audit_events.exported' });
   expect((await exports())[0]!.detail).toEqual({ format: 'csv', outcome: 'failure', ...of });
-  // what is no event of the trail, and what is no filter, is refused before anything is noted
+  // a type that no stored event has, and an invalid filter, are refused before the export is recorded
   for (const [member, wrong] of Object.entries({
     type: 'token.issued',
     address: 'nowhere',

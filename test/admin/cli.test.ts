@@ -1,4 +1,4 @@
-// The command line beside a running service on the same database: each command, its JSON, its one-line errors; some of them as processes.
+// The command line works beside a running service on the same database, prints JSON on request, and reports an error in one line.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand, runCommandProcess } from '../helpers/command-line.ts';
 import { call, eventually, obtainTokens, userinfo, withoutLimits } from '../helpers/grants.ts';
@@ -25,8 +25,8 @@ async function json<T = Record<string, unknown>>(args: string[], stdin?: string)
 }
 
 describe('users', () => {
-  test('are made with claims of every type, text that looks like a number included, sign in at once, and are listed (decisions section 8)', async () => {
-    const made = await json(
+  test('user create takes claims of every type, also strings that look like numbers; the user signs in at once, and is listed (decisions section 8)', async () => {
+    const created = await json(
       [
         ...['user', 'create', '--username', 'alice', '--email', 'alice@example.com', '--password-stdin'],
         ...['--claim', 'name=Alice Adams', '--claim', 'email_verified=true', '--claim', 'nickname=[x]'],
@@ -43,7 +43,7 @@ describe('users', () => {
       ],
       password,
     );
-    expect(made).toMatchObject({
+    expect(created).toMatchObject({
       username: 'alice',
       email: 'alice@example.com',
       email_verified: true,
@@ -62,11 +62,11 @@ describe('users', () => {
     });
     expect((await new UserAgent(service).signIn({ username: 'alice', password })).url).toMatch(/\/account$/);
     const list = await json<Record<string, unknown>[]>(['user', 'list']);
-    expect(list.find((user) => user['username'] === 'alice')).toEqual(made);
+    expect(list.find((user) => user['username'] === 'alice')).toEqual(created);
     expect((await run(['user', 'list'])).stdout).toMatch(/^alice +enabled +yes +alice@example\.com +[\w-]+$/m);
   });
 
-  test('that are disabled or get a password lose their tokens at once (security R54)', async () => {
+  test('a user who is disabled or gets a password by a command loses all tokens at once (security R54)', async () => {
     for (const [args, stdin] of [
       [['user', 'disable'], undefined],
       [['user', 'set-password', '--password-stdin'], 'another long password'],
@@ -82,7 +82,7 @@ describe('users', () => {
     }
   });
 
-  test('that were disabled sign in again once they are enabled (decisions section 8)', async () => {
+  test('a disabled user signs in again after user enable (decisions section 8)', async () => {
     const user = await service.createUser();
     await json(['user', 'disable', user.username]);
     expect((await new UserAgent(service).signIn(user)).status).toBe(400);
@@ -90,7 +90,7 @@ describe('users', () => {
     expect((await new UserAgent(service).signIn(user)).url).toMatch(/\/account$/);
   });
 
-  test('never have their password on the command line, in an answer or in the database (security R99)', async () => {
+  test("a user's password is in no command-line argument, no output and no database row (security R99)", async () => {
     const secret = 'a canary of a password';
     expect((await run(['user', 'create', '--username', 'dora', '--password', secret])).code).toBe(1);
     expect((await run(['user', 'create', '--username', 'dora'], secret)).code).toBe(1);
@@ -105,7 +105,7 @@ describe('users', () => {
 });
 
 describe('clients', () => {
-  test('are made enabled with credentials that work at once (decisions section 8)', async () => {
+  test('client create makes an enabled client, whose credentials work at once (decisions section 8)', async () => {
     const web = await json([
       ...[
         'client',
@@ -137,7 +137,7 @@ describe('clients', () => {
     expect(shown.stdout).toMatch(/client_id +\S+\n +client_secret +\S+\n/);
   });
 
-  test('are listed by status, shown, approved after being printed, and disabled (decisions section 2)', async () => {
+  test('the command line lists clients by status, shows and disables them, and prints a client before it approves it (decisions section 2)', async () => {
     const { body } = await call(`${service.issuer}/register`, {
       method: 'POST',
       body: { redirect_uris: ['https://rp.example.com/callback'], client_name: 'Waiting' },
@@ -154,7 +154,7 @@ describe('clients', () => {
     expect((await run(['client', 'show', id])).stdout).toMatch(/status +disabled/);
   });
 
-  test('with a name that would move the cursor do so in no list (security R93)', async () => {
+  test("client list prints no control character of a client's name (security R93)", async () => {
     await service.createClient();
     await service.database.sql(
       `UPDATE clients SET metadata = metadata || '{"client_name": "a\\u001b[2Jb\\nc"}' WHERE client_id = (SELECT max(client_id) FROM clients)`,
@@ -168,7 +168,7 @@ describe('clients', () => {
 });
 
 describe('keys, tokens, audit and schema', () => {
-  test('keys are listed and rotated while the service runs (decisions section 8)', async () => {
+  test('the command line lists and rotates keys while the service runs (decisions section 8)', async () => {
     const before = await json<{ kid: string }[]>(['keys', 'list']);
     const after = await json<{ kid: string; state: string }[]>(['keys', 'rotate']);
     expect(after).toHaveLength(before.length + 4);
@@ -180,18 +180,18 @@ describe('keys, tokens, audit and schema', () => {
     );
   });
 
-  test('a registration token enables a registration at once (decisions section 8)', async () => {
-    const made = await json<Record<string, string>>(['registration-token', 'create', '--lifetime', '60']);
-    expect(made['initial_access_token']).toMatch(/^ghia_/);
+  test('a registration token from the command line enables a registration at once (decisions section 8)', async () => {
+    const created = await json<Record<string, string>>(['registration-token', 'create', '--lifetime', '60']);
+    expect(created['initial_access_token']).toMatch(/^ghia_/);
     const { body } = await call(`${service.issuer}/register`, {
       method: 'POST',
-      token: made['initial_access_token']!,
+      token: created['initial_access_token']!,
       body: { redirect_uris: ['https://rp.example.com/callback'] },
     });
     expect(body['status']).toBe('enabled');
   });
 
-  test('the audit trail tells who acted on the command line (decisions section 7)', async () => {
+  test('audit list names the command line as the actor, and continues with --before (decisions section 7)', async () => {
     const client = await service.createClient();
     await json(['client', 'disable', client.clientId]);
     const events = await json<Record<string, unknown>[]>(['audit', 'list', '--client', client.clientId]);
@@ -210,12 +210,12 @@ describe('keys, tokens, audit and schema', () => {
     expect(await json(['audit', 'list', '--since', '2099-01-01', '--outcome', 'failure'])).toEqual([]);
   });
 
-  test('migrate says that there is nothing to do, twice at once (decisions section 8)', async () => {
+  test('two concurrent migrate commands report that there is nothing to do (decisions section 8)', async () => {
     const both = await Promise.all([json(['migrate']), json(['migrate'])]);
     expect(both).toEqual([{ migrations: [] }, { migrations: [] }]);
   });
 
-  test('help of one command or group, and the version, are printed without a database (issue 20)', async () => {
+  test('the help of a command or group, and the version, are printed without a database (issue 20)', async () => {
     const nowhere = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' };
     const says = async (...words: string[]) => {
       const { code, stdout, stderr } = await run(words, undefined, nowhere);
@@ -235,7 +235,7 @@ describe('keys, tokens, audit and schema', () => {
     expect(await says('--version')).toMatch(/^gatehouse \d+\.\d+\.\d+\n$/);
   });
 
-  test('help names every command (decisions section 8)', async () => {
+  test('the help names every command (decisions section 8)', async () => {
     const { code, stdout } = await run(['help']);
     expect(code).toBe(0);
     for (const command of [
@@ -247,8 +247,8 @@ describe('keys, tokens, audit and schema', () => {
   });
 });
 
-describe('what the admin routes can, the command line can (issue 20)', () => {
-  test('users are shown, searched and deleted (decisions section 8)', async () => {
+describe('operations of the admin routes as commands (issue 20)', () => {
+  test('the command line shows, searches and deletes users (decisions section 8)', async () => {
     const user = await service.createUser({ username: 'quentin', claims: { name: 'Quentin Sands' } });
     expect(await json(['user', 'show', 'quentin'])).toMatchObject({ sub: user.sub, claims: { name: 'Quentin Sands' } });
     expect((await run(['user', 'show', 'Quentin'])).stdout).toMatch(/^username +quentin$/m);
@@ -258,7 +258,7 @@ describe('what the admin routes can, the command line can (issue 20)', () => {
     expect((await run(['user', 'show', 'quentin'])).stderr).toBe('There is no user quentin.\n');
   });
 
-  test('clients are deleted, and listed as many as wanted (decisions section 8)', async () => {
+  test('the command line deletes clients, and lists as many as --limit says (decisions section 8)', async () => {
     const { clientId } = await service.createClient();
     await service.createClient();
     expect(await json(['client', 'list', '--limit', '2'])).toHaveLength(2);
@@ -272,7 +272,7 @@ describe('what the admin routes can, the command line can (issue 20)', () => {
     [['keys', 'list', '--colour'], 'There is no option --colour: this command takes none but --json and --help.'],
     [['user', 'shwo', 'x'], /^There is no command user shwo: the nearest are user show, /],
     [['user', 'list', '--admin=yes'], 'The option --admin takes no value.'],
-  ])('%j is answered by a sentence that names what there is (issue 20)', async (words, sentence) => {
+  ])('the error for %j names the valid options, values or commands (issue 20)', async (words, sentence) => {
     const { code, stdout, stderr } = await run(words);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     if (typeof sentence === 'string') expect(stderr).toBe(`${sentence}\n`);
@@ -285,7 +285,7 @@ describe('an error', () => {
     ['an unknown command', ['user', 'explode']],
     ['an unknown option', ['user', 'list', '--colour']],
     ['a missing argument', ['client', 'show']],
-    ['an argument too many', ['client', 'show', 'a', 'b']],
+    ['one argument too many', ['client', 'show', 'a', 'b']],
     ['an option without its value', ['client', 'create', '--name']],
     ['no user name', ['user', 'create', '--password-stdin'], password],
     ['a short password', ['user', 'create', '--username', 'x', '--password-stdin'], 'short'],
@@ -299,21 +299,21 @@ describe('an error', () => {
     ],
     ['an unknown user', ['user', 'disable', 'nobody']],
     ['an unknown user to enable', ['user', 'enable', 'nobody']],
-    ['an unknown user for a password', ['user', 'set-password', 'nobody', '--password-stdin'], password],
+    ['a password for an unknown user', ['user', 'set-password', 'nobody', '--password-stdin'], password],
     ['an unknown client', ['client', 'approve', 'nobody']],
-    ['text that no database holds', ['client', 'show', 'a\u00e9']],
+    ['a client_id that no client can have', ['client', 'show', 'a\u00e9']],
     [
-      'a redirect URI that nobody may register',
+      'a redirect URI that is not allowed',
       ['client', 'create', '--name', 'x', '--redirect-uri', 'http://rp.example.com/'],
     ],
     ['an unknown status', ['client', 'list', '--status', 'half']],
-    ['a limit that is none', ['audit', 'list', '--limit', 'many']],
-    ['an event that is none', ['audit', 'list', '--before', 'yesterday']],
-    ['a time that is none', ['audit', 'list', '--since', 'yesterday']],
-    ['a type that is none', ['audit', 'list', '--type', 'nope']],
-    ['an outcome that is none', ['audit', 'list', '--outcome', 'maybe']],
-    ['a lifetime that is none', ['registration-token', 'create', '--lifetime', '0']],
-    ['a lifetime beyond all time', ['registration-token', 'create', '--lifetime', '9007199254740991']],
+    ['an invalid limit', ['audit', 'list', '--limit', 'many']],
+    ['an invalid event', ['audit', 'list', '--before', 'yesterday']],
+    ['an invalid time', ['audit', 'list', '--since', 'yesterday']],
+    ['an invalid type', ['audit', 'list', '--type', 'nope']],
+    ['an invalid outcome', ['audit', 'list', '--outcome', 'maybe']],
+    ['an invalid lifetime', ['registration-token', 'create', '--lifetime', '0']],
+    ['a lifetime beyond the last date', ['registration-token', 'create', '--lifetime', '9007199254740991']],
     ['a wrong setting', ['user', 'list'], undefined, { LOG_LEVEL: 'loud' }],
     ['a missing key', ['user', 'list'], undefined, { SECRET_KEY: '' }],
     [
@@ -322,14 +322,9 @@ describe('an error', () => {
       undefined,
       { SECRET_KEY: Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url') },
     ],
-    [
-      'a database that is not there',
-      ['user', 'list'],
-      undefined,
-      { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' },
-    ],
+    ['an unreachable database', ['user', 'list'], undefined, { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }],
   ])(
-    'for %s is one line and exit code 1, with --json too (decisions section 8)',
+    'the error for %s is one line with exit code 1, also with --json (decisions section 8)',
     async (_what, args, stdin, environment) => {
       for (const words of [args, [...args, '--json']]) {
         const { code, stdout, stderr } = await run(words, stdin, environment);
@@ -351,11 +346,11 @@ describe('an error', () => {
       'claims.birthdate must be YYYY',
     ],
     [['client', 'show', 'nobody'], 'There is no client nobody.'],
-  ])('for %j leaves the names of members as they are (decisions section 7)', async (args, begin) => {
+  ])('the error for %j uses the member names of the API (decisions section 7)', async (args, begin) => {
     expect((await run(args, password)).stderr.slice(0, begin.length)).toBe(begin);
   });
 
-  test('for a name that is taken is one line, too (security A123)', async () => {
+  test('the error for a user name that is taken is one line (security A123)', async () => {
     const user = await service.createUser();
     const { code, stderr } = await run(
       ['user', 'create', '--username', user.username.toUpperCase(), '--password-stdin'],
@@ -367,14 +362,14 @@ describe('an error', () => {
 });
 
 describe('as a process', () => {
-  test('a command reads standard input, prints one line of JSON and ends by itself (decisions section 8)', async () => {
+  test('a command reads standard input, prints one line of JSON, and exits (decisions section 8)', async () => {
     const args = ['user', 'create', '--username', 'process', '--password-stdin', '--json'];
     const { code, stdout, stderr } = await runCommandProcess(service, args, { stdin: `${password}\n` });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^\{[^\n]+\}\n$/);
     expect((await new UserAgent(service).signIn({ username: 'process', password })).url).toMatch(/\/account$/);
     expect((await runCommandProcess(service, ['user', 'list'])).stdout).toMatch(/^process +enabled/m);
-    // gatehouse alone is the service, npm run idp alone the help
+    // gatehouse without arguments starts the service; npm run idp without arguments prints the help
     const help = { code: 0, stdout: expect.stringMatching(/^Usage: /) as string };
     expect(await runCommandProcess(service, [], { environment: { npm_lifecycle_event: 'idp' } })).toMatchObject(help);
     expect(await runCommandProcess(service, ['--help'])).toMatchObject(help);
@@ -387,13 +382,8 @@ describe('as a process', () => {
     ['an unknown client', ['client', 'approve', 'nobody']],
     ['a wrong setting', ['user', 'list'], undefined, { LOG_LEVEL: 'loud' }],
     ['a missing key', ['user', 'list'], undefined, { SECRET_KEY: '' }],
-    [
-      'a database that is not there',
-      ['user', 'list'],
-      undefined,
-      { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' },
-    ],
-  ])('%s is one line and exit code 1 (decisions section 8)', async (_what, args, stdin, environment) => {
+    ['an unreachable database', ['user', 'list'], undefined, { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }],
+  ])('the error for %s is one line with exit code 1 (decisions section 8)', async (_what, args, stdin, environment) => {
     const { code, stdout, stderr } = await runCommandProcess(service, args, {
       ...(stdin !== undefined && { stdin }),
       ...(environment && { environment }),

@@ -1,4 +1,4 @@
-// New secrets by an administrator: the new ones work, the old ones do not, and the trail says who did it.
+// An administrator renews the secrets of a client: the new ones work, the old ones do not, and an event records it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -22,10 +22,10 @@ async function authenticates(clientId: string, secret: string): Promise<boolean>
   });
   return answer.status !== 401;
 }
-const reads = async (clientId: string, registrationToken: string) =>
+const readsRegistration = async (clientId: string, registrationToken: string) =>
   (await call(`${service.issuer}/register/${clientId}`, { method: 'GET', token: registrationToken })).status === 200;
 
-test('all secrets are new, and the old ones stop working at once (security R70)', async () => {
+test('renewing all secrets replaces each of them, and the old ones stop working at once (security R70)', async () => {
   const client = await machine();
   expect(await authenticates(client.clientId, client.clientSecret)).toBe(true);
   const { status, body, headers } = await renew(client.clientId);
@@ -36,8 +36,8 @@ test('all secrets are new, and the old ones stop working at once (security R70)'
   );
   expect(await authenticates(client.clientId, client.clientSecret)).toBe(false);
   expect(await authenticates(client.clientId, body['client_secret'] as string)).toBe(true);
-  expect(await reads(client.clientId, client.registrationAccessToken)).toBe(false);
-  expect(await reads(client.clientId, body['registration_access_token'] as string)).toBe(true);
+  expect(await readsRegistration(client.clientId, client.registrationAccessToken)).toBe(false);
+  expect(await readsRegistration(client.clientId, body['registration_access_token'] as string)).toBe(true);
   const [event] = await service.database.sql<{ detail: { members: string[] } }>(
     `SELECT detail FROM audit_events WHERE client_id = $1 AND type = 'client.credentials_renewed'`,
     [client.clientId],
@@ -45,15 +45,15 @@ test('all secrets are new, and the old ones stop working at once (security R70)'
   expect(event!.detail.members).toEqual(['client_secret', 'registration_access_token', 'shared_secret']);
 });
 
-test('only those that are named are new (decisions section 2)', async () => {
+test('a request that names secrets renews only those (decisions section 2)', async () => {
   const client = await machine();
   const { body } = await renew(client.clientId, { secrets: ['shared_secret'] });
   expect(Object.keys(body).sort()).toEqual(['client_id', 'shared_secret', 'version']);
   expect(await authenticates(client.clientId, client.clientSecret)).toBe(true);
-  expect(await reads(client.clientId, client.registrationAccessToken)).toBe(true);
+  expect(await readsRegistration(client.clientId, client.registrationAccessToken)).toBe(true);
 });
 
-test('a client gets no secret that it does not have, and none is made for what is not there (security R90)', async () => {
+test('a renewal makes no secret that the client does not use, and none for an unknown or uncollected client (security R90)', async () => {
   const client = await service.createClient({ token_endpoint_auth_method: 'none' });
   expect(await renew(client.clientId, { secrets: ['client_secret'] })).toMatchObject({
     status: 400,

@@ -1,4 +1,4 @@
-// Names of clients and of who acts on them: the console asks for one, shows names in the place of ids, and has a word for a client without one.
+// The console requires a client's name, shows clients and actors by name, and a client without a name by its client_id.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { call, obtainTokens } from '../helpers/grants.ts';
@@ -20,13 +20,13 @@ const title = ({ body }: Page) =>
     .exec(body)?.[1]
     ?.replace(/<[^>]*>/g, '')
     .trim();
-/** The rows of a client's activity: what happened, and who did it. */
+/** Returns the rows of a client's activity: type of event and actor. */
 const activity = (page: Page) =>
   [...page.body.matchAll(/<tr><th scope="row"><bdi dir="ltr">([^<]*)<\/bdi>.*?<td data-label="By">(.*?)<\/td>/gs)].map(
     ([, type, by]) => [type, by!.replace(/<[^>]*>/g, '').trim()],
   );
 
-test('the activity on the page of a client names who acted, with a link, as the audit page does (decisions section 7)', async () => {
+test("a client's page names the actor of each event, with a link, as the audit page does (decisions section 7)", async () => {
   const client = await service.createClient({ client_name: 'Harbour' });
   const bob = await service.createUser({ username: 'bob' });
   await obtainTokens(service, client, bob);
@@ -40,7 +40,7 @@ test('the activity on the page of a client names who acted, with a link, as the 
   expect(shown).toContainEqual(['client.disabled', 'ada']);
   expect(shown).toContainEqual(['consent.granted', 'bob']);
   expect(shown).toContainEqual(['client.updated', 'Harbour']);
-  // who is no user and no client has no other name
+  // an actor that is neither a user nor a client has no other name
   expect(shown).toContainEqual(['client.created', 'test']);
   const ids = [ada.sub, bob.sub, client.clientId];
   expect(shown.filter(([, by]) => ids.includes(by!))).toEqual([]);
@@ -54,7 +54,7 @@ test.each([
   ['de', 'Geben Sie einen Namen ein.'],
   ['ar', 'أدخل اسمًا.'],
 ])(
-  'a client is created and saved in the console with a name only, and %s says so (decisions section 2)',
+  'the console creates and saves a client only with a name, and says so in the language %s (decisions section 2)',
   async (language, sentence) => {
     const headers = { 'accept-language': language };
     const redirect = { redirect_uris: 'https://quay.example/cb' };
@@ -83,7 +83,7 @@ const fields = {
   id_token_signed_response_alg: 'RS256',
 };
 
-test('a registration without a name is shown by its client_id, until an administrator names it (RFC 7591 2)', async () => {
+test('a client without a name is shown by its client_id, until an administrator names it (RFC 7591 2)', async () => {
   const { status, body } = await call(`${service.issuer}/register`, {
     body: { redirect_uris: ['https://nameless.example/cb'] },
   });

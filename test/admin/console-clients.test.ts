@@ -1,4 +1,4 @@
-// The console's clients: found, shown, made, changed, decided about, several at once; by administrators who signed in lately, and by nobody else.
+// The console's client pages list, show, create, change and decide on clients, for administrators who signed in recently.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { filledForm, formOf, openConsole } from '../helpers/console.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 const at = (path: string) => agent.get(`/admin/clients${path}`);
-const fresh = (minutes: number) =>
+const setSignInAge = (minutes: number) =>
   service.database.sql('UPDATE sessions SET auth_time = now() - make_interval(mins => $1)', [minutes]);
 const title = ({ body }: Page) => /<h1>(.*?)<\/h1>/s.exec(body)?.[1]?.replace(/<[^>]*>/g, '');
 const stored = (clientId: string) => service.store.clients.find(clientId);
@@ -42,7 +42,7 @@ async function register(metadata: Record<string, unknown> = {}) {
 }
 const decide = (page: Page, fields: Record<string, string>, by = agent) =>
   by.post('/admin/clients/decide', { ...formOf(page, '/admin/clients/decide'), ...fields });
-/** The checkboxes of these clients on a page of what waits. */
+/** The checkboxes of these clients in the waiting list. */
 const ticks = (page: Page, clientIds: string[]) => {
   const { shown = '' } = formOf(page, '/admin/clients/decide');
   const ids = shown.split(',').map((one) => one.split(' ')[0]);
@@ -50,7 +50,7 @@ const ticks = (page: Page, clientIds: string[]) => {
 };
 
 describe('the list', () => {
-  test('finds clients by what is typed, and keeps the filter on every further page (issue 6)', async () => {
+  test('the list finds clients by a search, and keeps the filter on every further page (issue 6)', async () => {
     for (let count = 0; count < 30; count++) await service.createClient({ client_name: `Ferry ${count}` });
     const page = await at('?q=ferry&status=enabled');
     expect(page).toMatchObject({ status: 200 });
@@ -64,7 +64,7 @@ describe('the list', () => {
     expect((await at('?cursor=x')).status).toBe(400);
   });
 
-  test('of what waits has a page of its own (issue 6)', async () => {
+  test('the list of waiting clients has a separate page (issue 6)', async () => {
     expect(await at('?waiting=true')).toMatchObject({
       status: 303,
       location: `${service.issuer}/admin/clients/waiting`,
@@ -72,8 +72,8 @@ describe('the list', () => {
   });
 });
 
-describe('what waits', () => {
-  test('is shown with look-alike names, hosts nobody knows, and where it came from (security R48)', async () => {
+describe('waiting registrations and changes', () => {
+  test('the page of a registration shows look-alike names, unknown hosts, and the address that sent it (security R48)', async () => {
     await service.createClient({ client_name: 'Harbour', redirect_uris: ['https://harbour.example/cb'] });
     const { clientId } = await register({
       client_name: 'Hаrbour', // with a Cyrillic letter
@@ -89,7 +89,7 @@ describe('what waits', () => {
     expect(page.body).toMatch(/Registered from<\/dt><dd><bdi dir="ltr">(127\.0\.0\.1|::1)/);
   });
 
-  test('of an approved client is shown as a difference to what was approved (security R45)', async () => {
+  test('the page of an approved client shows a waiting change as a difference from the approved values (security R45)', async () => {
     const { clientId, token, body } = await register();
     await service.database.sql(`UPDATE clients SET status = 'enabled' WHERE client_id = $1`, [clientId]);
     const widened = { ...body, redirect_uris: ['https://elsewhere.example/cb'], client_id: clientId };
@@ -104,7 +104,7 @@ describe('what waits', () => {
     expect((await agent.follow(done)).body).toContain('Approved.');
   });
 
-  test('is decided several at once; what changed meanwhile is named, and kept as it was (security R90)', async () => {
+  test('an administrator decides on several clients at once; those that changed meanwhile are named and stay as they were (security R90)', async () => {
     const [first, second, third, untouched] = [await register(), await register(), await register(), await register()];
     const page = await at('/waiting');
     const { clientId, token, body } = second;
@@ -129,7 +129,7 @@ describe('what waits', () => {
     expect((await stored(untouched.clientId))!.status).toBe('disabled');
   });
 
-  test('is decided several at once by route and by command line, too (security R90)', async () => {
+  test('an administrator decides on several clients at once by admin route and by command line (security R90)', async () => {
     const [first, second, third, fourth] = [await register(), await register(), await register(), await register()];
     const token = await adminToken(service);
     const send = (body: unknown) => call(`${service.issuer}/admin/api/clients/decide`, { token, body });
@@ -163,7 +163,7 @@ describe('what waits', () => {
     expect(refused).toMatchObject({ code: 1 });
   });
 
-  test('is refused with a reason that the registrant reads, and not without one (decisions section 2)', async () => {
+  test('a refusal needs a reason, which the registrant reads (decisions section 2)', async () => {
     const [first, second] = [await register(), await register()];
     const page = await at('/waiting');
     const both = ticks(page, [first.clientId, second.clientId]);
@@ -179,7 +179,7 @@ describe('what waits', () => {
       });
   });
 
-  test('is decided about only as its page showed it: no other client or version can be put into the form (security R55)', async () => {
+  test('a decision takes only what its page showed: the form accepts no other client and no other version (security R55)', async () => {
     const [first, second] = [await register(), await register()];
     const page = await at(`/${first.clientId}`);
     const form = { 'client.0': 'on', decision: 'approve' };
@@ -197,7 +197,7 @@ describe('what waits', () => {
 });
 
 describe('a client', () => {
-  test('is made from the form, enabled, and its secrets are shown once and work (issue 6)', async () => {
+  test('the form creates an enabled client, and shows its working secrets once (issue 6)', async () => {
     const form = filledForm(await at('/new'));
     const page = await agent.post('/admin/clients/new', {
       ...form,
@@ -228,13 +228,13 @@ describe('a client', () => {
     expect((await events(client.clientId))[0]).toEqual({ type: 'client.created', actor: ada.sub });
   });
 
-  test('is made once, however often its form is sent (issue 6)', async () => {
+  test('a form that is sent several times creates one client (issue 6)', async () => {
     const form: Record<string, string> = {
       ...filledForm(await at('/new')),
       client_name: 'Twice',
       redirect_uris: 'https://twice.example/cb',
     };
-    // refused first, it stays the same form
+    // the form keeps its client_id after a refusal
     const refused = await agent.post('/admin/clients/new', { ...form, redirect_uris: 'nowhere' });
     expect(refused.status).toBe(400);
     expect(formOf(refused, '/admin/clients/new')['client_id']).toBe(form['client_id']);
@@ -243,11 +243,11 @@ describe('a client', () => {
     const again = await agent.post('/admin/clients/new', form);
     expect(again.location).toBe(`${service.issuer}/admin/clients/${form['client_id']}?done=client-made-before`);
     expect(await service.store.clients.list({ search: 'twice' }, { limit: 9, after: undefined })).toHaveLength(1);
-    // the id is the form's, not the sender's to choose
+    // the form is bound to its client_id
     expect((await agent.post('/admin/clients/new', { ...form, client_id: 'chosen' })).status).toBe(400);
   });
 
-  test('is saved as its form shows it: what was not touched stays as it is (issue 6)', async () => {
+  test('a saved form leaves the fields that the administrator did not touch as they were (issue 6)', async () => {
     const { clientId } = await service.createClient({
       client_name: 'Pier',
       contacts: ['a@pier.example', 'Pier desk'],
@@ -281,7 +281,7 @@ describe('a client', () => {
     });
   });
 
-  test('is not saved where a field is wrong: each is named, and what was typed stays (decisions section 2)', async () => {
+  test('a form with invalid fields saves nothing, names each field, and keeps the input (decisions section 2)', async () => {
     const form = filledForm(await at('/new'));
     const page = await agent.post('/admin/clients/new', {
       ...form,
@@ -299,7 +299,7 @@ describe('a client', () => {
     expect(page.body).toContain('http://evil.example/cb');
     const uri = await agent.post('/admin/clients/new', { ...form, redirect_uris: 'http://evil.example/cb' });
     expect(uri.body).toContain('<p class="fault" id="redirect_uris-fault">');
-    // in the reader's language, never in the words for programs
+    // the message is in the language of the page, and not the English text of the API
     const german = await agent.post(
       '/admin/clients/new',
       { ...form, redirect_uris: 'ftp://x' },
@@ -307,7 +307,7 @@ describe('a client', () => {
     );
     expect(german.body).toContain('Eine der Adressen ist nicht erlaubt.');
     expect(german.body).not.toContain('holds an address');
-    // together they make no sense, and none of them alone is wrong
+    // each value is valid alone, but not together
     const whole = await agent.post('/admin/clients/new', {
       ...form,
       redirect_uris: 'https://quay.example/cb',
@@ -317,7 +317,7 @@ describe('a client', () => {
     expect(whole.body).toContain('An application without a secret cannot have this.');
   });
 
-  test('is not overwritten by somebody who looked at an older version (security R90)', async () => {
+  test('a form of an older version does not overwrite the client (security R90)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Jetty' });
     const form = filledForm(await at(`/${clientId}/edit`));
     await service.database.sql(`UPDATE clients SET first_party = true WHERE client_id = $1`, [clientId]);
@@ -328,7 +328,7 @@ describe('a client', () => {
     expect((await agent.post(`/admin/clients/${clientId}/edit`, { ...form, version: '2' })).status).toBe(400);
   });
 
-  test('shows every registered member only as text, whatever stands in it (security R93)', async () => {
+  test('the pages show every registered member as text only (security R93)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Mole' });
     const evil = `"'><img src=x onerror=alert(1)><script>alert(2)</script>`;
     await service.database.sql(
@@ -361,7 +361,7 @@ describe('a client', () => {
     }
   });
 
-  test('gets new secrets, those that are ticked, once and at the version that was shown (security R70)', async () => {
+  test('a form renews the ticked secrets, once, at the version that its page showed (security R70)', async () => {
     const client = await service.createClient({ client_name: 'Buoy' });
     const path = `/admin/clients/${client.clientId}/secrets`;
     const form = formOf(await agent.get(path), path);
@@ -373,14 +373,14 @@ describe('a client', () => {
     expect(await agent.post(path, { ...form, client_secret: 'on' })).toMatchObject({ status: 409 });
   });
 
-  test('is disabled and deleted only by whoever types its name (issue 6)', async () => {
+  test('a client is disabled or deleted only after its name is typed (issue 6)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Wharf' });
-    for (const act of ['disable', 'delete']) {
-      const path = `/admin/clients/${clientId}/${act}`;
+    for (const operation of ['disable', 'delete']) {
+      const path = `/admin/clients/${clientId}/${operation}`;
       const form = formOf(await agent.get(path), path);
       expect(await agent.post(path, { ...form, name: 'Warf' })).toMatchObject({ status: 400 });
       expect(await stored(clientId)).toBeDefined();
-      expect((await agent.post(path, { ...form, name: ' Wharf ' })).location).toContain(`done=client-${act}d`);
+      expect((await agent.post(path, { ...form, name: ' Wharf ' })).location).toContain(`done=client-${operation}d`);
     }
     expect(await stored(clientId)).toBeUndefined();
     expect((await events(clientId)).map(({ type }) => type)).toEqual([
@@ -391,7 +391,7 @@ describe('a client', () => {
     expect((await at(`/${clientId}`)).status).toBe(404);
   });
 
-  test('that is disabled is enabled again from its page (decisions section 2)', async () => {
+  test('a disabled client can be enabled again from its page (decisions section 2)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Lock' });
     await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = $1`, [clientId]);
     const page = await at(`/${clientId}`);
@@ -400,11 +400,11 @@ describe('a client', () => {
   });
 });
 
-describe('nobody else', () => {
+describe('access to the client pages', () => {
   const pages = ['', '/new', '/waiting', '/ID', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
-  const acts = ['/new', '/decide', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
+  const operations = ['/new', '/decide', '/ID/edit', '/ID/secrets', '/ID/disable', '/ID/delete'];
 
-  test('than administrators sees a page or does anything (security R89)', async () => {
+  test('a user who is not an administrator sees no page and changes nothing (security R89)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Anchor' });
     const stranger = new UserAgent(service);
     const user = await service.createUser({ username: 'eve' });
@@ -415,7 +415,7 @@ describe('nobody else', () => {
       expect((await stranger.get(address)).location, path).toContain('/authorize?');
       expect((await eve.get(address)).status, path).toBe(403);
     }
-    for (const path of acts) {
+    for (const path of operations) {
       const address = `/admin/clients${path.replace('ID', clientId)}`;
       const form = {
         csrf: 'x',
@@ -427,25 +427,25 @@ describe('nobody else', () => {
       };
       expect((await stranger.post(address, form)).location, path).toContain('/authorize?');
       expect((await eve.post(address, form)).status, path).toBe(403);
-      // nor an administrator by a form that is not ours
+      // nor does an administrator with a forged form
       expect((await agent.post(address, form)).status, path).toBe(400);
     }
     expect(await stored(clientId)).toMatchObject({ status: 'enabled', version: 1 });
   });
 
-  test('acts from a browser that was left open: after 15 minutes every act asks to sign in again, and does nothing (security R91)', async () => {
+  test('a form that is sent more than 15 minutes after the sign-in asks for a new sign-in, and changes nothing (security R91)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Chain' });
     const forms = new Map<string, Record<string, string>>();
-    for (const act of ['secrets', 'disable', 'delete', 'edit']) {
-      const path = `/admin/clients/${clientId}/${act}`;
+    for (const operation of ['secrets', 'disable', 'delete', 'edit']) {
+      const path = `/admin/clients/${clientId}/${operation}`;
       forms.set(path, formOf(await agent.get(path), path));
     }
-    await fresh(16);
+    await setSignInAge(16);
     for (const [path, form] of forms) {
       const answer = await agent.post(path, { ...form, name: 'Chain', client_secret: 'on' });
       expect(answer.location, path).toMatch(/\/authorize\?.*max_age=900/);
     }
     expect(await stored(clientId)).toMatchObject({ status: 'enabled', version: 1 });
-    await fresh(0);
+    await setSignInAge(0);
   });
 });

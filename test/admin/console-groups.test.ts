@@ -1,4 +1,4 @@
-// The console's pages of groups, as an administrator's browser meets them.
+// The console's group pages create, change and delete groups, and manage their members.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -21,7 +21,7 @@ async function send(path: string, fields: Record<string, string>, action = path)
 }
 const groupsOf = async (sub: string) => (await service.store.users.find(sub))!.groups;
 
-test('groups are listed with their members, and made (issue 6)', async () => {
+test('the console lists groups with their numbers of members, and creates groups (issue 6)', async () => {
   expect((await send('/admin/groups', { name: 'crew', description: 'On board' })).url).toContain(
     '/admin/groups/crew?done=group-made',
   );
@@ -42,7 +42,7 @@ test('groups are listed with their members, and made (issue 6)', async () => {
   expect(body).toMatch(/Members">1</);
 });
 
-test('a group shows its members page by page, finds them, and takes people in and out by name (issue 6)', async () => {
+test("a group's page lists and searches its members page by page, and adds and removes users by name (issue 6)", async () => {
   const name = 'deck/1 & <b>2</b>';
   const path = `/admin/groups/${encodeURIComponent(name)}`;
   await service.store.groups.insert(name, '');
@@ -78,7 +78,7 @@ test('a group shows its members page by page, finds them, and takes people in an
   ]);
 });
 
-test('a group is renamed, described, and deleted by its name; what is too large is left to the command line (issue 6)', async () => {
+test('an administrator renames and describes a group, deletes it by typing its name, and needs the command line for a large group (issue 6)', async () => {
   const user = await service.createUser({ groups: ['old', 'vault'] });
   expect((await send('/admin/groups/old/edit', { name: 'vault', description: '' })).body).toContain(
     'There is a group of this name',
@@ -106,7 +106,7 @@ test('a group is renamed, described, and deleted by its name; what is too large 
   expect((await send('/admin/groups/many/edit', { name: 'many', description: 'All' })).body).toContain('All');
 });
 
-test('who changes a group signed in within the last quarter of an hour, at a form of ours (security R52, R91)', async () => {
+test('a change of a group needs a sign-in within 15 minutes and an anti-forgery token (security R52, R91)', async () => {
   const user = await service.createUser({ groups: ['guarded'] });
   const path = '/admin/groups/guarded';
   const forms: [string, string, Record<string, string>][] = [

@@ -1,4 +1,4 @@
-// The overview of the console: each figure counts what its list shows, and only what should have been done by now is delayed.
+// The console's overview shows figures that match the lists behind them, and calls only overdue work delayed.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -24,20 +24,20 @@ const register = (name: string) =>
   call(`${service.issuer}/register`, { method: 'POST', body: { client_name: name, redirect_uris: redirectUris } });
 const admin = (path: string, method = 'GET', body?: object) =>
   call(`${service.issuer}/admin/api${path}`, { method, token: bearer, ...(body && { body }) });
-/** The mails that were written to the folder. */
+/** Reads the mails that were written to the folder. */
 const mailTexts = () => {
   const folder = join(service.dataDir, 'mail');
   const names = existsSync(folder) ? readdirSync(folder).filter((name) => !name.startsWith('.')) : [];
   return names.map((name) => readFileSync(join(folder, name), 'utf8'));
 };
-/** What the overview says of mail. */
+/** Returns what the overview says of mail. */
 const mails = async () => / Mails (.*?) Last clean-up /.exec(texts(await agent.get('/admin')))![1]!.trim();
 
-test('the first clean-up of a new instance is not late (decisions section 7)', async () => {
+test('the overview does not call the first clean-up of a new instance late (decisions section 7)', async () => {
   expect(texts(await agent.get('/admin'))).toContain('Last clean-up Not yet');
 });
 
-test('a client that an administrator created as disabled waits for nobody, and stays (decisions section 2)', async () => {
+test('a client that an administrator creates as disabled does not wait for approval, and is not deleted (decisions section 2)', async () => {
   const body = { client_name: 'Made disabled', redirect_uris: redirectUris, status: 'disabled' };
   const made = await admin('/clients', 'POST', body);
   expect(made).toMatchObject({ status: 201, body: { status: 'disabled' } });
@@ -51,7 +51,7 @@ test('a client that an administrator created as disabled waits for nobody, and s
   const refused = await admin(`/clients/${id}/refuse`, 'POST', { version: 1, reason: 'No.' });
   expect(refused).toMatchObject({ status: 409, body: { error: 'conflict' } });
 
-  // it takes none of the room of registrations: this one is the first
+  // it does not count as a waiting registration: this one is the first
   expect(await register('Registered')).toMatchObject({ status: 201 });
   expect(await register('Another')).toMatchObject({ status: 503 });
   expect(texts(await agent.get('/admin'))).toMatch(/Registered rp\.example\.com .* that wait: 1/);
@@ -69,7 +69,7 @@ test('a client that an administrator created as disabled waits for nobody, and s
   expect(enabled).toMatchObject({ status: 200, body: { status: 'enabled' } });
 });
 
-test('a mail that is scheduled for later is not delayed, one that was due is (decisions section 7)', async () => {
+test('a mail that is scheduled for later is not delayed, and an overdue mail is (decisions section 7)', async () => {
   await register('Noticed');
   // the digest that was sent now is followed by one in an hour; an order of another instance may say when it was made
   const scheduled = `FROM outbox WHERE name = 'registrations' AND next_attempt_at > now() AND attempts = 0`;
@@ -90,7 +90,7 @@ test('a mail that is scheduled for later is not delayed, one that was due is (de
   await service.database.sql('DELETE FROM outbox');
 });
 
-test('each figure of the last day counts the rows of the list that it leads to (decisions section 7)', async () => {
+test('each figure of the last day equals the number of rows in its list (decisions section 7)', async () => {
   const user = await service.createUser();
   for (let count = 0; count < 2; count++) await new UserAgent(service).signIn({ ...user, password: 'wrong' });
   await service.store.auditEvents.insert({ type: 'code.replayed', outcome: 'failure', actor: user.sub });
@@ -103,7 +103,7 @@ test('each figure of the last day counts the rows of the list that it leads to (
   for (const [, uri, count, word] of figures) {
     const list = await agent.get(uri!.replaceAll('&amp;', '&'));
     const rows = list.body.slice(list.body.indexOf('<tbody>')).match(/<tr>/g);
-    // what the list itself did is no part of the figure
+    // loading the lists adds events to the audit trail
     if (word !== 'events in the audit trail') expect([word, rows?.length ?? 0]).toEqual([word, Number(count)]);
   }
   expect(Number(figures[2]![2])).toBe(3);

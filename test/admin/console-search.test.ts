@@ -1,4 +1,4 @@
-// The console's one search field: it finds users, clients and groups, and leads to the thing where only one is meant.
+// The console's search field finds users, clients and groups, and redirects to a single match.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openConsole } from '../helpers/console.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -14,7 +14,7 @@ afterAll(() => service?.stop());
 
 const find = (q: string) => agent.get(`/admin/search?${new URLSearchParams({ q })}`);
 
-test('one field finds users, clients and groups, some of each, and the rest is a link away (issue 6)', async () => {
+test('one search field finds users, clients and groups, shows the first of each, and links to the rest (issue 6)', async () => {
   const client = await service.createClient({ client_name: 'Quay <b>notes</b>' });
   for (let count = 0; count < 10; count++) await service.createUser({ username: `quay-${count}` });
   await service.store.groups.insert('quay hands', '');
@@ -26,27 +26,27 @@ test('one field finds users, clients and groups, some of each, and the rest is a
   expect(page.body).not.toContain('<b>notes');
   expect(page.body).toContain('href="/idp/admin/groups/quay%20hands"');
   expect(page.body).not.toContain('href="/idp/admin/groups?q=QUAY"');
-  // it stands on every page, with what was typed
+  // every page has the search field, which keeps the query
   expect(page.body).toContain('value="QUAY"');
   expect((await agent.get('/admin')).body).toContain('action="/idp/admin/search"');
 });
 
-test('it leads to the only thing that is found, also by what stands in a log: a sub, a client_id (issue 6)', async () => {
+test('the search redirects to a single match, also by an identifier from a log: a sub, a client_id (issue 6)', async () => {
   const user = await service.createUser({ email: 'lonely@example.org' });
   const client = await service.createClient({ redirect_uris: ['https://lonesome.example/cb'] });
   await service.store.groups.insert('hermits', '');
-  const led = async (q: string) => (await find(q)).location?.slice(service.issuer.length);
-  expect(await led('lonely@example.org')).toBe(`/admin/users/${user.sub}`);
-  expect(await led(user.sub)).toBe(`/admin/users/${user.sub}`);
-  expect(await led(client.clientId)).toBe(`/admin/clients/${client.clientId}`);
-  expect(await led('lonesome.example')).toBe(`/admin/clients/${client.clientId}`);
-  expect(await led('hermits')).toBe('/admin/groups/hermits');
+  const targetOf = async (q: string) => (await find(q)).location?.slice(service.issuer.length);
+  expect(await targetOf('lonely@example.org')).toBe(`/admin/users/${user.sub}`);
+  expect(await targetOf(user.sub)).toBe(`/admin/users/${user.sub}`);
+  expect(await targetOf(client.clientId)).toBe(`/admin/clients/${client.clientId}`);
+  expect(await targetOf('lonesome.example')).toBe(`/admin/clients/${client.clientId}`);
+  expect(await targetOf('hermits')).toBe('/admin/groups/hermits');
   expect((await find('nobody-and-nothing')).body).toContain('Nothing was found.');
   expect((await find('  ')).status).toBe(200);
   expect((await find(`\0'"\\ & | ! : *`)).status).toBe(200);
 });
 
-test('nobody but administrators finds anything (security R89)', async () => {
+test('only an administrator can search (security R89)', async () => {
   const { page } = await openConsole(service, await service.createUser(), '/admin/search?q=quay');
   expect(page.status).toBe(403);
   expect((await new UserAgent(service).get('/admin/search?q=quay')).location).toContain('/authorize');

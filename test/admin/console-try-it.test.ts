@@ -1,4 +1,4 @@
-// "Try it" in the console: a real code flow against a client of any kind, each step shown, and no secret kept.
+// "Try it" in the console runs a real code flow against any client, shows each step, and keeps no secret.
 import { generateKeyPair, exportJWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
@@ -26,18 +26,18 @@ async function add(client: TestClient, change = 'add'): Promise<Page> {
   const fields = formOf(await pageOf(client), `${path}/redirect-uri`);
   return agent.post(`${path}/redirect-uri`, { ...fields, change });
 }
-/** Begins the flow, and allows what is asked; ends at the page after the callback. */
-async function begin(client: TestClient, wished: Record<string, string> = {}): Promise<Page> {
+/** Starts the flow, and allows consent; ends at the page after the callback. */
+async function begin(client: TestClient, options: Record<string, string> = {}): Promise<Page> {
   const fields = formOf(await pageOf(client), `${path}/begin`);
   let page = await agent.follow(
-    await agent.post(`${path}/begin`, { ...fields, scope: 'openid', end: 'yes', ...wished }),
+    await agent.post(`${path}/begin`, { ...fields, scope: 'openid', end: 'yes', ...options }),
   );
   if (page.body.includes('id="allow"')) page = await agent.submit(page, { decision: 'allow' });
   return page;
 }
 const redeem = (page: Page, secret: string) =>
   agent.post(`${path}/redeem`, { ...formOf(page, `${path}/redeem`), client_secret: secret });
-/** What the page shows under a name, in the order of the steps. */
+/** Returns the values that the page shows under a name, in the order of the steps. */
 const shown = ({ body }: Page, name: string) =>
   [...body.matchAll(new RegExp(`<dt><bdi dir="ltr">${name}</bdi>[^]*?<dd>([^]*?)</dd>`, 'g'))].map(([, value]) =>
     value!.replace(/<[^>]*>/g, ' ').trim(),
@@ -46,7 +46,7 @@ const redirectUris = async (client: TestClient) =>
   (await service.store.clients.find(client.clientId))!.metadata.redirect_uris;
 
 describe('the callback', () => {
-  test('is added by one button and taken away again, with the administrator in the trail (issue 6)', async () => {
+  test('an administrator adds and removes the callback with one button, and the audit trail names the administrator (issue 6)', async () => {
     const client = await service.createClient({ client_name: 'Harbour <b>' });
     const before = await pageOf(client);
     expect(before.body).toMatch(/Harbour &lt;b&gt;[^]*does not know this page yet/);
@@ -67,7 +67,7 @@ describe('the callback', () => {
     ]);
   });
 
-  test('is added after a recent sign-in only (security R91)', async () => {
+  test('an administrator adds the callback only after a recent sign-in (security R91)', async () => {
     const client = await service.createClient();
     const fields = formOf(await pageOf(client), `${path}/redirect-uri`);
     await service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '16 minutes' WHERE sub = $1`, [
@@ -81,7 +81,7 @@ describe('the callback', () => {
 });
 
 describe('a flow', () => {
-  test('of a confidential client shows every request and answer, and the ID Token with its checks; nothing of it lives on (issue 6)', async () => {
+  test('a flow of a confidential client shows every request and response, and the checks of the ID Token; its tokens end with it (issue 6)', async () => {
     const scope = 'openid profile offline_access';
     const client = await service.createClient({ client_name: 'Harbour', scope });
     await add(client);
@@ -104,21 +104,21 @@ describe('a flow', () => {
     expect(cookies).not.toContain('GATEHOUSE_TRY_IT');
   });
 
-  test('of a public client needs no secret (issue 6)', async () => {
+  test('a flow of a public client needs no secret (issue 6)', async () => {
     const client = await service.createClient({ token_endpoint_auth_method: 'none' });
     await add(client);
     const page = await begin(client, { end: '' });
     expect(page.body).toContain('The sign-in worked');
     expect(page.body).toContain('OpenID Connect Core 5.3');
-    // without the wish the tokens live on
+    // without the option the tokens stay valid
     const [, access] = /Bearer ([\w-]+)/.exec(page.body)!;
     const after = await fetch(`${service.issuer}/user/info`, { headers: { authorization: `Bearer ${access}` } });
     expect(after.status).toBe(200);
-    // loaded again it is no answer to anything
+    // a reloaded callback belongs to no flow
     expect((await agent.get(page.url)).body).toContain('This try is over');
   });
 
-  test('of a client with pairwise subjects shows its own subject (OpenID Connect Core 8)', async () => {
+  test("a flow of a client with pairwise subjects shows the client's subject of the user (OpenID Connect Core 8)", async () => {
     const client = await service.createClient({ subject_type: 'pairwise' });
     await add(client);
     const page = await redeem(await begin(client), client.clientSecret);
@@ -127,7 +127,7 @@ describe('a flow', () => {
     expect([...subjects][0]).not.toBe(admin.sub);
   });
 
-  test('with an encrypted ID Token shows its header alone (OpenID Connect Core 10.2)', async () => {
+  test('a flow with an encrypted ID Token shows only its header (OpenID Connect Core 10.2)', async () => {
     const { publicKey } = await generateKeyPair('RSA-OAEP-256', { extractable: true });
     const client = await service.createClient({
       jwks: { keys: [{ ...(await exportJWK(publicKey)), use: 'enc', kid: 'e1' }] },
@@ -140,7 +140,7 @@ describe('a flow', () => {
     expect(page.body).not.toContain('Wrong');
   });
 
-  test('that fails is shown as it failed: a wrong secret, a refusal, a faulty request (RFC 6749 4.1.2.1, 5.2)', async () => {
+  test('a flow that fails shows its error: a wrong secret, a refusal, an invalid request (RFC 6749 4.1.2.1, 5.2)', async () => {
     const client = await service.createClient({ client_name: 'Harbour' });
     await add(client);
     const wrong = await redeem(await begin(client), 'not the secret');
@@ -155,7 +155,7 @@ describe('a flow', () => {
     expect(hostile.body).not.toContain('<script>alert');
   });
 
-  test('is answered in the browser and session that began it only (RFC 6749 10.12)', async () => {
+  test('a flow takes its response only in the browser and session that started it (RFC 6749 10.12)', async () => {
     const client = await service.createClient({ token_endpoint_auth_method: 'none' });
     await add(client);
     const fields = formOf(await pageOf(client), `${path}/begin`);
@@ -170,7 +170,7 @@ describe('a flow', () => {
   });
 });
 
-test('it is for administrators, and takes no form from elsewhere (security R55)', async () => {
+test('only an administrator opens Try it, and a forged form does nothing (security R55)', async () => {
   const client = await service.createClient();
   const { page } = await openConsole(service, await service.createUser(), path);
   expect(page.status).toBe(403);
@@ -180,12 +180,12 @@ test('it is for administrators, and takes no form from elsewhere (security R55)'
     expect((await agent.post(`${path}/${action}`, form)).status).toBe(400);
   }
   expect((await agent.get(`${path}?client_id=unknown`)).status).toBe(404);
-  // the console's own client is kept for the console
+  // the console's own client cannot be tried
   expect((await agent.get(`${path}?client_id=gatehouse-console`)).status).toBe(404);
   expect(await redirectUris(client)).toEqual([client.redirectUri]);
 });
 
-test('no secret and no token of it is in the log or in the database (security R29, R101)', async () => {
+test('no secret and no token of a flow is in the log or in the database (security R29, R101)', async () => {
   const client = await service.createClient({ client_name: 'Quiet' });
   await add(client);
   const page = await redeem(await begin(client, { end: '' }), client.clientSecret);

@@ -1,4 +1,4 @@
-// The console's import of users, from the form to its report, as an administrator's browser meets it.
+// The console imports users from a text, checks it first, and reports each bad row.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 const importPath = '/admin/users/import';
-/** The page of an import once it ended. */
+/** Waits for an import to end, and returns its page. */
 async function ended(page: { location: string | undefined }) {
   expect(page.location).toContain(`${importPath}/`);
   return vi.waitFor(
@@ -29,7 +29,7 @@ async function ended(page: { location: string | undefined }) {
 }
 const cell = (body: string, term: string) => new RegExp(`<dt>${term}</dt><dd>([\\d,]+)<`).exec(body)?.[1];
 
-test('users of a text are checked first, then imported while nobody has to wait, with a report for each bad row (issue 6)', async () => {
+test('an administrator checks a text of users, then imports it in the background, with a report on each bad row (issue 6)', async () => {
   await service.createUser({ username: 'imported-before' });
   const users = [
     'username,email,groups',
@@ -49,7 +49,7 @@ test('users of a text are checked first, then imported while nobody has to wait,
   expect(checked.body).toMatch(/data-label="Line">3<.*email.*Must be an email address/s);
   expect(checked.body).toContain('imported-1,one@example.com');
   expect(await service.store.users.findByUsername('imported-1')).toBeUndefined();
-  // what was not checked is not imported
+  // a text that was not checked is not imported
   const form = formOf(checked, importPath);
   const other = await agent.post(importPath, {
     ...form,
@@ -70,7 +70,7 @@ test('users of a text are checked first, then imported while nobody has to wait,
   ]);
   expect(status.body).toMatch(/data-label="Line">3<.*email.*Must be an email address/s);
   expect(await service.store.users.findByUsername('imported-1')).toMatchObject({ groups: ['a;b', 'c'] });
-  // the same form again is the same import
+  // sending the form again starts no second import
   const again = await agent.post(importPath, { ...form, users, act: 'import' });
   expect(again.location).toBe(status.url);
   const events = await service.database.sql(
@@ -80,14 +80,14 @@ test('users of a text are checked first, then imported while nobody has to wait,
   expect(events.map(({ detail }) => detail)).toEqual([
     { created: 1, updated: 0, unchanged: 1, refused: 1, update: false },
   ]);
-  // nothing that was imported stands in what is kept of it
+  // the stored import holds no imported value
   const [kept] = await service.database.sql<{ row: string }>('SELECT row_to_json(i)::text AS row FROM user_imports i');
   expect(kept!.row).not.toMatch(/imported-|example\.com|no address/);
 });
 
-test('a long check says how far it is while it goes on, and finds what the import will find, in the words of the reader (issue 6)', async () => {
+test('a long check shows its progress, and finds what the import will find, in the language of the administrator (issue 6)', async () => {
   const rows = Array.from({ length: 1100 }, (_, index) => `far-${index},far-${index}@example.com`);
-  // far from the rows of the same name and the same address
+  // in other batches than the rows with the same name and address
   rows.push('FAR-3,', 'far-new,Far-4@example.com');
   const users = `username,email\n${rows.join('\n')}\n`;
   const page = await agent.get(importPath);
@@ -97,7 +97,7 @@ test('a long check says how far it is while it goes on, and finds what the impor
   const steps = [...checked.body.matchAll(/<progress max="1103" value="(\d+)"/g)].map(([, line]) => Number(line));
   expect(steps.length).toBeGreaterThan(4);
   expect(steps).toEqual([...steps].sort((a, b) => a - b));
-  // one document, of which the steps are a part
+  // the progress is part of one document
   expect(checked.body.match(/<html|<main|<\/html>/g)).toHaveLength(3);
   expect(checked.body.lastIndexOf('<progress')).toBeLessThan(checked.body.indexOf('Was geschehen würde'));
   const reasons = (body: string) =>
@@ -116,7 +116,7 @@ test('a long check says how far it is while it goes on, and finds what the impor
   await service.database.sql(`DELETE FROM users WHERE username LIKE 'far-%'`);
 });
 
-test('a service that stops lets an import end with the batch under way, and says up to which line all is stored (issue 6)', async () => {
+test('a service that stops lets an import finish its batch, and shows up to which line all rows are stored (issue 6)', async () => {
   const other = await startTestService();
   try {
     const root = await other.createUser({ username: 'root', admin: true });
@@ -130,7 +130,7 @@ test('a service that stops lets an import end with the batch under way, and says
     const stopped = (await other.store.userImports.find(id))!;
     expect(stopped.state).toBe('stopped');
     expect(stopped.line).toBeLessThan(rows.length);
-    // what it says is what is there
+    // the stored count equals the users that were created
     const [count] = await other.database.sql<{ n: number }>(
       `SELECT count(*)::int AS n FROM users WHERE username LIKE 'stop-%'`,
     );
@@ -141,7 +141,7 @@ test('a service that stops lets an import end with the batch under way, and says
   }
 });
 
-test('an import of JSON Lines changes users only where that is ticked, and makes administrators only where that is (issue 6)', async () => {
+test('an import of JSON Lines changes users, and makes administrators, only if the administrator ticks so (issue 6)', async () => {
   const user = await service.createUser({ username: 'import-changed' });
   const users = `${JSON.stringify({ username: 'import-changed', nickname: 'Mo' })}\n${JSON.stringify({ username: 'import-admin', admin: true })}\n`;
   const page = await agent.get(importPath);
@@ -164,7 +164,7 @@ test('an import of JSON Lines changes users only where that is ticked, and makes
   expect(await service.store.users.findByUsername('import-admin')).toMatchObject({ admin: true });
 });
 
-test('a text that is none of users, empty or too long is said so, and one that lost its importer is said to have stopped (issue 6)', async () => {
+test('an invalid, empty or long text is refused with its reason, and an import that lost its instance is shown as stopped (issue 6)', async () => {
   const form = formOf(await agent.get(importPath), importPath);
   const send = (users: string) => agent.post(importPath, { ...form, users });
   const head = await send('shoe,size\nx,42');
@@ -177,7 +177,7 @@ test('a text that is none of users, empty or too long is said so, and one that l
   expect(long.status).toBe(413);
   expect(long.body).toContain('use the command line');
   expect((await send('x'.repeat(9 * 1024 * 1024))).status).toBe(413);
-  // a long form is not even read of anybody else
+  // a long form is read only from an administrator
   const stranger = await new UserAgent(service).post(importPath, { ...form, users: 'x'.repeat(9 * 1024 * 1024) });
   expect(stranger.location).toBe(service.issuer + importPath);
   expect((await agent.get(`${importPath}/7b1c7a0e-4f6a-4f0e-9a53-0d6a5a0f1c11`)).status).toBe(404);

@@ -1,4 +1,4 @@
-// The console's pages of users, as an administrator's browser meets them.
+// The console's user pages find, create, change, delete and export users.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -20,7 +20,7 @@ async function post(path: string, fields: Record<string, string>) {
   return agent.follow(await agent.post(path, { csrf, ...formOf(page, path), ...fields }));
 }
 
-test('users are found, and each leads to its page (issue 6)', async () => {
+test('an administrator finds users, and opens the page of each (issue 6)', async () => {
   const user = await service.createUser({ username: 'Zoë', claims: { name: 'Zoë <b>Bold</b>' }, groups: ['deck'] });
   for (const query of ['q=zoe', 'group=deck', 'q=bold&status=enabled&order=name']) {
     const page = await agent.get(`/admin/users?${query}`);
@@ -32,7 +32,7 @@ test('users are found, and each leads to its page (issue 6)', async () => {
   expect((await agent.get('/admin/users/none')).status).toBe(404);
 });
 
-test('a user is disabled, enabled, put into groups and deleted by name, each with its event (issue 6)', async () => {
+test("an administrator disables, enables and deletes a user and changes the user's groups, each with an event (issue 6)", async () => {
   const user = await service.createUser({ username: 'goes' });
   const path = `/admin/users/${user.sub}`;
   const find = async () => (await service.store.users.find(user.sub))!;
@@ -67,7 +67,7 @@ test('a user is disabled, enabled, put into groups and deleted by name, each wit
   ]);
 });
 
-test('the last administrator stays, and a form from elsewhere does nothing (security R52, R91)', async () => {
+test('the last administrator cannot lose the admin flag, and a forged form does nothing (security R52, R91)', async () => {
   const path = `/admin/users/${admin.sub}`;
   const page = await post(path, { act: 'no-admin' });
   expect(page.status).toBe(400);
@@ -81,7 +81,7 @@ test('the last administrator stays, and a form from elsewhere does nothing (secu
   expect(await service.store.users.find(admin.sub)).toMatchObject({ status: 'enabled', admin: true });
 });
 
-test('what gives power or takes it waits for a sign-in of the last quarter of an hour, ending does not (security R91)', async () => {
+test('making an administrator or disabling a user needs a sign-in within 15 minutes; ending sessions does not (security R91)', async () => {
   const user = await service.createUser();
   const path = `/admin/users/${user.sub}`;
   const page = await agent.get(path);
@@ -96,7 +96,7 @@ test('what gives power or takes it waits for a sign-in of the last quarter of an
   expect(ended.url).toMatch(/[?&]done=/);
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });
-test('an old page of a user takes no group away that was added since (issue 6)', async () => {
+test('an outdated page of a user removes no group that was added since (issue 6)', async () => {
   const user = await service.createUser({ username: 'regrouped', groups: ['one'] });
   const path = `/admin/users/${user.sub}`;
   const old = await agent.get(path);
@@ -107,7 +107,7 @@ test('an old page of a user takes no group away that was added since (issue 6)',
 
 const linkOf = (body: string) => /https?:\/\/[^<]*\/password\/reset\?token=[\w-]+/.exec(body)?.[0];
 
-test('a user is made with a link by which the person chooses a password; the form sent again makes no second one (issue 6)', async () => {
+test('an administrator creates a user with a link to choose a password; sending the form again creates no second user (issue 6)', async () => {
   const form = formOf(await agent.get('/admin/users/new'), '/admin/users/new');
   const typed = {
     ...form,
@@ -121,24 +121,24 @@ test('a user is made with a link by which the person chooses a password; the for
   expect(made.body).toContain('made-here is created');
   const user = (await service.store.users.findByUsername('made-here'))!;
   expect(user).toMatchObject({ email: 'made@example.com', emailVerified: true, claims: { given_name: 'Mia' } });
-  // the person's browser knows nothing of the administrator's
+  // a browser without the administrator's session
   const page = await new UserAgent(service).get(linkOf(made.body)!.slice(service.issuer.length));
   expect(page.status).toBe(200);
   const again = await agent.post('/admin/users/new', { ...typed, username: 'made-twice' });
   expect(again.location).toBe(`${service.issuer}/admin/users/${user.sub}?done=user-made`);
   expect(await service.store.users.findByUsername('made-twice')).toBeUndefined();
-  // two at once
+  // two requests at once
   const other = { ...formOf(await agent.get('/admin/users/new'), '/admin/users/new'), username: 'at-once' };
   const answers = await Promise.all([1, 2].map(() => agent.post('/admin/users/new', other)));
   expect(answers.map(({ status }) => status).sort()).not.toContain(409);
   const rows = await service.database.sql(`SELECT FROM users WHERE username = 'at-once'`);
   expect(rows).toHaveLength(1);
-  // the sub is the form's, not the administrator's to choose
+  // the form is bound to its sub
   const forged = await agent.post('/admin/users/new', { ...other, sub: '7b1c7a0e-4f6a-4f0e-9a53-0d6a5a0f1c11' });
   expect(forged.status).toBe(400);
 });
 
-test('what is wrong with a new user stands at the fields, and what was typed stays but the password (issue 6)', async () => {
+test('the errors of a new user are shown at their fields, and the form keeps its input except the password (issue 6)', async () => {
   await service.createUser({ username: 'occupied', email: 'occupied@example.com' });
   const page = await post('/admin/users/new', {
     username: 'Occupied',
@@ -159,7 +159,7 @@ test('what is wrong with a new user stands at the fields, and what was typed sta
   expect(german.body).toContain('Benutzer anlegen');
 });
 
-test('the claims of a user are changed, and an old page does not write over what changed since (issue 6)', async () => {
+test('an administrator changes the claims of a user, and an outdated page does not overwrite newer changes (issue 6)', async () => {
   const claims = {
     name: 'Ada',
     address: { locality: 'London', country: 'GB' },
@@ -190,10 +190,10 @@ test('the claims of a user are changed, and an old page does not write over what
   ).toContain('done=user-saved');
   expect(await find()).toMatchObject({ claims, email: 'edited@example.com', emailVerified: before.emailVerified });
   expect(await events()).toHaveLength(count);
-  const fresh = await agent.get(path);
+  const current = await agent.get(path);
   const change = {
-    ...formOf(fresh, path),
-    ...fields(fresh.body),
+    ...formOf(current, path),
+    ...fields(current.body),
     name: '',
     nickname: 'Countess',
     locality: 'Paris',
@@ -224,7 +224,7 @@ test('the claims of a user are changed, and an old page does not write over what
   for (const fault of ['birthdate', 'picture', 'email']) expect(wrong.body).toContain(`id="${fault}-fault"`);
 });
 
-test('a link to choose a password is shown once and works, and a password that is set ends all sessions (issue 6, security R54)', async () => {
+test('a link to choose a password is shown once and works, and setting a password ends all sessions (issue 6, security R54)', async () => {
   const user = await service.createUser({ username: 'helped' });
   const path = `/admin/users/${user.sub}/password`;
   const shown = await post(path, { act: 'link', lifetime: '3600' });
@@ -239,8 +239,8 @@ test('a link to choose a password is shown once and works, and a password that i
   // each request is answered once
   expect(service.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   expect((await post(path, { act: 'set', new_password: 'short' })).status).toBe(400);
-  const theirs = new UserAgent(service);
-  await theirs.signIn(user);
+  const usersAgent = new UserAgent(service);
+  await usersAgent.signIn(user);
   expect(await service.store.sessions.list({ sub: user.sub }, { limit: 5, after: undefined })).toHaveLength(1);
   expect((await post(path, { act: 'set', new_password: 'quiet harbour lantern 7' })).url).toContain(
     'done=user-password-set',
@@ -257,7 +257,7 @@ test('a link to choose a password is shown once and works, and a password that i
   expect((await post(path, { act: 'link' })).status).toBe(409);
 });
 
-test('second factors are removed after a page says what goes, but not the only way in of an administrator (issue 6)', async () => {
+test("an administrator removes second factors after a confirmation, but not an administrator's only means to sign in (issue 6)", async () => {
   const user = await service.createUser({ username: 'factored' });
   const enrol = async (id: string, sub = user.sub) => {
     await service.database.sql(
@@ -277,7 +277,7 @@ test('second factors are removed after a page says what goes, but not the only w
   expect(page.body).toContain(`${path}?id=blue-key`);
   const one = await agent.get(`${path}?id=blue-key`);
   expect(one.body).toContain('Remove blue-key of factored?');
-  // the form is good for what the page showed
+  // the form removes only what its page showed
   expect((await agent.post(path, { ...formOf(one, path), id: 'red-key' })).status).toBe(400);
   expect((await agent.follow(await agent.post(path, formOf(one, path)))).url).toContain('done=user-factor-removed');
   expect((await service.store.secondFactors.list(user.sub)).map(({ id }) => id)).toEqual(['red-key']);
@@ -292,7 +292,7 @@ test('second factors are removed after a page says what goes, but not the only w
   expect(await service.store.secondFactors.list(other.sub)).toHaveLength(1);
 });
 
-test('the forms that make, change and let in users want a sign-in of the last quarter of an hour (security R91)', async () => {
+test('the forms that create or change users, and set passwords or remove second factors, need a sign-in within 15 minutes (security R91)', async () => {
   const user = await service.createUser();
   const paths = ['new', `${user.sub}/edit`, `${user.sub}/password`, `${user.sub}/second-factors/remove`];
   const forms = await Promise.all(paths.slice(0, 3).map((path) => agent.get(`/admin/users/${path}`)));
@@ -310,7 +310,7 @@ test('the forms that make, change and let in users want a sign-in of the last qu
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });
 
-test('users are exported as they are looked for, after a fresh sign-in, with an event (issue 6, security R91)', async () => {
+test('an administrator exports the users of a search, after a recent sign-in and with an event (issue 6, security R91)', async () => {
   for (const n of [1, 2, 3]) await service.createUser({ username: `export-${n}`, groups: n < 3 ? ['takers'] : [] });
   const list = await agent.get('/admin/users?group=takers&q=export');
   const uri = /href="(\/admin\/users\/export[^"]*)"/.exec(list.body)![1]!.replaceAll('&amp;', '&');

@@ -1,4 +1,4 @@
-// The files of CSV that administrators get: no cell is a formula to a spreadsheet, and an import reads what was there.
+// A CSV export holds no cell that a spreadsheet runs as a formula, and an import restores the original values.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ async function rowsOf(path: string): Promise<Record<string, string>[]> {
 const formulas = (rows: Record<string, string>[]) =>
   rows.flatMap((row) => Object.values(row).filter((cell) => /^[\s\u200b]*[=+\-@＝＋－＠]|^[\t\r]/.test(cell)));
 
-test('no cell of the exported audit trail is a formula, by route and by command (security R126)', async () => {
+test('no cell of an exported audit trail is a formula, by admin route and by command line (security R126)', async () => {
   for (const actor of hostile)
     await service.store.auditEvents.insert({ type: 'token.revoked', outcome: 'success', actor });
   const rows = await rowsOf('/audit/export?format=csv&type=token.revoked');
@@ -55,7 +55,7 @@ test('no cell of the exported audit trail is a formula, by route and by command 
   expect(formulas(parse(shown.stdout, { columns: true }))).toEqual([]);
 });
 
-test('no cell of exported users is a formula, and an import reads the same users (security R126)', async () => {
+test('no cell of exported users is a formula, and an import restores the same users (security R126)', async () => {
   for (const [index, value] of hostile.entries())
     await service.createUser({
       username: `${/^\s/.test(value) || /\p{Cc}/u.test(value) ? 'x' : ''}${value.replace(/\p{Cc}/gu, '')} ${index}`,
@@ -77,7 +77,7 @@ test('no cell of exported users is a formula, and an import reads the same users
   await service.database.sql(`DELETE FROM users WHERE claims ? 'name'`);
   const read = await runCommand(service, ['user', 'import', file, '--with-admins']);
   expect(read.stderr).toBe('');
-  // white space around a cell says nothing
+  // an import ignores white space around a cell
   const trimmed = before.map(({ claims, ...user }) => ({
     ...user,
     claims: JSON.parse(JSON.stringify(claims), (_, value: unknown) =>

@@ -1,4 +1,4 @@
-// Groups by the admin routes and the command line: making, renaming, deleting, members, and counts that are right under concurrent changes.
+// Groups are created, renamed, filled and deleted by admin route and command line, with correct counts under concurrent changes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -16,7 +16,7 @@ afterAll(() => service?.stop());
 const admin = (method: string, path: string, body?: unknown) =>
   call(`${service.issuer}/admin/api${path}`, { method, token, ...(body !== undefined && { body }) });
 const countOf = async (name: string) => (await admin('GET', `/groups/${encodeURIComponent(name)}`)).body['members'];
-const people = (count: number, groups: string[]) =>
+const createUsers = (count: number, groups: string[]) =>
   service.database
     .sql<{ sub: string }>(
       `INSERT INTO users (username, groups) SELECT gen_random_uuid()::text, $2 FROM generate_series(1, $1) RETURNING sub`,
@@ -29,14 +29,14 @@ const eventsOf = (type: string, sub?: string) =>
     [type, sub],
   );
 
-test('a group is made, described, filled, emptied and deleted, each with its event (issue 6)', async () => {
+test('an administrator creates, describes, fills, empties and deletes a group, each with an event (issue 6)', async () => {
   expect((await admin('POST', '/groups', { name: ' crew ', description: 'On board' })).body).toMatchObject({
     name: 'crew',
     description: 'On board',
     members: 0,
   });
   expect((await admin('POST', '/groups', { name: 'crew' })).status).toBe(409);
-  const [one, two] = await people(2, []);
+  const [one, two] = await createUsers(2, []);
   const change = await admin('POST', '/groups/crew/members', { add: [one, two, 'nobody'] });
   expect(change.body).toEqual({ added: [one, two], removed: [], unchanged: [], unknown: ['nobody'] });
   expect((await admin('POST', '/groups/crew/members', { add: [one], remove: [two] })).body).toEqual({
@@ -69,40 +69,43 @@ test('a group is made, described, filled, emptied and deleted, each with its eve
   expect((await eventsOf('user.changed', one)).every((event) => event.actor !== 'sql')).toBe(true);
 });
 
-test('a user is put into a group that nobody made: it is there from then on (issue 6)', async () => {
+test('adding a user to an unknown group creates the group (issue 6)', async () => {
   const user = await service.createUser({ groups: ['appears', 'appears'] });
   expect(await countOf('appears')).toBe(1);
   await admin('DELETE', `/users/${user.sub}`);
   expect(await countOf('appears')).toBe(0);
 });
 
-test.each(['.', '..'])('no door makes a group that has no address: %s (issue 6, RFC 3986 5.2.4)', async (name) => {
-  await admin('POST', '/groups', { name: 'addressed' });
-  const refused = [
-    await admin('POST', '/groups', { name }),
-    await admin('PATCH', '/groups/addressed', { name: ` ${name} ` }),
-    await admin('POST', '/users', { username: 'in no group', groups: [name] }),
-  ];
-  for (const { status, body } of refused) {
-    expect(status).toBe(400);
-    expect(body['error_description']).toContain('must not be . or .., which no address can hold');
-  }
-  for (const words of [
-    ['group', 'create', name],
-    ['group', 'rename', 'addressed', name],
-    ['user', 'create', '--username', 'in no group', '--group', name, '--password-stdin'],
-  ]) {
-    const said = await runCommand(service, words, { stdin: 'three umbrellas under a lighthouse' });
-    expect(said).toMatchObject({ code: 1, stderr: expect.stringContaining('must not be . or ..') });
-  }
-  const row = JSON.stringify({ username: 'in no group', groups: [name] });
-  const imported = await runCommand(service, ['user', 'import', '-', '--format', 'jsonl'], { stdin: row });
-  expect(imported.stderr).toContain('line 1: groups.0 must not be . or ..');
-  expect(await service.store.groups.find(name)).toBeUndefined();
-  expect((await admin('POST', '/groups', { name: `...${name}` })).status).toBe(201);
-});
+test.each(['.', '..'])(
+  'no operation creates a group whose name no address can hold: %s (issue 6, RFC 3986 5.2.4)',
+  async (name) => {
+    await admin('POST', '/groups', { name: 'addressed' });
+    const refused = [
+      await admin('POST', '/groups', { name }),
+      await admin('PATCH', '/groups/addressed', { name: ` ${name} ` }),
+      await admin('POST', '/users', { username: 'in no group', groups: [name] }),
+    ];
+    for (const { status, body } of refused) {
+      expect(status).toBe(400);
+      expect(body['error_description']).toContain('must not be . or .., which no address can hold');
+    }
+    for (const words of [
+      ['group', 'create', name],
+      ['group', 'rename', 'addressed', name],
+      ['user', 'create', '--username', 'in no group', '--group', name, '--password-stdin'],
+    ]) {
+      const said = await runCommand(service, words, { stdin: 'three umbrellas under a lighthouse' });
+      expect(said).toMatchObject({ code: 1, stderr: expect.stringContaining('must not be . or ..') });
+    }
+    const row = JSON.stringify({ username: 'in no group', groups: [name] });
+    const imported = await runCommand(service, ['user', 'import', '-', '--format', 'jsonl'], { stdin: row });
+    expect(imported.stderr).toContain('line 1: groups.0 must not be . or ..');
+    expect(await service.store.groups.find(name)).toBeUndefined();
+    expect((await admin('POST', '/groups', { name: `...${name}` })).status).toBe(201);
+  },
+);
 
-test('groups are listed by name, page by page, and searched by a part of their words (issue 6)', async () => {
+test('the list of groups is sorted by name, has pages, and is searched by parts of words (issue 6)', async () => {
   for (const name of ['Zürich', 'Zug', 'Zermatt'])
     await admin('POST', '/groups', { name, description: 'A Swiss place' });
   const all = (await admin('GET', '/groups?q=swiss')).body['groups'] as { name: string }[];
@@ -119,8 +122,8 @@ test('groups are listed by name, page by page, and searched by a part of their w
   expect((await admin('GET', '/groups?cursor=x!')).status).toBe(400);
 });
 
-test('counts are right after users join and leave at once, however it is done, and after they are added up (issue 6)', async () => {
-  const subs = await people(60, ['busy']);
+test('member counts are correct after concurrent changes of many kinds, before and after they are settled (issue 6)', async () => {
+  const subs = await createUsers(60, ['busy']);
   await Promise.all([
     ...subs.map((sub, index) =>
       index % 3 === 0
@@ -128,10 +131,10 @@ test('counts are right after users join and leave at once, however it is done, a
         : admin('PATCH', `/users/${sub}`, { groups: index % 3 === 1 ? [] : ['busy', 'other'] }),
     ),
     admin('POST', '/groups/busy/members', { remove: subs.slice(0, 30) }),
-    people(40, ['busy', 'other']),
+    createUsers(40, ['busy', 'other']),
     ...Array.from({ length: 5 }, () => service.store.groups.settle()),
   ]);
-  const right = async () => {
+  const expectCorrectCounts = async () => {
     for (const name of ['busy', 'other']) {
       const [row] = await service.database.sql<{ n: number }>(
         'SELECT count(*)::int AS n FROM users WHERE $1 = ANY (groups)',
@@ -140,16 +143,16 @@ test('counts are right after users join and leave at once, however it is done, a
       expect(await countOf(name), name).toBe(row!.n);
     }
   };
-  await right();
+  await expectCorrectCounts();
   await service.store.groups.settle();
   expect(await service.database.sql('SELECT FROM group_changes')).toEqual([]);
-  await right();
+  await expectCorrectCounts();
 });
 
-test('whoever joins a group while it is deleted is in a group that there is (issue 6)', async () => {
+test('a user who joins a group while it is deleted is in a group that exists (issue 6)', async () => {
   for (let round = 0; round < 5; round++) {
-    await people(20, ['doomed']);
-    await Promise.all([admin('DELETE', '/groups/doomed'), people(1, ['doomed']), people(1, ['doomed'])]);
+    await createUsers(20, ['doomed']);
+    await Promise.all([admin('DELETE', '/groups/doomed'), createUsers(1, ['doomed']), createUsers(1, ['doomed'])]);
     const [row] = await service.database.sql<{ n: number }>(
       `SELECT count(*)::int AS n FROM users WHERE 'doomed' = ANY (groups)`,
     );
@@ -157,8 +160,8 @@ test('whoever joins a group while it is deleted is in a group that there is (iss
   }
 });
 
-test('a group with more members than a request may change is left to the command line, which does it in steps (issue 6)', async () => {
-  await people(2_100, ['large']);
+test('a group with more members than one request may change is left to the command line, which changes it in steps (issue 6)', async () => {
+  await createUsers(2_100, ['large']);
   expect((await admin('DELETE', '/groups/large')).status).toBe(409);
   expect((await admin('PATCH', '/groups/large', { name: 'larger' })).status).toBe(409);
   expect(await countOf('large')).toBe(2_100);
@@ -170,7 +173,7 @@ test('a group with more members than a request may change is left to the command
   expect((await admin('GET', '/groups/vast')).status).toBe(404);
 }, 60_000);
 
-test('the command line makes, lists, fills, empties and deletes groups (issue 6)', async () => {
+test('the command line creates, lists, fills, empties and deletes groups (issue 6)', async () => {
   const user = await service.createUser();
   const run = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(service, ['group', ...args]);
@@ -185,15 +188,15 @@ test('the command line makes, lists, fills, empties and deletes groups (issue 6)
   expect(await run('delete', 'deck')).toMatchObject({ said: 'The group deck is deleted; it had 0 members.\n' });
 });
 
-test('somebody in as many groups as there may be, with names that grow when they are folded, is saved and found; little is kept for the search (issue 6)', async () => {
-  // each letter of the person's names becomes several
+test('a user in the maximum number of groups, with names that grow when folded, is saved and found, and the search index stays small (issue 6)', async () => {
+  // folding makes several letters of each
   const groups = Array.from({ length: 1000 }, (_, n) => `${n}`.padEnd(255, '字'));
-  const growing = (place: number) =>
+  const growing = (offset: number) =>
     Array.from({ length: 330 }, (_, n) =>
-      String.fromCodePoint(0x3300 + ((n + place * 13) % 80), 0x3300 + ((n * 7 + place) % 83)),
+      String.fromCodePoint(0x3300 + ((n + offset * 13) % 80), 0x3300 + ((n * 7 + offset) % 83)),
     );
   const names = ['name', 'given_name', 'middle_name', 'family_name', 'nickname', 'preferred_username'];
-  const claims = Object.fromEntries(names.map((claim, place) => [claim, growing(place).join(' ')]));
+  const claims = Object.fromEntries(names.map((claim, index) => [claim, growing(index).join(' ')]));
   const user = await service.createUser({ username: 'grows', groups, claims });
   const found = await admin('GET', `/users?q=grows&group=${encodeURIComponent(groups[999]!)}`);
   expect(found.body['users']).toMatchObject([{ sub: user.sub }]);

@@ -1,4 +1,4 @@
-// Signing keys that are rotated by the schedule, for some algorithms only, and withdrawn: on two instances (security R95).
+// Signing keys are rotated by the schedule or on request, and withdrawn, on two instances (security R95).
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ const rotations = () =>
   service.database.sql<{ actor: string; detail: { kids: string[] } }>(
     `SELECT actor, detail FROM audit_events WHERE type = 'keys.rotated' ORDER BY id`,
   );
-/** Every instance publishes what satisfies. */
+/** Waits until every instance publishes keys that satisfy the condition. */
 const published = (satisfies: (kids: string[]) => boolean) =>
   Promise.all(
     service.instances.map((base) =>
@@ -40,7 +40,7 @@ const published = (satisfies: (kids: string[]) => boolean) =>
       ),
     ),
   );
-/** Moves the times of keys into the past; the instances are told of it as of any change. */
+/** Moves the creation of keys into the past; the instances are notified as of any change. */
 const age = (seconds: number, alg = '%') =>
   service.database.sql(
     `UPDATE signing_keys SET created_at = created_at - make_interval(secs => $1) WHERE alg LIKE $2`,
@@ -48,7 +48,7 @@ const age = (seconds: number, alg = '%') =>
   );
 
 describe('the schedule', () => {
-  test('makes new keys once the newest are old enough, on one of two instances, and keeps the old ones (security R95)', async () => {
+  test('the schedule makes new keys once the newest are old enough, on one of two instances, and keeps the old ones (security R95)', async () => {
     await start();
     const before = await keysOf();
     await age(90 * day - 60);
@@ -63,14 +63,14 @@ describe('the schedule', () => {
     const events = await rotations();
     expect(events).toEqual([{ actor: 'schedule', detail: { kids: expect.any(Array) } }]);
     expect(events[0]!.detail.kids.sort()).toEqual(fresh.map((key) => key.kid).sort());
-    // what both saw while it happened moved nothing more
+    // the notifications of the rotation cause no second one
     await age(0);
     await published((kids) => kids.length === 8);
     expect(await rotations()).toHaveLength(1);
     expect(service.logs.filter((line) => line['event'] === 'keys.rotated')).toHaveLength(1);
   });
 
-  test('goes by each algorithm: what was made by hand meanwhile waits for its own time (security R95)', async () => {
+  test("the schedule rotates each algorithm separately: a key that was made by hand starts its algorithm's interval anew (security R95)", async () => {
     await start({ KEY_ROTATION_INTERVAL: '3600' });
     await age(3000);
     expect(await rotate(['RS256'])).toMatchObject({ status: 201 });
@@ -82,23 +82,23 @@ describe('the schedule', () => {
     expect((await keysOf()).filter((key) => key.alg === 'RS256')).toHaveLength(2);
   });
 
-  test('can be switched off (security R95)', async () => {
+  test('the schedule can be switched off (security R95)', async () => {
     await start({ KEY_ROTATION_INTERVAL: '0' });
     await age(4000 * day);
-    // a change that both instances have seen after that one
+    // both instances see this change after that one
     await rotate(['ES256']);
     await published((kids) => kids.length === 5);
     expect(await rotations()).toHaveLength(1);
   });
 
-  test('remembers by the database: a start finds what came due while nothing ran (security R95)', async () => {
+  test('an instance that starts makes the keys that came due while none ran (security R95)', async () => {
     await start({ KEY_ROTATION_INTERVAL: '0' });
     await age(91 * day);
-    await whileStarted({}, () => published((kids) => kids.length === 8));
+    await whileInstanceRuns({}, () => published((kids) => kids.length === 8));
     expect(await rotations()).toMatchObject([{ actor: 'schedule' }]);
   });
 
-  test('keeps nobody from changing the ring while it makes the keys, which takes long on a busy machine (security R95)', async () => {
+  test('the schedule holds no lock on the keys while it generates new ones (security R95)', async () => {
     await start({ KEY_ROTATION_INTERVAL: '0' });
     await age(91 * day);
     const made: KeyAlgorithm[] = [];
@@ -107,13 +107,13 @@ describe('the schedule', () => {
       made.push(alg);
       return makeKeyPair(alg);
     };
-    await whileStarted({ newKeyPair }, () => published((kids) => kids.length === 8));
+    await whileInstanceRuns({ newKeyPair }, () => published((kids) => kids.length === 8));
     expect(made.sort()).toEqual([...keyAlgorithms].sort());
   });
 });
 
-/** Does it while an instance more is up, which goes by the schedule. */
-async function whileStarted(
+/** Does the work while one more instance runs, which follows the schedule. */
+async function whileInstanceRuns(
   options: Pick<Parameters<typeof buildApp>[0], 'newKeyPair'>,
   work: () => Promise<unknown>,
 ): Promise<void> {
@@ -139,7 +139,7 @@ describe('a rotation of some algorithms', () => {
     await start();
   });
 
-  test('makes keys of those only, by command and by route (decisions section 8)', async () => {
+  test('a rotation of some algorithms makes keys of only those, by command and by admin route (decisions section 8)', async () => {
     const { stdout } = await runCommand(service, ['keys', 'rotate', '--alg', 'RS256', '--alg', 'ES256', '--json']);
     const waiting = (keys: Key[]) => keys.filter((key) => key.state === 'waiting').map((key) => key.alg);
     expect(waiting(JSON.parse(stdout) as Key[]).sort()).toEqual(['ES256', 'RS256']);
@@ -148,7 +148,7 @@ describe('a rotation of some algorithms', () => {
     expect(waiting(answer.body['keys'] as Key[]).sort()).toEqual(['ES256', 'PS256', 'RS256']);
   });
 
-  test('refuses an algorithm that it does not know (decisions section 8)', async () => {
+  test('a rotation refuses an unknown algorithm (decisions section 8)', async () => {
     expect(await runCommand(service, ['keys', 'rotate', '--alg', 'HS256'])).toMatchObject({
       code: 1,
       stderr: '--alg takes RS256, PS256, ES256, EdDSA.\n',
@@ -162,14 +162,14 @@ describe('a rotation of some algorithms', () => {
   });
 });
 
-describe('a key that leaked', () => {
+describe('withdrawing a key', () => {
   beforeEach(async () => {
     await start();
   });
   const withdraw = (kid: string, by = token) =>
     call(`${service.issuer}/admin/api/keys/${encodeURIComponent(kid)}`, { method: 'DELETE', token: by });
 
-  test('that was replaced at once leaves the set of both instances, and what it signed is nothing any more (security R95)', async () => {
+  test('a leaked key that was replaced at once leaves the key set of both instances, and its signatures are refused (security R95)', async () => {
     const client = await service.createClient();
     const user = await service.createUser();
     const agent = new UserAgent(service);
@@ -181,7 +181,7 @@ describe('a key that leaked', () => {
       );
     expect(await silent()).toHaveProperty('code');
     expect(await runCommand(service, ['keys', 'rotate', '--immediate', '--alg', alg!])).toMatchObject({ code: 0 });
-    // at once after it: the command waits until the new key signs
+    // at once, since the command waited until the new key signs
     expect(await runCommand(service, ['keys', 'withdraw', kid!])).toMatchObject({ code: 0, stderr: '' });
     await published((kids) => !kids.includes(kid!));
     expect(await silent()).toMatchObject({ error: 'invalid_request' });
@@ -198,7 +198,7 @@ describe('a key that leaked', () => {
     expect(events).toEqual([{ actor: 'command line', detail: { kid, alg } }]);
   });
 
-  test('that signs alone is not withdrawn: there would be no signature (security R95)', async () => {
+  test('the only signing key of an algorithm cannot be withdrawn (security R95)', async () => {
     const [key] = await keysOf();
     expect(await withdraw(key!.kid)).toMatchObject({
       status: 409,
@@ -209,7 +209,7 @@ describe('a key that leaked', () => {
     await published((kids) => kids.includes(key!.kid));
   });
 
-  test('before it signs goes, and its predecessor has no end any more (security R95)', async () => {
+  test('a key that does not sign yet can be withdrawn, and its predecessor then has no end (security R95)', async () => {
     const before = await keysOf();
     await rotate(['EdDSA']);
     const during = await keysOf();
@@ -221,8 +221,8 @@ describe('a key that leaked', () => {
     expect(await keysOf()).toEqual(before);
   });
 
-  test('is named by its whole name, by an administrator (decisions section 8)', async () => {
-    // one key in 64 has the dash already that makes another name of it here
+  test('a key is withdrawn by its complete kid, by an administrator (decisions section 8)', async () => {
+    // a kid that begins with a dash would stay the same below
     const key = (await keysOf()).find(({ kid }) => !kid.startsWith('-'));
     for (const kid of [key!.kid.slice(1), `-${key!.kid.slice(1)}`, 'x'.repeat(64)]) {
       expect(await withdraw(kid)).toMatchObject({ status: 404, body: { error: 'not_found' } });

@@ -1,4 +1,4 @@
-// The OpenAPI document of the admin routes: complete, well-formed, closed to others, and true of what the routes really answer.
+// The OpenAPI document of the admin routes is complete and well-formed, and describes the real answers.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { answers, type AnswerName } from '../../src/admin/operations/answers.ts';
@@ -47,7 +47,7 @@ const operations = () =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
 
-test('it is read with the token of the other admin routes, and by nobody else (decisions section 8)', async () => {
+test('the document is readable only with a token of the admin routes (decisions section 8)', async () => {
   const address = `${service.issuer}/admin/api/openapi.json`;
   expect(await call(address)).toMatchObject({ status: 401 });
   const { access_token } = await obtainTokens(service, await service.createClient(), await service.createUser());
@@ -61,7 +61,7 @@ test('it is read with the token of the other admin routes, and by nobody else (d
   expect(answer.headers.get('api-version')).toBe(document.info['version']);
 });
 
-test('every admin route of the route map is in it, and nothing else (decisions section 8)', () => {
+test('the document lists exactly the admin routes of the route map (decisions section 8)', () => {
   const documented = operations().map(
     ({ path, method }) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
   );
@@ -69,7 +69,7 @@ test('every admin route of the route map is in it, and nothing else (decisions s
   expect(documented.sort()).toEqual(real);
 });
 
-test('every route in it is closed without a token (decisions section 8)', async () => {
+test('every route of the document refuses a request without a token (decisions section 8)', async () => {
   for (const { path, method, operation } of operations()) {
     const answer = await call(`${service.issuer}${path.replace(/\{\w+\}/g, 'x')}`, {
       method: method.toUpperCase(),
@@ -79,7 +79,7 @@ test('every route in it is closed without a token (decisions section 8)', async 
   }
 });
 
-test('it is a well-formed document of OpenAPI 3.1 (OpenAPI 3.1 section 4)', () => {
+test('the document is well-formed OpenAPI 3.1 (OpenAPI 3.1 section 4)', () => {
   expect(document.openapi).toMatch(/^3\.1\.\d+$/);
   expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
   expect(document.servers).toEqual([{ url: service.issuer }]);
@@ -108,7 +108,7 @@ test('it is a well-formed document of OpenAPI 3.1 (OpenAPI 3.1 section 4)', () =
   const references: string[] = [];
   walk(document, (name, value) => {
     if (name === '$ref') references.push(value as string);
-    // these belong to documents of their own
+    // these keywords belong to separate documents
     expect(['$schema', '$id', '$defs']).not.toContain(name);
   });
   expect(references.length).toBeGreaterThan(20);
@@ -118,12 +118,12 @@ test('it is a well-formed document of OpenAPI 3.1 (OpenAPI 3.1 section 4)', () =
     for (const step of reference.slice(2).split('/')) target = (target as Json)[step];
     expect(target, reference).toBeTypeOf('object');
   }
-  // each named schema is one that a reader of JSON Schema understands
+  // every named schema is valid JSON Schema
   for (const [name, schema] of Object.entries(document.components.schemas))
     expect(() => z.fromJSONSchema(standalone(schema) as never), name).not.toThrow();
 });
 
-test('it says what the validation says: bounds, lists of words, and the shortest password of this service (decisions section 8)', () => {
+test("the document states the rules of the validation: bounds, enumerations, and this service's shortest password (decisions section 8)", () => {
   const operation = (method: string, path: string) => document.paths[`/admin/api${path}`]![method]!;
   const body = (method: string, path: string) =>
     operation(method, path).requestBody!.content['application/json'].schema as { properties: Record<string, Json> };
@@ -154,7 +154,7 @@ test('it says what the validation says: bounds, lists of words, and the shortest
     scope: { default: 'openid profile email' },
     first_party: { type: 'boolean' },
   });
-  // a change has no defaults: what is not sent stays
+  // a change has no defaults: an omitted member stays
   expect(JSON.stringify(body('patch', '/clients/{id}'))).not.toContain('"default"');
   expect(body('patch', '/clients/{id}')).not.toHaveProperty('required');
   expect(operation('post', '/clients/{id}/approve').requestBody!.required).toBe(true);
@@ -166,10 +166,10 @@ test('it says what the validation says: bounds, lists of words, and the shortest
   });
 });
 
-describe('the answers of real calls match their schemas', () => {
+describe('the answers of real requests', () => {
   const seen = new Set<string>();
 
-  /** Calls a route and holds its answer against the document and, without room for more members, against the schema. */
+  /** Sends a request, and checks its answer against the document and, without additional members, against the schema. */
   async function check(method: string, path: string, template: string, body?: unknown): Promise<Json> {
     const answer = await call(`${service.issuer}/admin/api${path}`, {
       method,
@@ -190,7 +190,7 @@ describe('the answers of real calls match their schemas', () => {
     return answer.body;
   }
 
-  test('users, sessions and grants (decisions section 8)', async () => {
+  test('the answers about users, sessions and grants match their schemas (decisions section 8)', async () => {
     const user = await check('POST', '/users', '/users', {
       username: 'Ada',
       email: 'ada@example.com',
@@ -223,7 +223,7 @@ describe('the answers of real calls match their schemas', () => {
     await check('DELETE', path, '/users/{sub}');
   });
 
-  test('groups (issue 6)', async () => {
+  test('the answers about groups match their schemas (issue 6)', async () => {
     const user = await service.createUser();
     await check('POST', '/groups', '/groups', { name: 'crew', description: 'On board' });
     await check('GET', '/groups?limit=1', '/groups');
@@ -233,7 +233,7 @@ describe('the answers of real calls match their schemas', () => {
     await check('DELETE', '/groups/sailors', '/groups/{name}');
   });
 
-  test('files of users and events, which are text (issue 6)', async () => {
+  test('the import and the exports of users and events answer with the documented media types (issue 6)', async () => {
     for (const [method, path, type] of [
       ['POST', '/users/import', 'application/jsonl'],
       ['GET', '/users/export', 'application/jsonl'],
@@ -254,7 +254,7 @@ describe('the answers of real calls match their schemas', () => {
     }
   });
 
-  test('clients (decisions section 8)', async () => {
+  test('the answers about clients match their schemas (decisions section 8)', async () => {
     const metadata = { redirect_uris: ['https://rp.example.com/cb'], contacts: ['a@example.com'] };
     await check('POST', '/clients', '/clients', { ...metadata, access_token_lifetime: 60, status: 'disabled' });
     await check('POST', '/clients', '/clients', { grant_types: ['client_credentials'], scope: 'admin' });
@@ -277,7 +277,7 @@ describe('the answers of real calls match their schemas', () => {
     await check('DELETE', path, '/clients/{id}');
   });
 
-  test('a client whose changes wait for approval (decisions section 2)', async () => {
+  test('the answer about a client with pending changes matches its schema (decisions section 2)', async () => {
     const client = await service.createClient();
     const update = await call(`${service.issuer}/register/${client.clientId}`, {
       method: 'PUT',
@@ -288,7 +288,7 @@ describe('the answers of real calls match their schemas', () => {
     expect(await check('GET', `/clients/${client.clientId}`, '/clients/{id}')).toHaveProperty('pending_changes');
   });
 
-  test('keys, audit, registration tokens and the document itself (decisions section 8)', async () => {
+  test('the answers about keys, audit events, registration tokens and the document match their schemas (decisions section 8)', async () => {
     await check('POST', '/registration-tokens', '/registration-tokens', {});
     await check('GET', '/keys', '/keys');
     const { keys } = (await check('POST', '/keys', '/keys', {})) as { keys: { kid: string; state: string }[] };
@@ -301,7 +301,7 @@ describe('the answers of real calls match their schemas', () => {
     await check('GET', '/openapi.json', '/openapi.json');
   });
 
-  test('refusals (decisions section 7)', async () => {
+  test('refusals match their schema (decisions section 7)', async () => {
     for (const [method, path, body] of [
       ['GET', '/clients/none', undefined],
       ['POST', '/users', {}],
@@ -313,7 +313,7 @@ describe('the answers of real calls match their schemas', () => {
     }
   });
 
-  test('of every route that there is (decisions section 8)', () => {
+  test('these tests called every route of the document (decisions section 8)', () => {
     expect([...seen].sort()).toEqual(
       operations()
         .map(({ operation }) => operation.operationId)
@@ -323,14 +323,14 @@ describe('the answers of real calls match their schemas', () => {
   });
 });
 
-/** A schema of the document as one of its own, with the others beside it. */
+/** Returns a schema of the document together with the schemas that it refers to. */
 function standalone(schema: Json): Json {
   return JSON.parse(
     JSON.stringify({ ...schema, $defs: document.components.schemas }).replaceAll('#/components/schemas/', '#/$defs/'),
   ) as Json;
 }
 
-/** What a schema says against an answer when no other members are allowed, at any depth. */
+/** Lists what an answer holds beyond its schema, at any depth. */
 function undocumented(schema: z.ZodType, value: unknown): string[] {
   const parsed = strict(schema).safeParse(value);
   return parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${JSON.stringify(issue)}`);
@@ -354,7 +354,7 @@ function walk(value: unknown, visit: (name: string, value: unknown) => void): vo
   }
 }
 
-/** An authenticator as its person set it up; its key is of no account. */
+/** Stores an authenticator app of a user; the key is not used. */
 async function authenticatorOf(sub: string): Promise<string> {
   const secretEncrypted = (await openEncryption(service.store, [service.secretKey])).secretBox.seal('key', 'test');
   await service.store.totpAuthenticators.insert({ id: 'one', sub, name: 'Telephone', secretEncrypted, lastStep: 0 });

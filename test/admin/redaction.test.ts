@@ -1,4 +1,4 @@
-// Canaries: what must never be written stands in every place of every request, and no log line or audit row may hold it.
+// No log line and no audit row holds a secret: canary values are sent in every part of every request.
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** Everything that the service wrote down: log lines, and the audit trail as it is stored. */
+/** Returns everything that the service wrote: its log lines, and the stored audit trail. */
 async function written(): Promise<string> {
   const rows = await service.database.sql('SELECT e::text AS row FROM audit_events e');
   return JSON.stringify([service.logs, rows]);
@@ -27,13 +27,13 @@ async function expectNoneOf(secrets: Record<string, string>): Promise<void> {
   for (const [name, secret] of Object.entries(secrets)) {
     expect(secret.length, name).toBeGreaterThan(7);
     expect(text.includes(secret), name).toBe(false);
-    // a form of it that a program could turn back
+    // encodings that a program could reverse
     expect(text.includes(encodeURIComponent(secret)), `${name}, encoded`).toBe(false);
     expect(text.includes(Buffer.from(secret).toString('base64')), `${name}, in base64`).toBe(false);
   }
 }
 
-test('nothing that a whole visit brings forth or needs is written down: passwords, cookies, codes, tokens, secrets, state (security R99)', async () => {
+test('no secret of a flow from sign-in to logout is written: passwords, cookies, codes, tokens, secrets, state (security R99)', async () => {
   const password = `pw ${randomUUID()}`;
   const user = await service.createUser({ password });
   const client = await service.createClient(wholeClient);
@@ -88,7 +88,7 @@ test('nothing that a whole visit brings forth or needs is written down: password
   });
 });
 
-test('nothing of a registration, its repeat, its update and its approval is written down: secrets, registration tokens, keys to repeat it (security R99)', async () => {
+test('no secret of a registration, its repetition, its update or its approval is written: secrets, registration tokens, idempotency keys (security R99)', async () => {
   const admin = await adminToken(service);
   const idempotencyKey = randomBytes(16).toString('hex');
   const { body: initial } = await call(`${service.issuer}/admin/api/registration-tokens`, {
@@ -119,7 +119,7 @@ test('nothing of a registration, its repeat, its update and its approval is writ
   await expectNoneOf(secrets);
 });
 
-test('no assertion of a client is written down, whether it is believed or not (security R99)', async () => {
+test('no client assertion is written, whether it is valid or not (security R99)', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const client = await service.createClient({
     ...{ redirect_uris: [], grant_types: ['client_credentials'], token_endpoint_auth_method: 'private_key_jwt' },
@@ -143,8 +143,8 @@ test('no assertion of a client is written down, whether it is believed or not (s
   await expectNoneOf(secrets);
 });
 
-/** One request to every route there is, with a canary in every place that can hold one. */
-async function sprinkle(canary: string, client: { clientId: string }): Promise<string[]> {
+/** Sends requests to every route, with a canary in every part that can hold one. */
+async function sendCanaries(canary: string, client: { clientId: string }): Promise<string[]> {
   const opaque = `ghat_${canary}`;
   const fields = {
     ...{ username: canary, password: canary, client_secret: canary, code: canary, code_verifier: canary },
@@ -179,16 +179,16 @@ async function sprinkle(canary: string, client: { clientId: string }): Promise<s
   return statuses;
 }
 
-test('no canary in any place of a request to any address is written down (security R99)', async () => {
+test('no canary in any part of a request to any route is written (security R99)', async () => {
   const client = await service.createClient();
   const canary = `canary-${randomUUID()}`;
-  const statuses = await sprinkle(canary, client);
+  const statuses = await sendCanaries(canary, client);
   expect(statuses.length).toBeGreaterThan(300);
   expect(statuses.filter((line) => line.startsWith('5'))).toEqual([]);
   await expectNoneOf({ canary });
 });
 
-test('nor when the database is gone and every request fails (security R99, R100, F21)', async () => {
+test('no canary is written when the database is gone and every request fails (security R99, R100, F21)', async () => {
   const other = service;
   service = await startTestService({ environment: { ...withoutLimits, LOG_LEVEL: 'trace' } });
   const failing = service;
@@ -200,7 +200,7 @@ test('nor when the database is gone and every request fails (security R99, R100,
     await other.database.sql(`ALTER DATABASE ${database} WITH ALLOW_CONNECTIONS false`);
     await other.database.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, [database]);
     const canary = `canary-${randomUUID()}`;
-    const statuses = await sprinkle(canary, client);
+    const statuses = await sendCanaries(canary, client);
     expect(statuses.some((line) => line.startsWith('503'))).toBe(true);
     await call(`${service.issuer}/user/info`, { token: tokens.access_token });
     await tokenRequest(service.issuer, client, { grant_type: 'refresh_token', refresh_token: tokens.refresh_token });

@@ -1,4 +1,4 @@
-// The page on which an administrator decides about a registration: who may see it, what it shows, and what it takes to decide.
+// The approval page shows a registration to an administrator who signed in recently, and takes one decision.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, call, withoutLimits } from '../helpers/grants.ts';
@@ -7,11 +7,11 @@ import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
 
 type Person = Awaited<ReturnType<TestService['createUser']>>;
 
-const withoutTries = { ...withoutLimits, LIMIT_VERIFICATION_CODES: '0' };
+const withoutCodeLimit = { ...withoutLimits, LIMIT_VERIFICATION_CODES: '0' };
 let service: TestService;
 let ada: Person;
 beforeAll(async () => {
-  service = await startTestService({ instances: 2, environment: withoutTries });
+  service = await startTestService({ instances: 2, environment: withoutCodeLimit });
   ada = await service.createUser({ username: 'ada', admin: true });
 });
 afterAll(() => service?.stop());
@@ -42,7 +42,7 @@ async function defer(metadata: Record<string, unknown> = {}, of = service): Prom
 }
 const poll = ({ registrationCode }: Deferred, of = service) =>
   call(`${of.issuer}/register`, { body: { registration_code: registrationCode } });
-const pending = async (deferred: Deferred) => {
+const expectPending = async (deferred: Deferred) => {
   await sql(`UPDATE deferred_registrations SET next_poll_at = now()`);
   expect(await poll(deferred)).toMatchObject({ status: 202 });
 };
@@ -53,11 +53,11 @@ async function signedIn(person: Person = ada): Promise<UserAgent> {
   return agent;
 }
 const title = (page: Page) => /<h1>(.*?)<\/h1>/s.exec(page.body)?.[1]?.replace(/<[^>]*>/g, '');
-const grow = (seconds: number, { sub }: Person) =>
+const ageSignIn = (seconds: number, { sub }: Person) =>
   sql(`UPDATE sessions SET auth_time = auth_time - make_interval(secs => $1) WHERE sub = $2`, [seconds, sub]);
 
 describe('the page', () => {
-  test('asks who is signed out to sign in first, and comes back with the code (approval-based DCR 4)', async () => {
+  test('a signed-out user signs in first, and returns to the page with the code (approval-based DCR 4)', async () => {
     const deferred = await defer();
     const agent = new UserAgent(service);
     const login = await agent.follow(await agent.get(deferred.address));
@@ -80,7 +80,7 @@ describe('the page', () => {
     'registration.BCDF-GHJK&x',
     'account',
     '',
-  ])('is the only place that sign-in leads to by name: not %j (security R55)', async (destination) => {
+  ])('the sign-in form ignores the destination %j (security R55)', async (destination) => {
     const agent = new UserAgent(service);
     const login = await agent.get(`/login?destination=${encodeURIComponent(destination)}`);
     expect(hiddenFields(login.body)).not.toHaveProperty('destination');
@@ -88,7 +88,7 @@ describe('the page', () => {
     expect(page.url).toBe(`${service.issuer}/account`);
   });
 
-  test('takes no destination that the sign-in form did not hold (security R55)', async () => {
+  test('the sign-in refuses a destination that its form did not hold (security R55)', async () => {
     const agent = new UserAgent(service);
     const page = await agent.submit(await agent.get('/login'), {
       username: 'ada',
@@ -98,13 +98,13 @@ describe('the page', () => {
     expect(page).toMatchObject({ status: 400, url: `${service.issuer}/login` });
   });
 
-  test('is closed to everybody but administrators, from the moment on that one is none (security R89)', async () => {
+  test('the page is closed to a user who is not an administrator, or no longer one (security R89)', async () => {
     const deferred = await defer();
     const person = await service.createUser({ admin: true });
     const agent = await signedIn(person);
     const form = hiddenFields((await agent.get(deferred.address)).body);
     await sql('UPDATE users SET admin = false WHERE sub = $1', [person.sub]);
-    // the session went with the power
+    // losing the admin flag ended the session
     expect((await agent.get('/admin/registration')).location).toContain('/login');
     await agent.signIn(person);
     for (const page of [
@@ -116,17 +116,17 @@ describe('the page', () => {
       expect(title(page)).toBe('This page is for administrators');
       expect(page.body).not.toContain(deferred.name);
     }
-    await pending(deferred);
+    await expectPending(deferred);
   });
 
-  test('wants a password that was checked within a quarter of an hour, to look and to decide (security R91, A112)', async () => {
+  test('the page needs a sign-in within 15 minutes, to show a registration and to decide (security R91, A112)', async () => {
     const deferred = await defer();
     const person = await service.createUser({ admin: true });
     const agent = await signedIn(person);
-    await grow(14 * 60, person);
+    await ageSignIn(14 * 60, person);
     const shown = await agent.get(deferred.address);
     expect(shown.status).toBe(200);
-    await grow(2 * 60, person);
+    await ageSignIn(2 * 60, person);
     for (const page of [
       await agent.get(deferred.address),
       await agent.post('/admin/registration', { ...hiddenFields(shown.body), decision: 'approve' }),
@@ -135,20 +135,20 @@ describe('the page', () => {
         status: 303,
         location: `${service.issuer}/login?destination=registration.${deferred.code}`,
       });
-    await pending(deferred);
+    await expectPending(deferred);
     const login = await agent.follow(await agent.get(deferred.address));
     expect(login.body).toContain('Confirm that it is you');
     const back = await agent.signIn(person, login);
     expect(title(back)).toBe(`Let ${deferred.name} register?`);
-    // the form from before the fresh sign-in is no longer good, the new one is
+    // the form from before the new sign-in is no longer valid
     const old = await agent.post('/admin/registration', { ...hiddenFields(shown.body), decision: 'approve' });
     expect(old.status).toBe(403);
-    await pending(deferred);
+    await expectPending(deferred);
     await agent.submit(back, { decision: 'approve' });
     expect(await poll(deferred)).toMatchObject({ status: 201 });
   });
 
-  test('is no frame, no prefetch and no script, and sends nobody elsewhere (security R8, R96)', async () => {
+  test('the page cannot be framed or prefetched, has no script, and sends its form only to this service (security R8, R96)', async () => {
     const agent = await signedIn();
     const { address } = await defer();
     const page = await agent.get(address);
@@ -162,12 +162,12 @@ describe('the page', () => {
   });
 });
 
-describe('a code', () => {
+describe('a verification code', () => {
   test.each<[string, (code: string) => string]>([
-    ['in small letters', (code) => code.toLowerCase()],
+    ['in lower case', (code) => code.toLowerCase()],
     ['without its hyphen', (code) => code.replace('-', '')],
     ['with spaces and other punctuation', (code) => ` ${code.replace('-', ' – ')}. `],
-  ])('is taken %s (RFC 8628 6.1)', async (_how, typed) => {
+  ])('a code is accepted %s (RFC 8628 6.1)', async (_how, typed) => {
     const deferred = await defer();
     const agent = await signedIn();
     const asked = await agent.get('/admin/registration');
@@ -179,7 +179,7 @@ describe('a code', () => {
     expect(page.body).toContain(`dir="ltr">${deferred.code}</p>`);
   });
 
-  test('that is wrong, over, decided or given up shows nothing, each alike (approval-based DCR 6.3)', async () => {
+  test('a code that is wrong, expired, decided or cancelled shows nothing, with the same page for each (approval-based DCR 6.3)', async () => {
     const agent = await signedIn();
     const [over, approved, refused, cancelled, collected] = await Promise.all(Array.from({ length: 5 }, () => defer()));
     const idOf = async ({ name }: Deferred) =>
@@ -203,7 +203,7 @@ describe('a code', () => {
     expect(bodies.size).toBe(1);
   });
 
-  test('can be tried a few times by an administrator and from a network, then not even the right one is taken (approval-based DCR 6.3)', async () => {
+  test('wrong codes are limited by administrator and by network, and beyond the limit the right code is refused, too (approval-based DCR 6.3)', async () => {
     const strict = await startTestService({
       basePath: '/idp',
       environment: { LIMIT_VERIFICATION_CODES: '2', TRUST_PROXY: '127.0.0.0/8,::1' },
@@ -216,7 +216,7 @@ describe('a code', () => {
       expect(deferred.address).toBe(`${strict.issuer}/admin/registration?verification_code=${deferred.code}`);
       const look = (agent: UserAgent, code: string, address: string) =>
         agent.get(`/admin/registration?verification_code=${code}`, { 'x-forwarded-for': address });
-      // the right code is no try
+      // a right code does not count
       for (let n = 0; n < 4; n++) expect((await look(agents[0]!, deferred.code, '192.0.2.1')).status).toBe(200);
       for (let n = 0; n < 2; n++) expect((await look(agents[0]!, 'BCDF-GHJK', `192.0.2.${n}`)).status).toBe(400);
       const refused = await look(agents[0]!, deferred.code, '198.51.100.1');
@@ -231,16 +231,16 @@ describe('a code', () => {
     }
   });
 
-  test('that somebody sends as a link approves nothing by itself (approval-based DCR 6.2, 6.3)', async () => {
+  test('a link with a code approves nothing by itself (approval-based DCR 6.2, 6.3)', async () => {
     const deferred = await defer();
     const agent = await signedIn();
     for (const query of ['', '&decision=approve', '&decision=approve&version=1'])
       expect((await agent.get(deferred.address + query)).status).toBe(200);
-    await pending(deferred);
+    await expectPending(deferred);
   });
 });
 
-test('it is shown since when its hosts are known here, and whose name it could be taken for (security R48)', async () => {
+test('the page shows since when the hosts are known, and which client has a similar name (security R48)', async () => {
   const agent = await signedIn();
   const known = await service.createClient({ client_name: 'Paymaster', redirect_uris: ['https://pay.example.com/cb'] });
   const { address } = await defer({
@@ -253,7 +253,7 @@ test('it is shown since when its hosts are known here, and whose name it could b
   expect(body).toContain(`<a href="/admin/clients/${known.clientId}"><bdi>Paymaster</bdi></a> looks the same`);
 });
 
-test('the registration is shown whole: what it is, where it leads, what it may do, where it came from (approval-based DCR 4)', async () => {
+test('the page shows the whole registration: its type, its addresses, its rights and its origin (approval-based DCR 4)', async () => {
   const agent = await signedIn();
   const metadata = {
     redirect_uris: ['https://rp.example.com/callback', 'https://other.example.net:8443/cb'],
@@ -312,7 +312,7 @@ test('the registration is shown whole: what it is, where it leads, what it may d
 });
 
 describe('a decision', () => {
-  test('to approve enables the client at its next poll, and keeps who approved it (approval-based DCR 4.1, security R91)', async () => {
+  test('an approval enables the client at its next poll, and records the administrator (approval-based DCR 4.1, security R91)', async () => {
     const deferred = await defer();
     const agent = await signedIn();
     const page = await agent.submit(await agent.get(deferred.address), { decision: 'approve' });
@@ -340,21 +340,24 @@ describe('a decision', () => {
     ['with a reason', 'Nobody here knows it.', 'Nobody here knows it.'],
     ['with a reason that only a page can show', 'Кто это?', 'an administrator did not approve this registration'],
     ['without one', ' ', 'An administrator did not approve this registration.'],
-  ])('to refuse %s is told to the registrant and recorded (approval-based DCR 3.3.5)', async (_how, reason, told) => {
-    const deferred = await defer();
-    const agent = await signedIn();
-    const page = await agent.submit(await agent.get(deferred.address), { decision: 'refuse', reason });
-    expect(title(page)).toBe(`${deferred.name} is not approved`);
-    if (reason.trim() !== '') expect(page.body).toContain(reason);
-    expect(await poll(deferred)).toMatchObject({
-      status: 400,
-      body: { error: 'access_denied', error_description: told },
-    });
-    const events = await sql(`SELECT type FROM audit_events WHERE actor = $1 AND type = 'client.refused'`, [ada.sub]);
-    expect(events.length).toBeGreaterThan(0);
-  });
+  ])(
+    'a refusal %s is reported to the registrant and recorded (approval-based DCR 3.3.5)',
+    async (_how, reason, description) => {
+      const deferred = await defer();
+      const agent = await signedIn();
+      const page = await agent.submit(await agent.get(deferred.address), { decision: 'refuse', reason });
+      expect(title(page)).toBe(`${deferred.name} is not approved`);
+      if (reason.trim() !== '') expect(page.body).toContain(reason);
+      expect(await poll(deferred)).toMatchObject({
+        status: 400,
+        body: { error: 'access_denied', error_description: description },
+      });
+      const events = await sql(`SELECT type FROM audit_events WHERE actor = $1 AND type = 'client.refused'`, [ada.sub]);
+      expect(events.length).toBeGreaterThan(0);
+    },
+  );
 
-  test('names what was looked at: after a change it is 409, with what the registration holds now (security R90)', async () => {
+  test('a decision names the version that its page showed: after a change it gets 409 and the current registration (security R90)', async () => {
     const deferred = await defer();
     const agent = await signedIn();
     const shown = await agent.get(deferred.address);
@@ -371,17 +374,17 @@ describe('a decision', () => {
       expect(page.status).toBe(409);
       expect(page.body).toContain('The registration was changed while you looked at it');
       expect(title(page)).toBe('Let Mooring register?');
-      await pending(deferred);
+      await expectPending(deferred);
     }
-    // a version that nobody was shown is no way around it
+    // nor is a version accepted that no page showed
     const forged = await agent.submit(shown, { decision: 'approve', version: '2' });
     expect(forged.status).toBe(403);
-    await pending(deferred);
+    await expectPending(deferred);
     const page = await agent.submit(await agent.get(deferred.address), { decision: 'approve' });
     expect(title(page)).toBe('Mooring is approved');
   });
 
-  test('comes from this page in this browser alone (security R55, A112)', async () => {
+  test('a decision is accepted only from its page in its browser (security R55, A112)', async () => {
     const deferred = await defer();
     const other = await defer();
     const bob = await service.createUser({ admin: true });
@@ -413,12 +416,12 @@ describe('a decision', () => {
     ).toBe(415);
     const stranger = await new UserAgent(service).post('/admin/registration', approve);
     expect(stranger.location).toContain('/login?destination=registration.');
-    await pending(deferred);
-    await pending(other);
+    await expectPending(deferred);
+    await expectPending(other);
     expect((await post(approve)).status).toBe(200);
   });
 
-  test('is taken once: of ten at once, by two administrators, one counts (security R90)', async () => {
+  test('of ten concurrent decisions by two administrators, one takes effect (security R90)', async () => {
     const deferred = await defer();
     const bob = await service.createUser({ admin: true });
     const agents = [await signedIn(), await signedIn(bob)];
@@ -442,7 +445,7 @@ describe('a decision', () => {
     expect(events).toHaveLength(1);
   });
 
-  test('about a registration that was given up or is over meanwhile changes nothing (approval-based DCR 6.3)', async () => {
+  test('a decision on a registration that was cancelled or expired meanwhile changes nothing (approval-based DCR 6.3)', async () => {
     const agent = await signedIn();
     const [over, cancelled] = [await defer(), await defer()];
     const shown = [await agent.get(over.address), await agent.get(cancelled.address)];

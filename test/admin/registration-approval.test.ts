@@ -1,4 +1,4 @@
-// Approval and disabling of clients by every way there is, in force on every instance of a running service within a second.
+// Approving or disabling a client by any means takes effect on every instance of a running service within a second.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   adminToken,
@@ -38,7 +38,7 @@ async function register(
   expect(answer.status).toBe(201);
   return answer.body as Registered;
 }
-const party = (client: Registered) =>
+const asTestClient = (client: Registered) =>
   ({
     clientId: client['client_id']!,
     redirectUri: redirect,
@@ -49,18 +49,20 @@ const manage = (client: Registered, method: string, body?: unknown) =>
 const admin = (path: string, method = 'GET', body?: unknown) =>
   call(`${service.issuer}/admin/api${path}`, { method, token, body });
 
-const enabled = (base: string, client: Registered) => async () =>
-  (await tokenRequest(base, party(client), { grant_type: 'client_credentials' })).body['error'] ?? 'none';
+const tokenErrorOf = (base: string, client: Registered) => async () =>
+  (await tokenRequest(base, asTestClient(client), { grant_type: 'client_credentials' })).body['error'] ?? 'none';
 
-/** Fails when it is not so on every instance within a second. */
+/** Waits, for a second at most, until every instance treats the client so. */
 async function inForce(client: Registered, status: 'enabled' | 'disabled'): Promise<void> {
   const wanted = status === 'enabled' ? 'none' : 'unauthorized_client';
-  await Promise.all(service.instances.map((base) => eventually(enabled(base, client), (error) => error === wanted)));
+  await Promise.all(
+    service.instances.map((base) => eventually(tokenErrorOf(base, client), (error) => error === wanted)),
+  );
 }
 
-/** Asks until both instances hold the client in their caches. */
+/** Makes both instances hold the client in their caches. */
 async function warm(client: Registered): Promise<void> {
-  for (const base of service.instances) await enabled(base, client)();
+  for (const base of service.instances) await tokenErrorOf(base, client)();
 }
 
 const ways: Record<string, Record<'approve' | 'disable', (clientId: string) => Promise<unknown>>> = {
@@ -86,7 +88,7 @@ const ways: Record<string, Record<'approve' | 'disable', (clientId: string) => P
 };
 
 describe.each(Object.entries(ways))('by %s', (_name, { approve, disable }) => {
-  test('approval, disabling and enabling again are in force on both instances within a second (decisions section 2)', async () => {
+  test('approving, disabling and enabling again take effect on both instances within a second (decisions section 2)', async () => {
     const client = await register();
     const id = client['client_id']!;
     await warm(client);
@@ -98,56 +100,59 @@ describe.each(Object.entries(ways))('by %s', (_name, { approve, disable }) => {
     await inForce(client, 'enabled');
   });
 
-  test('what was issued before disabling stays dead after enabling again (security R42)', async () => {
+  test('everything that was issued before disabling stays revoked after enabling again (security R42)', async () => {
     const client = await register();
     await approve(client['client_id']!);
     await inForce(client, 'enabled');
     const user = await service.createUser();
     const agent = new UserAgent(service);
-    const tokens = await obtainTokens(service, party(client), user, { scope: 'openid' }, agent);
-    const own = await tokenRequest(service.issuer, party(client), { grant_type: 'client_credentials' });
-    const code = await obtainCode(service, party(client), undefined, {}, agent);
+    const tokens = await obtainTokens(service, asTestClient(client), user, { scope: 'openid' }, agent);
+    const own = await tokenRequest(service.issuer, asTestClient(client), { grant_type: 'client_credentials' });
+    const code = await obtainCode(service, asTestClient(client), undefined, {}, agent);
     await disable(client['client_id']!);
     await approve(client['client_id']!);
     await inForce(client, 'enabled');
     for (const base of service.instances) {
       expect(await userinfo(base, tokens.access_token)).toMatchObject({ status: 401 });
       expect(await userinfo(base, own.body['access_token'] as string)).toMatchObject({ status: 401 });
-      expect(await refresh(base, party(client), tokens.refresh_token)).toMatchObject({
+      expect(await refresh(base, asTestClient(client), tokens.refresh_token)).toMatchObject({
         status: 400,
         body: { error: 'invalid_grant' },
       });
-      expect(await redeem(base, party(client), code)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+      expect(await redeem(base, asTestClient(client), code)).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_grant' },
+      });
     }
   });
 });
 
 describe('a disabled client', () => {
-  test('is told so at the token endpoint with its right credentials, and 401 with wrong ones (decisions section 2, security R42)', async () => {
+  test('the token endpoint answers a disabled client unauthorized_client, and 401 if its credentials are wrong (decisions section 2, security R42)', async () => {
     const client = await register();
     for (const grant_type of grants) {
-      expect(await tokenRequest(service.issuer, party(client), { grant_type })).toMatchObject({
+      expect(await tokenRequest(service.issuer, asTestClient(client), { grant_type })).toMatchObject({
         status: 400,
         body: { error: 'unauthorized_client' },
       });
     }
-    const wrong = await tokenRequest(service.issuer, party({ ...client, client_secret: 'guess' }), {
+    const wrong = await tokenRequest(service.issuer, asTestClient({ ...client, client_secret: 'guess' }), {
       grant_type: 'client_credentials',
     });
-    const nobody = await tokenRequest(service.issuer, party({ client_id: 'nobody', client_secret: 'x' }), {
+    const unknown = await tokenRequest(service.issuer, asTestClient({ client_id: 'unknown', client_secret: 'x' }), {
       grant_type: 'client_credentials',
     });
-    expect(wrong).toMatchObject({ status: 401, body: nobody.body });
+    expect(wrong).toMatchObject({ status: 401, body: unknown.body });
   });
 
-  test('gets the same page as an unknown one and a wrong redirect URI at both front doors (security A2)', async () => {
+  test('a disabled client, an unknown client and a wrong redirect URI get the same page at /authorize and /authenticate (security A2)', async () => {
     const client = await register();
     const working = await service.createClient();
     for (const path of ['authorize', 'authenticate']) {
       const pages = await Promise.all(
         [
           { clientId: client['client_id']!, redirectUri: redirect },
-          { clientId: 'nobody', redirectUri: redirect },
+          { clientId: 'unknown', redirectUri: redirect },
           { clientId: working.clientId, redirectUri: 'https://evil.example/' },
         ].map(async (of) => {
           const agent = new UserAgent(service);
@@ -164,7 +169,7 @@ describe('a disabled client', () => {
     }
   });
 
-  test('reads, updates, repeats and deletes its registration all the same (decisions section 2)', async () => {
+  test('a disabled client can read, update, repeat and delete its registration (decisions section 2)', async () => {
     const client = await register();
     expect(await manage(client, 'GET')).toMatchObject({ status: 200, body: { status: 'disabled' } });
     const body = { redirect_uris: ['https://rp.example.com/new'], client_id: client['client_id'] };
@@ -181,7 +186,7 @@ describe('a disabled client', () => {
   });
 });
 
-describe('an update that widens what was approved', () => {
+describe('an update that widens an approved registration', () => {
   const approved = async (metadata: Record<string, unknown> = {}) => {
     const client = await register({ token_endpoint_auth_method: 'client_secret_post', ...metadata });
     await approveClient(service.issuer, token, client['client_id']!);
@@ -204,20 +209,23 @@ describe('an update that widens what was approved', () => {
     { application_type: 'native' },
   ];
 
-  test.each(widenings)('waits for approval, the old values in force: %j (security R45)', async (change) => {
-    const client = await approved();
-    const id = client['client_id']!;
-    const answer = await manage(client, 'PUT', { ...base, ...change, client_id: id });
-    expect(answer).toMatchObject({ status: 200, body: { status: 'enabled', ...base, pending_changes: change } });
-    for (const member of Object.keys(change)) expect(answer.body[member]).not.toEqual(change[member]);
-    expect((await admin(`/clients/${id}`)).body).toMatchObject({ ...base, pending_changes: change });
-    await approveClient(service.issuer, token, id);
-    const after = await manage(client, 'GET');
-    expect(after.body).toMatchObject({ status: 'enabled', ...base, ...change });
-    expect(after.body).not.toHaveProperty('pending_changes');
-  });
+  test.each(widenings)(
+    'the update waits for approval, and the old values stay in force: %j (security R45)',
+    async (change) => {
+      const client = await approved();
+      const id = client['client_id']!;
+      const answer = await manage(client, 'PUT', { ...base, ...change, client_id: id });
+      expect(answer).toMatchObject({ status: 200, body: { status: 'enabled', ...base, pending_changes: change } });
+      for (const member of Object.keys(change)) expect(answer.body[member]).not.toEqual(change[member]);
+      expect((await admin(`/clients/${id}`)).body).toMatchObject({ ...base, pending_changes: change });
+      await approveClient(service.issuer, token, id);
+      const after = await manage(client, 'GET');
+      expect(after.body).toMatchObject({ status: 'enabled', ...base, ...change });
+      expect(after.body).not.toHaveProperty('pending_changes');
+    },
+  );
 
-  test('is not served before the approval, and at once after it (security R45)', async () => {
+  test('a new redirect URI is refused before the approval, and accepted at once after it (security R45)', async () => {
     const client = await approved();
     const added = { clientId: client['client_id']!, redirectUri: 'https://rp.example.com/two' };
     await manage(client, 'PUT', { ...base, redirect_uris: [redirect, added.redirectUri], client_id: added.clientId });
@@ -245,7 +253,7 @@ describe('an update that widens what was approved', () => {
     expect(answer.body).not.toHaveProperty('pending_changes');
   });
 
-  test('takes effect at once for a client that is marked self-managed (decisions section 2)', async () => {
+  test('the update takes effect at once for a client that is marked self-managed (decisions section 2)', async () => {
     const client = await approved();
     await admin(`/clients/${client['client_id']}`, 'PATCH', { self_managed: true });
     const answer = await manage(client, 'PUT', { ...base, uma_profile: true, client_id: client['client_id'] });
@@ -253,7 +261,7 @@ describe('an update that widens what was approved', () => {
     expect(answer.body).not.toHaveProperty('pending_changes');
   });
 
-  test('an approval that names another version than the present one is refused with 409 (security R90)', async () => {
+  test('an approval of an outdated version is refused with 409 (security R90)', async () => {
     const client = await register();
     const path = `/clients/${client['client_id']}`;
     const seen = (await admin(path)).body['version'] as number;
@@ -271,17 +279,17 @@ describe('an update that widens what was approved', () => {
     });
     expect(await admin(`${path}/approve`, 'POST', { version: '1' })).toMatchObject({ status: 400 });
     expect(await admin(`${path}/approve`, 'POST', {})).toMatchObject({ status: 400 });
-    expect(await admin('/clients/nobody/approve', 'POST', { version: 1 })).toMatchObject({ status: 404 });
+    expect(await admin('/clients/unknown/approve', 'POST', { version: 1 })).toMatchObject({ status: 404 });
   });
 });
 
-describe('without waiting', () => {
+describe('registrations that need no approval', () => {
   test('an initial access token enables a registration at once; an expired or invented one is refused (RFC 7591 3)', async () => {
     const { body } = await admin('/registration-tokens', 'POST', {});
     const headers = { authorization: `Bearer ${body['initial_access_token'] as string}` };
     const client = await register({}, headers);
     expect(client['status']).toBe('enabled');
-    expect(await enabled(service.instances[1]!, client)()).toBe('none');
+    expect(await tokenErrorOf(service.instances[1]!, client)()).toBe('none');
     const again = await register({}, headers);
     expect(again['client_id']).not.toBe(client['client_id']);
     await service.database.sql(`UPDATE initial_access_tokens SET expires_at = now() - interval '1 second'`);
@@ -295,7 +303,7 @@ describe('without waiting', () => {
     }
   });
 
-  test('with REGISTRATION_APPROVAL=automatic everything is enabled at once, updates included (decisions section 2)', async () => {
+  test('with REGISTRATION_APPROVAL=automatic, every registration and every update takes effect at once (decisions section 2)', async () => {
     const other = await startTestService({ environment: { REGISTRATION_APPROVAL: 'automatic' } });
     try {
       const client = await register({}, {}, other);
@@ -311,7 +319,7 @@ describe('without waiting', () => {
     }
   });
 
-  test('with REGISTRATION_APPROVAL=automatic a registration that names no scope has the standard ones (RFC 7591 section 2)', async () => {
+  test('with REGISTRATION_APPROVAL=automatic, a registration that names no scope gets the standard scopes (RFC 7591 section 2)', async () => {
     const other = await startTestService({ environment: { REGISTRATION_APPROVAL: 'automatic' } });
     try {
       const standard = 'openid profile email address phone offline_access';
@@ -327,7 +335,7 @@ describe('without waiting', () => {
     }
   });
 
-  test('with an initial access token a registration that names no scope has the standard ones, also when it is repeated or updated (decisions section 2)', async () => {
+  test('with an initial access token, a registration that names no scope gets the standard scopes, also when it is repeated or updated (decisions section 2)', async () => {
     const standard = 'openid profile email address phone offline_access';
     const { body } = await admin('/registration-tokens', 'POST', {});
     const headers = { authorization: `Bearer ${body['initial_access_token'] as string}` };
@@ -340,14 +348,14 @@ describe('without waiting', () => {
     const token = client['registration_access_token']!;
     const repeated = await call(`${service.issuer}/register`, { method: 'POST', body: whole, token });
     expect(repeated.body).toMatchObject({ status: 'enabled', scope: standard });
-    // what it names it gets, but for what only an administrator gives
+    // a named scope is granted, unless only an administrator grants it
     expect(await register({ scope: 'openid admin scope' }, headers)).toMatchObject({ scope: 'openid scope' });
     expect((await register({ scope: 'admin' }, headers))['scope']).not.toContain('admin');
-    // all others have what any application needs
+    // other registrations get the basic scopes
     expect(await register()).toMatchObject({ status: 'disabled', scope: 'openid profile email' });
   });
 
-  test('past LIMIT_REGISTRATIONS_WAITING a registration is put off, one with an initial access token is not (security R49, F15)', async () => {
+  test('beyond LIMIT_REGISTRATIONS_WAITING a registration gets 503, unless it has an initial access token (security R49, F15)', async () => {
     const other = await startTestService({ environment: { LIMIT_REGISTRATIONS_WAITING: '2' } });
     try {
       for (let count = 0; count < 2; count++) await register({}, {}, other);

@@ -1,4 +1,4 @@
-// Resources that two clients claim: any may register such a claim, and what lets it in is refused while another client holds the resource.
+// Several clients may register the same resource, but an approval is refused while another client holds it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { filledForm, formOf, openConsole } from '../helpers/console.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -43,9 +43,9 @@ const held = (resource: string, { clientId }: Pick<TestClient, 'clientId'>) => (
 });
 
 describe('a claim of a resource that another client holds', () => {
-  test('is registered like any other, and refused with 409 and its names where an administrator approves it (decisions section 2)', async () => {
+  test('the claim is registered like any other, and its approval is refused with 409, which names the client and the resource (decisions section 2)', async () => {
     const resource = newResource();
-    // registered first: it must not take over what the other was approved for
+    // registered first: it must not replace the client that was approved for the resource
     const claimant = await register({ resource_uris: [newResource(), resource] });
     const holder = await service.createClient({ resource_uris: [resource] });
     expect(await approve(claimant)).toMatchObject(held(resource, holder));
@@ -62,16 +62,16 @@ describe('a claim of a resource that another client holds', () => {
     await expect(setStatus(claimant['client_id']!, 'enabled')).rejects.toThrow(`${holder.clientId} holds ${resource}`);
     expect(await statusOf(claimant)).toBe('disabled');
     expect(await server(resource)).toBe(holder.clientId);
-    // what names no resource of the other is no conflict, and a disabled client holds nothing
+    // a disabled client holds no resource
     await setStatus(holder.clientId, 'disabled');
     expect(await approve(claimant)).toMatchObject({ status: 200, body: { status: 'enabled' } });
     expect(await server(resource)).toBe(claimant['client_id']);
-    // and now the other cannot come back
+    // the former holder cannot be enabled again
     await expect(setStatus(holder.clientId, 'enabled')).rejects.toThrow(`${claimant['client_id']} holds ${resource}`);
     expect(await approve({ client_id: holder.clientId })).toMatchObject({ status: 409 });
   });
 
-  test('is named by the pending list and by the page of the client, and their decision is refused (decisions section 2)', async () => {
+  test('the waiting list and the page of the client name the conflict, and refuse the approval (decisions section 2)', async () => {
     const resource = newResource();
     const holder = await service.createClient({ resource_uris: [resource], client_name: 'Holding' });
     const claimant = await register({ resource_uris: [resource], client_name: 'Claiming' });
@@ -92,7 +92,7 @@ describe('a claim of a resource that another client holds', () => {
     expect(answer.status).toBe(409);
     expect(answer.body).toMatch(/These claim resources that other clients hold\..*Claiming/s);
     expect(await statusOf(claimant)).toBe('disabled');
-    // one that was approved before and is disabled now says so beside its button, too
+    // a disabled client that was approved before shows the conflict beside its button, too
     const former = await register({ resource_uris: [newResource()] });
     await approve(former);
     await setStatus(former['client_id']!, 'disabled');
@@ -103,7 +103,7 @@ describe('a claim of a resource that another client holds', () => {
     expect((await agent.get(`/admin/clients/${former['client_id']}`)).body).toMatch(notice);
   });
 
-  test('in approval mode is named by the page with the code, refused there, and a client that was approved but has not collected holds what it claims (decisions section 2)', async () => {
+  test('in approval mode, the page names the conflict and refuses the approval, and a client holds its resources from the approval on (decisions section 2)', async () => {
     const resource = newResource();
     const holder = await service.createClient({ resource_uris: [resource], client_name: 'Holding' });
     const deferred = await call(`${service.issuer}/register`, {
@@ -127,7 +127,7 @@ describe('a claim of a resource that another client holds', () => {
     expect(await server(resource)).toBe(collected.body['client_id']);
   });
 
-  test('is no reason to refuse a registration that needs no approval: the other stays the server of the resource (decisions section 2)', async () => {
+  test('a registration that needs no approval is not refused, and the holder stays the resource server (decisions section 2)', async () => {
     const resource = newResource();
     const holder = await service.createClient({ resource_uris: [resource] });
     const { body } = await admin('/registration-tokens', 'POST', {});
@@ -137,7 +137,7 @@ describe('a claim of a resource that another client holds', () => {
     expect(await server(resource)).toBe(holder.clientId);
   });
 
-  test('waits as a change, also of a client that needs no approval of its changes (decisions section 2)', async () => {
+  test('the claim in an update waits for approval, also for a client that needs no approval of its updates (decisions section 2)', async () => {
     const resource = newResource();
     const claimant = await register({ resource_uris: [newResource()], client_name: 'Claiming' });
     const id = claimant['client_id']!;
@@ -154,7 +154,7 @@ describe('a claim of a resource that another client holds', () => {
     expect(await approve(claimant)).toMatchObject({ status: 200, body: { resource_uris: [resource] } });
   });
 
-  test('is refused to an administrator who makes or changes a client, by route and in the console (decisions section 2)', async () => {
+  test('an administrator cannot create or change a client with the claim, by admin route or in the console (decisions section 2)', async () => {
     const resource = newResource();
     const holder = await service.createClient({ resource_uris: [resource] });
     const made = await admin('/clients', 'POST', { redirect_uris, resource_uris: [resource] });
@@ -175,14 +175,14 @@ describe('a claim of a resource that another client holds', () => {
     };
     const refused = await agent.post('/admin/clients/new', { ...fresh, resource_uris: resource });
     expect([refused.status, refused.body.includes(`holds ${resource}`)]).toEqual([409, true]);
-    // what it holds itself, it keeps
+    // the holder keeps its own resource
     const path = `/clients/${holder.clientId}`;
     expect(await admin(path, 'PATCH', { resource_uris: [resource, newResource()] })).toMatchObject({ status: 200 });
     expect(await approve({ client_id: holder.clientId })).toMatchObject({ status: 200 });
   });
 });
 
-test('of two clients that claim one resource in updates at once neither hears of the other (decisions section 2)', async () => {
+test('two clients that claim one resource in concurrent updates learn nothing of each other (decisions section 2)', async () => {
   for (let round = 0; round < 10; round++) {
     const resource = newResource();
     const clients = await Promise.all([service.createClient(), service.createClient()]);
@@ -204,7 +204,7 @@ test('of two clients that claim one resource in updates at once neither hears of
   }
 });
 
-test('of several clients that claim one resource and are approved at once, one gets it (decisions section 2)', async () => {
+test('of several clients with one resource that are approved concurrently, one is approved (decisions section 2)', async () => {
   for (let round = 0; round < 5; round++) {
     const resource = newResource();
     const claimants = await Promise.all(Array.from({ length: 6 }, () => register({ resource_uris: [resource] })));

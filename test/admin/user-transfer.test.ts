@@ -1,4 +1,4 @@
-// Imports and exports of users by the admin routes and the command line: good and bad rows, hashes of other systems, races, and the way back.
+// Users are imported and exported by admin route and command line, with a report on each bad row.
 import { scryptSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ const lines = (text: string) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Line);
 
-async function importing(type: string, body: string | Buffer, query = '') {
+async function importUsers(type: string, body: string | Buffer, query = '') {
   const answer = await fetch(`${service.issuer}/admin/api/users/import${query}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': type },
@@ -55,7 +55,7 @@ const counts = (created: number, updated: number, unchanged: number, refused: nu
 });
 const found = async (username: string) => (await service.store.users.findByUsername(username))!;
 
-test('ten thousand rows of CSV are taken over, the bad ones are named by line and column, and a second time changes nothing (issue 6)', async () => {
+test('an import of ten thousand rows of CSV creates the users, names bad rows by line and column, and changes nothing the second time (issue 6)', async () => {
   const rows = Array.from({ length: 10_000 }, (_, index) => {
     if (index === 10) return `,x@example.com,true,enabled,staff,`; // no name
     if (index === 5_000) return `csv5000,not an address,true,enabled,staff,`;
@@ -70,7 +70,7 @@ test('ten thousand rows of CSV are taken over, the bad ones are named by line an
     );
   });
   const file = `\ufeffusername,email,email_verified,status,groups,name\r\n${rows.join('\r\n')}\r\n`;
-  const first = await importing('text/csv; charset=utf-8', file);
+  const first = await importUsers('text/csv; charset=utf-8', file);
   expect(first.status).toBe(200);
   expect(first.refused.map(({ line, column }) => [line, column]).sort((a, b) => Number(a[0]) - Number(b[0]))).toEqual([
     [12, 'username'],
@@ -98,11 +98,11 @@ test('ten thousand rows of CSV are taken over, the bad ones are named by line an
       WHERE type = 'user.created' AND detail ->> 'username' LIKE 'csv%'`,
   );
   expect(audit).toEqual({ made: 9_993, sql: 0 });
-  const again = await importing('text/csv', file);
+  const again = await importUsers('text/csv', file);
   expect(again.done).toMatchObject({ created: 0, updated: 0, unchanged: 9_993, refused: 7 });
 }, 60_000);
 
-test('JSON Lines are taken over; each bad line is named, and no report repeats a value (issue 6)', async () => {
+test('an import of JSON Lines names each bad line, and its report repeats no value (issue 6)', async () => {
   const good = (username: string, more: Line = {}) => JSON.stringify({ username, ...more });
   const file = [
     good('line1', {
@@ -128,7 +128,7 @@ test('JSON Lines are taken over; each bad line is named, and no report repeats a
     good('line16', { sub: 'kept-sub' }),
     '{"username":"line17"}',
   ].join('\n');
-  const report = await importing('application/jsonl', file);
+  const report = await importUsers('application/jsonl', file);
   expect(report.refused.map(({ line, column }) => [line, column])).toEqual([
     [2, ''],
     [3, ''],
@@ -154,7 +154,7 @@ test('JSON Lines are taken over; each bad line is named, and no report repeats a
   expect(JSON.stringify(service.logs)).not.toContain('hunter2-secret');
 });
 
-test('an update changes what is given, leaves passwords, and touches no administrator unless it may (issue 6)', async () => {
+test('an update changes the given members, keeps passwords, and changes administrators only if allowed (issue 6)', async () => {
   const ada = await service.createUser({
     username: 'up-ada',
     email: 'up@example.com',
@@ -170,10 +170,10 @@ test('an update changes what is given, leaves passwords, and touches no administ
   ]
     .map((row) => JSON.stringify(row))
     .join('\n');
-  expect((await importing('application/jsonl', file, '?dry_run=true&update=true')).done).toEqual(counts(1, 1, 0, 1));
+  expect((await importUsers('application/jsonl', file, '?dry_run=true&update=true')).done).toEqual(counts(1, 1, 0, 1));
   expect(await service.store.users.findByUsername('up-new')).toBeUndefined();
-  expect((await importing('application/jsonl', file)).done).toEqual(counts(1, 0, 2, 0));
-  expect((await importing('application/jsonl', file, '?update=true')).done).toEqual(counts(0, 1, 1, 1));
+  expect((await importUsers('application/jsonl', file)).done).toEqual(counts(1, 0, 2, 0));
+  expect((await importUsers('application/jsonl', file, '?update=true')).done).toEqual(counts(0, 1, 1, 1));
   expect(await found('up-ada')).toMatchObject({
     username: 'up-ada',
     email: 'up@example.com',
@@ -182,9 +182,9 @@ test('an update changes what is given, leaves passwords, and touches no administ
     claims: { name: 'Ada L.', gender: 'f' },
     passwordHash: ada.passwordHash,
   });
-  expect((await importing('application/jsonl', file, '?update=true')).done).toEqual(counts(0, 0, 2, 1));
+  expect((await importUsers('application/jsonl', file, '?update=true')).done).toEqual(counts(0, 0, 2, 1));
   const power = JSON.stringify({ username: 'up-root', status: 'disabled' });
-  expect((await importing('application/jsonl', power, '?update=true&with_admins=true')).done).toEqual(
+  expect((await importUsers('application/jsonl', power, '?update=true&with_admins=true')).done).toEqual(
     counts(0, 1, 0, 0),
   );
   expect((await found(root.username)).status).toBe('disabled');
@@ -203,10 +203,10 @@ test.each([
     `$scrypt$ln=10,r=8,p=1$c2FsdHNhbHQ$${scryptSync('taken over from there', 'saltsalt', 32, { N: 1024, r: 8, p: 1 }).toString('base64').replace(/=+$/, '')}`,
   ],
 ])(
-  'who comes with a hash of %s signs in, and has one of ours from then on (issue 6, security R58)',
+  'a user with an imported hash of %s signs in, and then has an Argon2id hash (issue 6, security R58)',
   async (kind, hash) => {
     const username = `comes with ${kind}`;
-    await importing('application/jsonl', JSON.stringify({ username, password_hash: hash }));
+    await importUsers('application/jsonl', JSON.stringify({ username, password_hash: hash }));
     const signIn = async (password: string) => {
       const browser = new UserAgent(service);
       await browser.signIn({ username, password });
@@ -220,22 +220,22 @@ test.each([
   },
 );
 
-test('six browsers of one person whose hash is taken over sign in at once (security R58)', async () => {
+test('a user with an imported hash signs in in six browsers at once (security R58)', async () => {
   const password = 'taken over from there';
   const username = 'comes in six browsers';
-  await importing('application/jsonl', JSON.stringify({ username, password_hash: bcrypt.hashSync(password, 4) }));
+  await importUsers('application/jsonl', JSON.stringify({ username, password_hash: bcrypt.hashSync(password, 4) }));
   const browsers = Array.from({ length: 6 }, () => new UserAgent(service));
   await Promise.all(browsers.map((browser) => browser.signIn({ username, password })));
   for (const browser of browsers) expect((await browser.get('/account')).status).toBe(200);
 });
 
-test('of two imports of the same people at once one makes each of them (issue 6)', async () => {
+test('of concurrent imports of the same users, one creates each user (issue 6)', async () => {
   const rows = Array.from({ length: 600 }, (_, index) => `race${index},race${index}@example.com`);
   const file = (order: string[]) => `username,email\n${order.join('\n')}`;
   const reports = await Promise.all([
-    importing('text/csv', file(rows)),
-    importing('text/csv', file([...rows].reverse())),
-    importing('text/csv', file(rows)),
+    importUsers('text/csv', file(rows)),
+    importUsers('text/csv', file([...rows].reverse())),
+    importUsers('text/csv', file(rows)),
   ]);
   const sum = (member: string) => reports.reduce((total, report) => total + Number(report.done![member]), 0);
   expect([sum('created'), sum('unchanged'), sum('refused')]).toEqual([600, 1200, 0]);
@@ -246,27 +246,27 @@ test('of two imports of the same people at once one makes each of them (issue 6)
 }, 60_000);
 
 test.each([
-  ['a head without user names', 'text/csv', 'email\nx@example.com', 400],
+  ['a header without user names', 'text/csv', 'email\nx@example.com', 400],
   ['an unknown column', 'text/csv', 'username,shoe_size\nx,42', 400],
-  ['a column twice', 'text/csv', 'username,username\nx,y', 400],
+  ['a duplicate column', 'text/csv', 'username,username\nx,y', 400],
   ['another media type', 'application/json', '{}', 415],
   ['a file that is too large', 'text/csv', 'x'.repeat(8 * 1024 * 1024 + 1), 413],
-])('%s is refused before anything is stored (issue 6)', async (_what, type, body, status) => {
-  expect((await importing(type, body)).status).toBe(status);
+])('an import of %s is refused before a row is stored (issue 6)', async (_what, type, body, status) => {
+  expect((await importUsers(type, body)).status).toBe(status);
 });
 
 test.each([
   ['an empty file', ''],
-  ['no UTF-8', Buffer.from([0x75, 0x73, 0x65, 0x72, 0x6e, 0x61, 0x6d, 0x65, 0x0a, 0xff, 0xfe, 0x0a])],
-  ['a quotation mark without end', 'username\n"abc\n'.padEnd(100_000, 'x')],
-  ['binary', Buffer.alloc(10_000, 7)],
-])('%s is answered with a report or a refusal (issue 6)', async (_what, body) => {
-  const report = await importing('text/csv', body);
+  ['invalid UTF-8', Buffer.from([0x75, 0x73, 0x65, 0x72, 0x6e, 0x61, 0x6d, 0x65, 0x0a, 0xff, 0xfe, 0x0a])],
+  ['an unclosed quotation mark', 'username\n"abc\n'.padEnd(100_000, 'x')],
+  ['binary data', Buffer.alloc(10_000, 7)],
+])('an import of %s answers with a report or a refusal (issue 6)', async (_what, body) => {
+  const report = await importUsers('text/csv', body);
   expect([200, 400]).toContain(report.status);
   if (report.status === 200) expect(report.done).toMatchObject({ done: true, created: 0 });
 });
 
-test('what is exported is imported as the same users, in both formats; without passwords unless asked by command line (issue 6)', async () => {
+test('an import of an export restores the same users in both formats; only the command line exports password hashes (issue 6)', async () => {
   await service.database.sql(`DELETE FROM users WHERE username ~ '^(csv|jsonl)[0-9]'`);
   await service.createUser({
     username: '=cmd()',
@@ -284,7 +284,7 @@ test('what is exported is imported as the same users, in both formats; without p
     expect(answer.headers.get('content-type')).toMatch(format === 'csv' ? /^text\/csv/ : /^application\/jsonl/);
     const text = await answer.text();
     expect(text).not.toContain('$argon2id$');
-    // a spreadsheet runs nothing of it
+    // a spreadsheet runs no formula
     if (format === 'csv') expect(text).toContain(`'=cmd()`);
     const file = join(folder, `users.${format}`);
     const written = await runCommand(service, ['user', 'export', file, '--with-password-hashes']);
@@ -315,7 +315,7 @@ test('what is exported is imported as the same users, in both formats; without p
   expect(event!.detail).toEqual({ format: 'csv', password_hashes: true });
 }, 60_000);
 
-test('the command line reports bad rows, and goes on from a line (issue 6)', async () => {
+test('the command line reports bad rows, and continues from a given line (issue 6)', async () => {
   const file = join(folder, 'some.csv');
   await writeFile(file, 'username,email\ncli1,a\ncli2,cli2@example.com\ncli3,cli3@example.com\n');
   const tried = await runCommand(service, ['user', 'import', file, '--dry-run']);

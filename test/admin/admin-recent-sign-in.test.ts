@@ -1,32 +1,32 @@
-// Which admin routes want a person's password to have been checked lately (security R91), and how they say so (RFC 9470).
+// Admin routes that need a recent sign-in refuse an older one (security R91), and say so (RFC 9470).
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminRoutes } from '../../src/admin/api/routes.ts';
 import { adminToken, call, obtainTokens, refresh, withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 
 let service: TestService;
-let person: Awaited<ReturnType<TestService['createUser']>>;
+let administrator: Awaited<ReturnType<TestService['createUser']>>;
 let token: string;
 let refreshed: string;
 beforeAll(async () => {
   service = await startTestService({ environment: withoutLimits, basePath: '/idp' });
-  person = await service.createUser({ admin: true });
+  administrator = await service.createUser({ admin: true });
   const console = await service.createClient({ scope: 'openid admin' }, { firstParty: true });
-  const tokens = await obtainTokens(service, console, person, { scope: 'openid admin' });
+  const tokens = await obtainTokens(service, console, administrator, { scope: 'openid admin' });
   token = tokens.access_token;
   refreshed = (await refresh(service.issuer, console, tokens.refresh_token)).body['access_token'] as string;
 });
 afterAll(() => service?.stop());
 
-/** What may wait for no password: it only ends what somebody has. */
-const harmless = [
+/** Routes that need no recent sign-in: they only end sessions and grants. */
+const withoutRecentSignIn = [
   'DELETE /admin/api/sessions/:id',
   'DELETE /admin/api/users/:sub/grants/:client_id',
   'DELETE /admin/api/users/:sub/sessions',
 ];
-const signedInBefore = (minutes: number) =>
+const setSignInAge = (minutes: number) =>
   service.database.sql('UPDATE client_sessions SET auth_time = now() - make_interval(mins => $2) WHERE sub = $1', [
-    person.sub,
+    administrator.sub,
     minutes,
   ]);
 const send = (route: string, bearer: string) => {
@@ -35,10 +35,10 @@ const send = (route: string, bearer: string) => {
   return call(service.issuer + path.replace(/:\w+/g, 'nobody'), { method, token: bearer, body });
 };
 
-test('every admin route but reading is dangerous, unless it stands here, and so is an export of everybody (security R91)', () => {
-  const names = (dangerous: boolean) =>
+test('every admin route that writes needs a recent sign-in, except those that only end sessions or grants; so does every export (security R91)', () => {
+  const names = (needsRecentSignIn: boolean) =>
     adminRoutes()
-      .filter((route) => route.needsRecentSignIn === dangerous)
+      .filter((route) => route.needsRecentSignIn === needsRecentSignIn)
       .map(({ method, path }) => `${method} ${path}`);
   expect(names(true).sort()).toEqual([
     'DELETE /admin/api/clients/:id',
@@ -71,11 +71,11 @@ test('every admin route but reading is dangerous, unless it stands here, and so 
     names(false)
       .filter((name) => !name.startsWith('GET '))
       .sort(),
-  ).toEqual(harmless);
+  ).toEqual(withoutRecentSignIn);
 });
 
-test('a dangerous one refuses a person who signed in 16 minutes ago, by a refreshed token, too, and has done nothing (security R91)', async () => {
-  await signedInBefore(16);
+test('a route that needs a recent sign-in refuses one of 16 minutes ago, also with a refreshed token, and changes nothing (security R91)', async () => {
+  await setSignInAge(16);
   const rows = () => service.database.sql('SELECT count(*)::int FROM audit_events');
   const before = await rows();
   for (const { method, path } of adminRoutes().filter((route) => route.needsRecentSignIn)) {
@@ -93,16 +93,16 @@ test('a dangerous one refuses a person who signed in 16 minutes ago, by a refres
   expect(await rows()).toEqual(before);
 });
 
-test('the others serve that person, and 14 minutes are fresh enough for all (security R91)', async () => {
-  await signedInBefore(16);
+test('the other routes accept a sign-in of 16 minutes ago, and all routes accept one of 14 minutes ago (security R91)', async () => {
+  await setSignInAge(16);
   for (const { method, path } of adminRoutes().filter((route) => !route.needsRecentSignIn))
     expect([200, 404], `${method} ${path}`).toContain((await send(`${method} ${path}`, token)).status);
-  await signedInBefore(14);
+  await setSignInAge(14);
   for (const { method, path } of adminRoutes())
     expect([200, 201, 400, 404, 415], `${method} ${path}`).toContain((await send(`${method} ${path}`, token)).status);
 });
 
-test('a client that was given the scope has no password to show: its token is enough (decisions section 8)', async () => {
+test('a client credentials token with the scope admin needs no recent sign-in (decisions section 8)', async () => {
   const machine = await adminToken(service);
   await service.database.sql(
     `UPDATE access_tokens SET issued_at = issued_at - interval '1 day' WHERE client_id IS NOT NULL`,
@@ -110,13 +110,13 @@ test('a client that was given the scope has no password to show: its token is en
   expect(await send('POST /admin/api/registration-tokens', machine)).toMatchObject({ status: 201 });
 });
 
-test('the document says which they are, and how old a sign-in may be (security R91, RFC 9470)', async () => {
+test('the OpenAPI document names the routes that need a recent sign-in, and its maximum age (security R91, RFC 9470)', async () => {
   const { paths } = (await call(`${service.issuer}/admin/api/openapi.json`, { token })).body as {
     paths: Record<string, Record<string, Record<string, unknown>>>;
   };
-  for (const { method, path, needsRecentSignIn: dangerous } of adminRoutes()) {
+  for (const { method, path, needsRecentSignIn } of adminRoutes()) {
     const operation = paths[path.replace(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!;
-    expect(operation['x-max-authentication-age'], path).toBe(dangerous ? 900 : undefined);
-    if (dangerous) expect(operation['description']).toContain('insufficient_user_authentication');
+    expect(operation['x-max-authentication-age'], path).toBe(needsRecentSignIn ? 900 : undefined);
+    if (needsRecentSignIn) expect(operation['description']).toContain('insufficient_user_authentication');
   }
 });

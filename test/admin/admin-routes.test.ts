@@ -1,4 +1,4 @@
-// The admin routes at work: users, clients, sessions, keys, audit and registration tokens, with their lists page by page.
+// The admin routes manage users, clients, sessions, keys, audit events and registration tokens.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   adminToken,
@@ -19,7 +19,7 @@ let token: string;
 beforeAll(async () => {
   service = await startTestService({ instances: 2, environment: withoutLimits });
   token = await adminToken(service);
-  // there always is an administrator
+  // so that no user of a test is the last administrator
   await service.createUser({ admin: true });
 });
 afterAll(() => service?.stop());
@@ -29,8 +29,8 @@ const admin = (path: string, method = 'GET', body?: unknown): Promise<Answer> =>
 const password = 'correct horse battery staple';
 
 describe('users', () => {
-  test('are made, shown, changed and deleted (decisions section 8)', async () => {
-    const made = await admin('/users', 'POST', {
+  test('an administrator creates, reads, changes and deletes a user (decisions section 8)', async () => {
+    const created = await admin('/users', 'POST', {
       username: 'Alice',
       email: 'alice@example.com',
       email_verified: true,
@@ -38,8 +38,8 @@ describe('users', () => {
       groups: ['staff'],
       claims: { name: 'Alice Adams' },
     });
-    expect(made.status).toBe(201);
-    expect(made.body).toEqual({
+    expect(created.status).toBe(201);
+    expect(created.body).toEqual({
       sub: expect.any(String),
       username: 'Alice',
       email: 'alice@example.com',
@@ -52,8 +52,8 @@ describe('users', () => {
       created_at: expect.stringMatching(/Z$/),
       updated_at: expect.stringMatching(/Z$/),
     });
-    const path = `/users/${made.body['sub'] as string}`;
-    expect((await admin(path)).body).toEqual(made.body);
+    const path = `/users/${created.body['sub'] as string}`;
+    expect((await admin(path)).body).toEqual(created.body);
     expect((await new UserAgent(service).signIn({ username: 'alice', password })).url).toMatch(/\/account$/);
     const changed = await admin(path, 'PATCH', {
       email: 'new@example.com',
@@ -80,19 +80,19 @@ describe('users', () => {
     ['a control character', { username: 'a\nb' }],
     ['a short password', { username: 'short', password: 'x' }],
     ['a password of 129 characters', { username: 'long', password: 'x'.repeat(129) }],
-    ['an address without an at sign', { username: 'mail', email: 'x' }],
+    ['an email address without an at sign', { username: 'mail', email: 'x' }],
     ['an unknown member', { username: 'unknown', root: true }],
     ['an unknown claim', { username: 'claim', claims: { is_admin: true } }],
     ['a claim of another type', { username: 'type', claims: { birthdate: 7 } }],
-    ['text for a flag', { username: 'flag', admin: 'true' }],
-  ])('with %s are refused (security A123)', async (_what, body) => {
+    ['a string for a boolean', { username: 'flag', admin: 'true' }],
+  ])('a new user with %s is refused (security A123)', async (_what, body) => {
     expect(await admin('/users', 'POST', body)).toMatchObject({
       status: 400,
       body: { error: 'invalid_request', error_description: expect.any(String) },
     });
   });
 
-  test('with a name or an address that is taken, however it is spelled, are refused with 409 (security A123)', async () => {
+  test('a user name or email address that is taken, in any spelling, is refused with 409 (security A123)', async () => {
     await admin('/users', 'POST', { username: 'Taken', email: 'taken@example.com' });
     const race = await Promise.all(
       Array.from({ length: 5 }, () => admin('/users', 'POST', { username: 'Racer', email: 'racer@example.com' })),
@@ -109,7 +109,7 @@ describe('users', () => {
     }
   });
 
-  test('that are disabled or get a new password lose all sessions and tokens at once (security R54)', async () => {
+  test('a user who is disabled or gets a new password loses all sessions and tokens at once (security R54)', async () => {
     for (const change of [{ status: 'disabled' }, { password: 'another long password' }]) {
       const user = await service.createUser();
       const client = await service.createClient({ scope: 'openid offline_access' });
@@ -122,7 +122,7 @@ describe('users', () => {
     }
   });
 
-  test('that get a new password lose what outlived a logout by offline_access, too (decisions section 4)', async () => {
+  test('a new password also revokes the offline_access tokens that outlived a logout (decisions section 4)', async () => {
     const user = await service.createUser();
     const client = await service.createClient({ scope: 'openid offline_access' });
     const agent = new UserAgent(service);
@@ -146,8 +146,8 @@ describe('clients', () => {
       { grant_type: 'client_credentials' },
     );
 
-  test('are made enabled, with what only an administrator sets, and show their secrets once (decisions section 2)', async () => {
-    const made = await make({
+  test('a client that an administrator creates is enabled, has the settings of an administrator, and its secrets are shown once (decisions section 2)', async () => {
+    const created = await make({
       scope: 'admin',
       first_party: true,
       self_managed: true,
@@ -155,7 +155,7 @@ describe('clients', () => {
       access_token_lifetime: 60,
       client_name: 'Tool',
     });
-    expect(made).toMatchObject({
+    expect(created).toMatchObject({
       status: 'enabled',
       approved_by: 'administrator',
       scope: 'admin',
@@ -167,24 +167,24 @@ describe('clients', () => {
       shared_secret: expect.any(String),
       registration_access_token: expect.any(String),
     });
-    expect(await credentials(made)).toMatchObject({ status: 200, body: { expires_in: 60, scope: 'admin' } });
-    const shown = await admin(`/clients/${made['client_id'] as string}`);
+    expect(await credentials(created)).toMatchObject({ status: 200, body: { expires_in: 60, scope: 'admin' } });
+    const shown = await admin(`/clients/${created['client_id'] as string}`);
     for (const secret of ['client_secret', 'shared_secret', 'registration_access_token'])
       expect(shown.body).not.toHaveProperty(secret);
     expect(JSON.stringify(shown.body)).not.toMatch(/hash|encrypted/);
   });
 
-  test('are changed member by member, null taking one away, in force on every instance within a second (decisions section 2)', async () => {
-    const made = await make({ client_name: 'Before', contacts: ['a@example.com'], access_token_lifetime: 60 });
-    const path = `/clients/${made['client_id'] as string}`;
-    for (const base of service.instances) expect(await credentials(made, base)).toMatchObject({ status: 200 });
+  test('a request changes single members of a client, removes a member that is null, and takes effect on every instance within a second (decisions section 2)', async () => {
+    const created = await make({ client_name: 'Before', contacts: ['a@example.com'], access_token_lifetime: 60 });
+    const path = `/clients/${created['client_id'] as string}`;
+    for (const base of service.instances) expect(await credentials(created, base)).toMatchObject({ status: 200 });
     const changed = await admin(path, 'PATCH', { client_name: 'After', contacts: null, access_token_lifetime: 30 });
     expect(changed.body).toMatchObject({ client_name: 'After', access_token_lifetime: 30 });
     expect(changed.body).not.toHaveProperty('contacts');
-    expect(changed.body['version']).toBeGreaterThan(made['version'] as number);
+    expect(changed.body['version']).toBeGreaterThan(created['version'] as number);
     for (const base of service.instances)
       await eventually(
-        () => credentials(made, base),
+        () => credentials(created, base),
         ({ body }) => body['expires_in'] === 30,
       );
     expect((await admin(path, 'PATCH', { access_token_lifetime: null })).body).not.toHaveProperty(
@@ -192,9 +192,9 @@ describe('clients', () => {
     );
   });
 
-  test('are changed by several at once, and no change is lost (decisions section 8)', async () => {
-    const made = await make();
-    const path = `/admin/api/clients/${made['client_id'] as string}`;
+  test('concurrent changes of one client all take effect (decisions section 8)', async () => {
+    const created = await make();
+    const path = `/admin/api/clients/${created['client_id'] as string}`;
     const members = ['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'client_name', 'software_id'];
     for (let round = 1; round <= 5; round++) {
       const change = Object.fromEntries(members.map((member) => [member, `https://rp.example.com/${round}`]));
@@ -210,18 +210,21 @@ describe('clients', () => {
 
   test.each([
     ['an unknown member', { root: true }],
-    ['a member of the service', { client_id: 'x' }],
-    ['an address that nobody may register', { redirect_uris: ['javascript:alert(1)'] }],
+    ['a member that the service sets', { client_id: 'x' }],
+    ['a redirect URI that is not allowed', { redirect_uris: ['javascript:alert(1)'] }],
     ['an unknown status', { status: 'half' }],
-    ['a lifetime of nothing', { access_token_lifetime: 0 }],
-    ['an unknown right', { introspect: 'all' }],
+    ['a lifetime of zero', { access_token_lifetime: 0 }],
+    ['an unknown value of introspect', { introspect: 'all' }],
     ['a list', []],
-  ])('with %s are refused, and stay as they are (security R25)', async (_what, change) => {
-    const made = await make();
-    const path = `/clients/${made['client_id'] as string}`;
-    expect((await admin(path, 'PATCH', change)).status).toBe(400);
-    expect((await admin(path)).body['version']).toBe(made['version']);
-  });
+  ])(
+    'a change of a client with %s is refused, and the client stays as it was (security R25)',
+    async (_what, change) => {
+      const created = await make();
+      const path = `/clients/${created['client_id'] as string}`;
+      expect((await admin(path, 'PATCH', change)).status).toBe(400);
+      expect((await admin(path)).body['version']).toBe(created['version']);
+    },
+  );
 
   test.each([
     [
@@ -233,30 +236,30 @@ describe('clients', () => {
       },
       { token_endpoint_auth_method: 'client_secret_basic' },
     ],
-    ['a secret that would have to be a key', {}, { token_endpoint_auth_method: 'client_secret_jwt' }],
+    ['a secret that would have to be a signing key', {}, { token_endpoint_auth_method: 'client_secret_jwt' }],
     ['a secret that would have to sign ID Tokens', {}, { id_token_signed_response_alg: 'HS256' }],
-  ])('are not changed so that their credentials cannot serve: %s (security A123)', async (_what, before, change) => {
-    const made = await make(before);
-    const path = `/clients/${made['client_id'] as string}`;
+  ])('a change never leaves a client without usable credentials: %s (security A123)', async (_what, before, change) => {
+    const created = await make(before);
+    const path = `/clients/${created['client_id'] as string}`;
     const answer = await admin(path, 'PATCH', change);
     if (answer.status === 200) expect(answer.body).toHaveProperty('client_secret');
     else {
       expect(answer).toMatchObject({ status: 400, body: { error_description: expect.any(String) } });
-      expect((await admin(path)).body['version']).toBe(made['version']);
+      expect((await admin(path)).body['version']).toBe(created['version']);
     }
   });
 
-  test('are deleted with all that was issued to them (RFC 7592 2.3)', async () => {
-    const made = await make();
-    const { body } = await credentials(made);
-    expect(await admin(`/clients/${made['client_id'] as string}`, 'DELETE')).toMatchObject({ status: 204 });
+  test('deleting a client revokes everything issued to it (RFC 7592 2.3)', async () => {
+    const created = await make();
+    const { body } = await credentials(created);
+    expect(await admin(`/clients/${created['client_id'] as string}`, 'DELETE')).toMatchObject({ status: 204 });
     expect(await userinfo(service.issuer, body['access_token'] as string)).toMatchObject({ status: 401 });
     for (const base of service.instances)
       await eventually(
-        () => credentials(made, base),
+        () => credentials(created, base),
         ({ status }) => status === 401,
       );
-    expect(await admin(`/clients/${made['client_id'] as string}`, 'DELETE')).toMatchObject({ status: 404 });
+    expect(await admin(`/clients/${created['client_id'] as string}`, 'DELETE')).toMatchObject({ status: 404 });
   });
 });
 
@@ -264,14 +267,14 @@ describe('an empty body', () => {
   const send = (path: string, method: string) =>
     call(`${service.issuer}/admin/api${path}`, { method, token, headers: { 'content-type': 'application/json' } });
 
-  test('is none, whatever type it is said to have (RFC 9110 8.3)', async () => {
+  test('an empty body counts as no body, whatever its Content-Type (RFC 9110 8.3)', async () => {
     const { clientId } = await service.createClient();
     expect((await send(`/clients/${clientId}/disable`, 'POST')).status).toBe(200);
     expect((await send(`/clients/${clientId}`, 'PATCH')).status).toBe(200);
     expect((await send(`/users/${(await service.createUser()).sub}`, 'DELETE')).status).toBe(204);
   });
 
-  test('where one is needed is refused with what to send (decisions section 7)', async () => {
+  test('a route that needs a body refuses an empty one, and says what to send (decisions section 7)', async () => {
     const { clientId } = await service.createClient();
     for (const path of ['/users', `/clients/${clientId}/approve`]) {
       expect(await send(path, 'POST')).toMatchObject({
@@ -283,7 +286,7 @@ describe('an empty body', () => {
 });
 
 describe('sessions', () => {
-  test('are listed without anything that could be replayed, and ended (security R54)', async () => {
+  test('the list of sessions holds nothing that can be replayed, and an administrator ends a session from it (security R54)', async () => {
     const user = await service.createUser();
     const agent = new UserAgent(service);
     const client: TestClient = await service.createClient();
@@ -302,7 +305,7 @@ describe('sessions', () => {
 });
 
 describe('keys, audit and registration tokens', () => {
-  test('keys are listed without their private halves (security R94)', async () => {
+  test('the list of keys holds no private keys (security R94)', async () => {
     const { body } = await admin('/keys');
     const keys = body['keys'] as Record<string, unknown>[];
     expect(keys.length).toBeGreaterThanOrEqual(4);
@@ -313,7 +316,7 @@ describe('keys, audit and registration tokens', () => {
     expect(await admin('/keys', 'POST', { immediate: 'yes' })).toMatchObject({ status: 400 });
   });
 
-  test('an immediate rotation answers with keys that wait for two seconds, as its summary says (security R95)', async () => {
+  test('an immediate rotation returns keys that wait for two seconds, as its summary says (security R95)', async () => {
     const { status, body } = await admin('/keys', 'POST', { immediate: true });
     expect(status).toBe(201);
     const waiting = (body['keys'] as Record<string, string>[]).filter(({ state }) => state === 'waiting');
@@ -326,7 +329,7 @@ describe('keys, audit and registration tokens', () => {
     expect(paths['/admin/api/keys']!['post']!.summary).toContain('after two seconds with immediate');
   });
 
-  test('a member that is missing is called missing, and a wrong one wrong (decisions section 7)', async () => {
+  test('a refusal tells a missing member from an invalid one (decisions section 7)', async () => {
     const { clientId } = await service.createClient({}, { status: 'disabled' });
     const approve = `/clients/${clientId}/approve`;
     for (const [path, body, description] of [
@@ -343,7 +346,7 @@ describe('keys, audit and registration tokens', () => {
     }
   });
 
-  test('the audit trail tells what happened, newest first, and can be filtered but not changed (decisions section 7)', async () => {
+  test('the audit trail lists events newest first, can be filtered, and cannot be changed (decisions section 7)', async () => {
     const client = await service.createClient();
     await admin(`/clients/${client.clientId}/disable`, 'POST');
     await approveClient(service.issuer, token, client.clientId);

@@ -1,4 +1,4 @@
-// The console's pages about the service itself: overview, sessions, keys, audit.
+// The console's pages about the service show the overview, sessions, keys and the audit trail.
 import { parseSecretKey } from '../../src/crypto/secret-key.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
@@ -16,22 +16,22 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** What is found, as a file. */
+/** Exports the events that a query finds. */
 const exported = async (query: string, format: string) => {
   const form = formOf(await agent.get(`/admin/audit?${query}`), '/admin/audit/export');
   return agent.post('/admin/audit/export', { ...form, format });
 };
 const path = (page: Page) => page.location?.replace(service.issuer, '');
 const texts = (page: Page) => page.body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
-/** The figure above a word on the overview. */
+/** Reads the figure above a label on the overview. */
 const figure = (page: Page, words: string) =>
   Number(new RegExp(`<b>([\\d,]+)</b> <span[^>]*>${words}<`).exec(page.body)?.[1]?.replaceAll(',', ''));
-const stale = (sub: string) =>
+const ageSignIn = (sub: string) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time - interval '1 hour' WHERE sub = $1`, [sub]);
-const fresh = (sub: string) =>
+const renewSignIn = (sub: string) =>
   service.database.sql(`UPDATE sessions SET auth_time = auth_time + interval '1 hour' WHERE sub = $1`, [sub]);
 
-test('the overview says what waits, what was done, what there is, and how the service is (issue 6)', async () => {
+test('the overview shows waiting clients, activity, totals and the state of the service (issue 6)', async () => {
   const before = await agent.get('/admin');
   expect(before.status).toBe(200);
   expect(texts(before)).toContain('Nothing waits for you.');
@@ -53,22 +53,22 @@ test('the overview says what waits, what was done, what there is, and how the se
     expect([words, figure(after, words)]).toEqual([words, figure(before, words) + more]);
   expect(texts(after)).toMatch(/Harbour rp\.example\.com .* Registrations and changes that wait: 1/);
   expect(texts(after)).toMatch(/PostgreSQL \d+.*, answers in [\d.]+ ms/);
-  // the chart, its words and the table behind it say the same
+  // the chart, its text and its table agree
   const total = figure(after, 'sign-ins');
   expect(after.body).toContain(`sign-ins ${total}, failed`);
   expect(after.body).toMatch(new RegExp(`<tbody>\\s*<tr><th scope="row">[^<]*</th><td>${total}</td>`));
-  // a figure leads to its list
+  // a figure links to its list
   const [, uri] = /href="([^"]*)"><b>[^<]*<\/b> <span[^>]*>failed sign-ins/.exec(after.body)!;
   const listed = await agent.get(uri!.replaceAll('&amp;', '&'));
   expect(listed.body.match(/<tr>\s*<td/g)).toHaveLength(figure(after, 'failed sign-ins'));
 });
 
-test('sessions are found by person and by address, and one of them or all end, in the name of who ended them (security R54)', async () => {
+test('an administrator finds sessions by user and address, and ends one of them or all; each event names the administrator (security R54)', async () => {
   const user = await service.createUser({ username: 'zoe' });
   const agents = [new UserAgent(service), new UserAgent(service), new UserAgent(service)];
   for (const one of agents) await one.signIn(user);
-  // a sign-in of long ago ends sessions, too: that must never wait
-  await stale(admin.sub);
+  // ending sessions must never wait for a recent sign-in
+  await ageSignIn(admin.sub);
   const page = await agent.get('/admin/sessions?user=ZOE');
   const sids = [...page.body.matchAll(/name="end" value="([^"]*)"/g)].map(([, sid]) => sid!);
   expect(sids).toHaveLength(3);
@@ -78,34 +78,34 @@ test('sessions are found by person and by address, and one of them or all end, i
     expect(refused.status).toBe(400);
     expect(refused.body).toContain('role="alert"');
   }
-  // the filter's form leads to the same address
+  // the filter form has the same address
   const form = formOf({ ...page, body: page.body.slice(page.body.indexOf('<form id="ending"')) }, '/admin/sessions');
   const done = await agent.post('/admin/sessions', { ...form, end: sids[0]! });
   expect(path(done)).toBe('/admin/sessions?user=ZOE&done=session-ended');
   expect((await agent.get(done.location!)).body).toContain('The session has ended.');
-  const question = await agent.get(`/admin/sessions/end?sub=${user.sub}`);
-  expect(texts(question)).toContain('Sessions that end: 2');
-  const all = formOf(question, '/admin/sessions/end');
+  const confirmation = await agent.get(`/admin/sessions/end?sub=${user.sub}`);
+  expect(texts(confirmation)).toContain('Sessions that end: 2');
+  const all = formOf(confirmation, '/admin/sessions/end');
   expect((await agent.post('/admin/sessions/end', { ...all, sub: admin.sub })).status).toBe(400);
   expect(path(await agent.post('/admin/sessions/end', all))).toBe('/admin/sessions?done=sessions-ended');
   for (const one of agents) expect((await one.get('/account')).status).toBe(303);
   expect(
     await service.database.sql(`SELECT actor FROM audit_events WHERE type = 'session.ended' AND sub = $1`, [user.sub]),
   ).toEqual([{ actor: admin.sub }, { actor: admin.sub }]);
-  await fresh(admin.sub);
+  await renewSignIn(admin.sub);
 });
 
-test('new keys are made for the chosen algorithms, and one is withdrawn by the beginning of its name, after a fresh sign-in only (security R91)', async () => {
+test('an administrator makes new keys for chosen algorithms, and withdraws a key by typing the start of its kid, after a recent sign-in only (security R91)', async () => {
   const kids = async () =>
     await service.database.sql<{ kid: string; alg: string }>(
       'SELECT kid, alg FROM signing_keys ORDER BY created_at, kid',
     );
   const before = await kids();
   const form = formOf(await agent.get('/admin/keys/rotate'), '/admin/keys/rotate');
-  await stale(admin.sub);
+  await ageSignIn(admin.sub);
   expect((await agent.get('/admin/keys/rotate')).location).toContain('max_age=900');
   expect((await agent.post('/admin/keys/rotate', { ...form, alg_EdDSA: 'on' })).location).toContain('/authorize?');
-  await fresh(admin.sub);
+  await renewSignIn(admin.sub);
   const none = await agent.post('/admin/keys/rotate', form);
   expect(none).toMatchObject({ status: 400 });
   expect(none.body).toContain('Choose one algorithm at least.');
@@ -128,11 +128,11 @@ test('new keys are made for the chosen algorithms, and one is withdrawn by the b
     status: 400,
   });
   expect(await kids()).toHaveLength(before.length + 1);
-  await stale(admin.sub);
+  await ageSignIn(admin.sub);
   expect((await agent.post('/admin/keys/withdraw', { ...withdrawal, typed: kid.slice(0, 8) })).location).toContain(
     '/authorize?',
   );
-  await fresh(admin.sub);
+  await renewSignIn(admin.sub);
   expect(path(await agent.post('/admin/keys/withdraw', { ...withdrawal, typed: kid.slice(0, 8) }))).toBe(
     '/admin/keys?done=key-withdrawn',
   );
@@ -144,7 +144,7 @@ test('new keys are made for the chosen algorithms, and one is withdrawn by the b
   expect((await agent.get(`/admin/keys/withdraw?kid=${signing}`)).status).toBe(409);
 });
 
-test('the audit trail is found by its facts, by name or id, one event has a page, and what was found is exported (issue 6)', async () => {
+test('an administrator filters the audit trail by name or id, opens the page of an event, and exports the result (issue 6)', async () => {
   const user = await service.createUser({ username: 'mia' });
   const detail = { scope: '=1+1', reason: 'a "quoted", text' };
   await service.store.auditEvents.insert({
@@ -179,14 +179,14 @@ test('the audit trail is found by its facts, by name or id, one event has a page
   const event = await agent.get(/href="(\/admin\/audit\/\d+)"/.exec(list.body)![1]!);
   expect(texts(event)).toMatch(/code\.replayed .*mia .*2001:db8::7 .*a &quot;quoted&quot;, text/);
   expect((await agent.get('/admin/audit/999999999')).status).toBe(404);
-  // the issues of tokens that are stored
+  // issued tokens are in the list, too
   await obtainTokens(service, await service.createClient(), user);
   expect((await agent.get('/admin/audit?type=token.issued&user=mia')).body).toContain('<bdi>token.issued</bdi>');
 
   const csv = await exported('address=2001:db8::7', 'csv');
   expect(csv.headers.get('content-disposition')).toBe('attachment; filename="audit.csv"');
   expect(csv.body.split('\r\n')).toHaveLength(3);
-  // neither a formula nor a broken row
+  // the cells hold no formula, and the quoted text breaks no row
   expect(csv.body).toMatch(
     /^id,at,type,[^\r]*\r\n\d+,[^,]*,code\.replayed,failure,'=cmd\(\),,[^,]*,2001:db8::7,"\{""scope"":""=1\+1"",""reason"":""a \\""quoted\\"", text""\}"\r\n$/,
   );
@@ -204,7 +204,7 @@ test('the audit trail is found by its facts, by name or id, one event has a page
   );
 });
 
-test('an export of the audit trail waits for a sign-in of the last quarter of an hour (security R91)', async () => {
+test('an export of the audit trail needs a sign-in within 15 minutes (security R91)', async () => {
   const form = formOf(await agent.get('/admin/audit?user=mia'), '/admin/audit/export');
   await service.database.sql(`UPDATE sessions SET auth_time = now() - interval '16 minutes'`);
   const asked = await agent.post('/admin/audit/export', { ...form, format: 'csv' });
@@ -212,7 +212,7 @@ test('an export of the audit trail waits for a sign-in of the last quarter of an
   await service.database.sql(`UPDATE sessions SET auth_time = now()`);
 });
 
-test('an export goes on over many pieces, as long as there are events (issue 6)', async () => {
+test('an export continues over many batches until every event is written (issue 6)', async () => {
   await service.database.sql(
     `INSERT INTO audit_events (at, type, outcome, address) SELECT now() - i * interval '1 ms', 'token.revoked', 'success', '192.0.2.200' FROM generate_series(1, 2345) i`,
   );
@@ -237,14 +237,14 @@ const addresses = [
   '/admin/audit',
   '/admin/audit/1',
 ];
-const acts: [string, Record<string, string>][] = [
+const operations: [string, Record<string, string>][] = [
   ['/admin/sessions', { end: 'x' }],
   ['/admin/sessions/end', { sub: 'x' }],
   ['/admin/keys/rotate', { alg_EdDSA: 'on' }],
   ['/admin/keys/withdraw', { kid: 'x', typed: 'x' }],
   ['/admin/audit/export', { format: 'csv' }],
 ];
-test('nobody but an administrator sees or does any of it, and no form of another site does (security R89, R55)', async () => {
+test('a user who is not an administrator sees no page and changes nothing, and neither does a forged form (security R89, R55)', async () => {
   const stranger = new UserAgent(service);
   const other = new UserAgent(service);
   await other.signIn(await service.createUser());
@@ -252,7 +252,7 @@ test('nobody but an administrator sees or does any of it, and no form of another
     expect((await stranger.get(address)).location).toContain('/authorize?');
     expect([address, (await other.get(address)).status]).toEqual([address, 403]);
   }
-  for (const [address, fields] of acts) {
+  for (const [address, fields] of operations) {
     expect((await stranger.post(address, { csrf: 'x', ...fields })).location).toContain('/authorize?');
     expect((await other.post(address, { csrf: 'x', ...fields })).status).toBe(403);
     expect((await agent.post(address, { csrf: 'x', ...fields })).status).toBe(400);

@@ -1,4 +1,4 @@
-// Tokens for a resource at the service's own addresses: who was given one for another resource server cannot use it here (RFC 8707 2.2).
+// Tokens for the service's own addresses are separate from tokens for other resource servers, which cannot be used here (RFC 8707 2.2).
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { adminToken, call, obtainCode, obtainTokens, redeem, refresh, withoutLimits } from '../helpers/grants.ts';
@@ -14,7 +14,7 @@ let admin: Awaited<ReturnType<TestService['createUser']>>;
 let server: TestClient;
 let machine: TestClient;
 let application: TestClient;
-let root: string;
+let adminBearer: string;
 beforeAll(async () => {
   service = await startTestService({ instances: 2, environment: withoutLimits, basePath: '/idp' });
   admin = await service.createUser({ username: 'ada', admin: true });
@@ -29,7 +29,7 @@ beforeAll(async () => {
     scope: 'openid profile admin metrics offline_access',
     uma_profile: true,
   });
-  root = await adminToken(service);
+  adminBearer = await adminToken(service);
 });
 afterAll(() => service?.stop());
 
@@ -49,19 +49,19 @@ const statusAt = async (path: string, token: string, method = 'GET') => {
 };
 
 describe('a token for another resource', () => {
-  test('of a client has no scope of an administrator, and opens none of its routes (RFC 8707 2.2, security R115)', async () => {
+  test("a client's token for another resource has no scope of an administrator, and is refused at the admin routes (RFC 8707 2.2, security R115)", async () => {
     const { status, body } = await credentials({ resource: foreign });
     expect({ status, scope: body['scope'] }).toEqual({ status: 200, scope: undefined });
     const token = body['access_token'] as string;
     expect((await introspect(service.issuer, server, token)).body).toMatchObject({ active: true });
     for (const path of ['/admin/api/clients', '/metrics']) expect(await statusAt(path, token)).toBe(401);
-    const made = await call(own('/admin/api/users'), { token, body: { username: 'mallory', admin: true } });
-    expect({ status: made.status, error: made.body['error'] }).toEqual({ status: 401, error: 'invalid_token' });
-    expect(made.headers.get('www-authenticate')).toContain('error="invalid_token"');
+    const created = await call(own('/admin/api/users'), { token, body: { username: 'mallory', admin: true } });
+    expect({ status: created.status, error: created.body['error'] }).toEqual({ status: 401, error: 'invalid_token' });
+    expect(created.headers.get('www-authenticate')).toContain('error="invalid_token"');
   });
 
   test.each(['admin', 'metrics', 'metrics admin'])(
-    'with the scope %s by name is invalid_scope for a client (RFC 8707 2.2, security R115)',
+    'a client that requests the scope %s by name gets invalid_scope (RFC 8707 2.2, security R115)',
     async (scope) => {
       expect(await credentials({ resource: foreign, scope })).toMatchObject({
         status: 400,
@@ -71,7 +71,7 @@ describe('a token for another resource', () => {
     },
   );
 
-  test('of a person is refused at every address that takes a token (RFC 8707 2.2, security R115)', async () => {
+  test("a user's token for another resource is refused at every address that takes a token (RFC 8707 2.2, security R115)", async () => {
     const tokens = await obtainTokens(service, application, admin, { resource: foreign, scope: 'openid profile' });
     const next = await refresh(service.issuer, application, tokens.refresh_token);
     for (const token of [tokens.access_token, next.body['access_token'] as string]) {
@@ -82,12 +82,12 @@ describe('a token for another resource', () => {
       expect(await statusAt('/user/me/settings', token, 'PUT')).toBe(401);
       expect(await statusAt('/admin/api/clients', token)).toBe(401);
     }
-    // without a resource it serves everywhere
+    // a token without a resource works everywhere
     const whole = await obtainTokens(service, application, admin, { scope: 'openid profile' });
     for (const path of ['/user/info', '/user/me/settings']) expect(await statusAt(path, whole.access_token)).toBe(200);
   });
 
-  test('of an administrator cannot hold the scope admin, by any way of asking (RFC 8707 2.2, security R115)', async () => {
+  test("an administrator's token for another resource cannot hold the scope admin, however it is requested (RFC 8707 2.2, security R115)", async () => {
     const agent = new UserAgent(service);
     const asked = { resource: foreign, scope: 'openid admin' };
     expect(responseParameters(await agent.authorize(application, admin, asked))).toMatchObject({
@@ -107,7 +107,7 @@ describe('a token for another resource', () => {
     expect(wider).toMatchObject({ status: 400, body: { error: 'invalid_scope' } });
   });
 
-  test('from before the rule opens nothing, and is shown without its power (security R115)', async () => {
+  test('a token from before this rule is refused everywhere, and introspection hides its power (security R115)', async () => {
     for (const audience of [
       [foreign, server.clientId],
       [own('/admin/api'), server.clientId],
@@ -121,7 +121,7 @@ describe('a token for another resource', () => {
     }
   });
 
-  test('is no client-session handle either (security R115)', async () => {
+  test('a code for another resource is not accepted as a client-session handle (security R115)', async () => {
     const code = await obtainCode(service, application, admin, { resource: foreign, scope: 'openid' });
     expect(await statusAt('/user/me/settings', code)).toBe(401);
     expect((await redeem(service.issuer, application, code)).status).toBe(200);
@@ -135,16 +135,19 @@ describe("a token for one of the service's own resources", () => {
     ['/user/info', { '/user/info': 200, '/user/me/settings': 401, '/admin/api/clients': 401, '/metrics': 401 }],
     ['/admin/api', { '/user/info': 401, '/user/me/settings': 401, '/admin/api/clients': 200, '/metrics': 401 }],
     ['/admin/api/users', { '/admin/api/clients': 401, '/admin/api/users': 200, '/admin/api/users?limit=1': 200 }],
-  ])('{issuer}%s serves at and below it (RFC 8707 2.2, security R115)', async (path, expected) => {
-    const wanted = { resource: own(path), scope: 'openid admin metrics' };
-    const { access_token: token, refresh_token } = await obtainTokens(service, application, admin, wanted);
-    const seen = await Promise.all(Object.keys(expected).map(async (at) => [at, await statusAt(at, token)]));
-    expect(Object.fromEntries(seen)).toEqual(expected);
-    const again = await refresh(service.issuer, application, refresh_token, { resource: own(path) });
-    expect(again.status).toBe(200);
-  });
+  ])(
+    'a token for {issuer}%s works at that address and below it (RFC 8707 2.2, security R115)',
+    async (path, expected) => {
+      const wanted = { resource: own(path), scope: 'openid admin metrics' };
+      const { access_token: token, refresh_token } = await obtainTokens(service, application, admin, wanted);
+      const seen = await Promise.all(Object.keys(expected).map(async (at) => [at, await statusAt(at, token)]));
+      expect(Object.fromEntries(seen)).toEqual(expected);
+      const again = await refresh(service.issuer, application, refresh_token, { resource: own(path) });
+      expect(again.status).toBe(200);
+    },
+  );
 
-  test('is known to its own client, and no client is its server (RFC 8707 2.2, security R115)', async () => {
+  test('introspection shows the token to its own client only (RFC 8707 2.2, security R115)', async () => {
     const { body } = await credentials({ resource: own('/admin/api'), scope: 'admin' });
     const token = body['access_token'] as string;
     expect(await statusAt('/admin/api/clients', token)).toBe(200);
@@ -163,15 +166,15 @@ describe("a token for one of the service's own resources", () => {
     '/%61dmin/api',
     '/user/info?x',
     '/user//info',
-  ])('cannot be had for {issuer}%s (RFC 8707 2, security R115)', async (path) => {
+  ])('a client gets no token for {issuer}%s (RFC 8707 2, security R115)', async (path) => {
     expect(await credentials({ resource: own(path) })).toMatchObject({
       status: 400,
       body: { error: 'invalid_target' },
     });
   });
 
-  test('is good where the path has escapes, by the route that it leads to (security R115)', async () => {
-    await call(own('/admin/api/groups'), { token: root, body: { name: 'Team A' } });
+  test('a token works at a path with escapes by the route that serves it (security R115)', async () => {
+    await call(own('/admin/api/groups'), { token: adminBearer, body: { name: 'Team A' } });
     const { body } = await credentials({ resource: own('/admin/api'), scope: 'admin' });
     const token = body['access_token'] as string;
     expect(await statusAt('/admin/api/groups/Team%20A', token)).toBe(200);
@@ -181,7 +184,7 @@ describe("a token for one of the service's own resources", () => {
     expect(await statusAt('/%61dmin/api/groups/Team%20A', issuer)).toBe(401);
   });
 
-  test('does not open the console, which names no resource (security R115)', async () => {
+  test('a token for the admin routes does not open the console, which requests no resource (security R115)', async () => {
     const { agent } = await openConsole(service, admin);
     expect((await agent.get('/admin')).status).toBe(200);
     await service.database.sql(
@@ -216,22 +219,22 @@ describe('resource_uris', () => {
     ];
   };
 
-  test('at or below the issuer is refused on every way of writing it, however it is spelled (security R115)', async () => {
+  test('a resource at or below the issuer is refused in every spelling, at registration and by admin route (security R115)', async () => {
     for (const uri of spellings()) {
       const answer = await call(own('/register'), { body: registration(uri) });
       expect([uri, answer.status, answer.body['error']]).toEqual([uri, 400, 'invalid_client_metadata']);
-      const made = await call(own('/admin/api/clients'), { token: root, body: registration(uri) });
-      expect([uri, made.status, made.body['error']]).toEqual([uri, 400, 'invalid_client_metadata']);
+      const created = await call(own('/admin/api/clients'), { token: adminBearer, body: registration(uri) });
+      expect([uri, created.status, created.body['error']]).toEqual([uri, 400, 'invalid_client_metadata']);
     }
   });
 
-  test('above the issuer and beside it are allowed (security R115)', async () => {
+  test('a resource above or beside the issuer is allowed (security R115)', async () => {
     const { origin } = new URL(service.issuer);
     for (const uri of [origin, `${origin}/`, `${origin}/idpx`, `${origin}/other/idp`, 'urn:example:idp', foreign])
       expect([uri, (await call(own('/register'), { body: registration(uri) })).status]).toEqual([uri, 201]);
   });
 
-  test('at or below the issuer are refused in an update, by the admin route and in the console (security R115)', async () => {
+  test('a resource at or below the issuer is refused in an update, by admin route and in the console (security R115)', async () => {
     const uri = own('/admin/api');
     const { body } = await call(own('/register'), { body: registration(foreign) });
     const address = body['registration_client_uri'] as string;
@@ -241,7 +244,7 @@ describe('resource_uris', () => {
     const again = { token, body: registration(uri) };
     expect(await call(own('/register'), again)).toMatchObject({ status: 400 });
     const path = own(`/admin/api/clients/${server.clientId}`);
-    const change = { method: 'PATCH', token: root, body: { resource_uris: [uri] } };
+    const change = { method: 'PATCH', token: adminBearer, body: { resource_uris: [uri] } };
     expect(await call(path, change)).toMatchObject({ status: 400, body: { error: 'invalid_client_metadata' } });
     const { agent } = await openConsole(service, admin);
     const edit = await agent.get(`/admin/clients/${server.clientId}/edit`);
@@ -255,7 +258,7 @@ describe('resource_uris', () => {
     expect(page.body).toContain('resources of this service itself');
   });
 
-  test('that a client registered before the rule are no resources of it (security R115)', async () => {
+  test('a resource that a client registered before this rule does not make the client its resource server (security R115)', async () => {
     await service.database.sql(`UPDATE clients SET metadata = metadata || $1 WHERE client_id = $2`, [
       JSON.stringify({ resource_uris: [own('/admin/api'), own('/metrics'), `${own('')}/%61dmin/api`] }),
       server.clientId,

@@ -1,4 +1,4 @@
-// The console's door: who comes in, how, and for how long.
+// The console admits administrators through its own client, for as long as their session and admin flag last.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAdministration } from '../../src/domain/administration/administration.ts';
 import { openConsole } from '../helpers/console.ts';
@@ -15,7 +15,7 @@ afterAll(() => service?.stop());
 
 const isLogin = /<form method="post" action="\/idp\/login"/;
 
-test('an administrator comes in by code flow with PKCE, through a client of its own, and signs in once (RFC 7636 4.1)', async () => {
+test("an administrator enters the console by a code flow with PKCE through the console's own client, with one sign-in (RFC 7636 4.1)", async () => {
   const agent = new UserAgent(service);
   const sent = await agent.get('/admin');
   const request = new URL(sent.location!, service.issuer);
@@ -33,7 +33,7 @@ test('an administrator comes in by code flow with PKCE, through a client of its 
   expect((await agent.get(`${service.instances[1]!}/admin`)).status).toBe(200);
 });
 
-test('nobody else is let in: not signed in, no administrator, disabled meanwhile (security R89)', async () => {
+test('a user who is not an administrator, or no longer one, cannot enter the console (security R89)', async () => {
   const user = await service.createUser();
   const { agent, page } = await openConsole(service, user);
   expect(page.status).toBe(403);
@@ -41,14 +41,14 @@ test('nobody else is let in: not signed in, no administrator, disabled meanwhile
   expect((await agent.get('/admin')).status).toBe(403);
 
   const second = await service.createUser({ admin: true });
-  const { agent: hers } = await openConsole(service, second);
-  expect((await hers.get('/admin')).status).toBe(200);
+  const { agent: secondAgent } = await openConsole(service, second);
+  expect((await secondAgent.get('/admin')).status).toBe(200);
   await service.database.sql('UPDATE users SET admin = false WHERE sub = $1', [second.sub]);
-  const after = await hers.follow(await hers.get('/admin'));
+  const after = await secondAgent.follow(await secondAgent.get('/admin'));
   expect(after.body).toMatch(isLogin);
 });
 
-test('a session without the access token is sent for one, and a token of another session is none (security R52)', async () => {
+test("a session without the console's access token obtains one, and the console refuses a token of another session (security R52)", async () => {
   const { agent } = await openConsole(service, admin);
   const token = agent.cookies.get('GATEHOUSE_CONSOLE')!;
   const other = new UserAgent(service);
@@ -56,11 +56,11 @@ test('a session without the access token is sent for one, and a token of another
   other.cookies.set('GATEHOUSE_CONSOLE', token);
   expect((await other.get('/admin')).location).toContain('/authorize?');
   other.cookies.delete('GATEHOUSE_CONSOLE');
-  // signed in already: the way there and back asks nothing
+  // the user is signed in: the redirects show no page
   expect(await other.follow(await other.get('/admin'))).toMatchObject({ status: 200, url: `${service.issuer}/admin` });
 });
 
-test('an access token of another application opens nothing, though it has the scope admin (security R89)', async () => {
+test('an access token of another client does not open the console, even with the scope admin (security R89)', async () => {
   const client = await service.createClient({ scope: 'openid admin' });
   const { agent } = await openConsole(service, admin);
   const page = await agent.authorize(client, undefined, { scope: 'openid admin' });
@@ -81,7 +81,7 @@ test('the console ends with the session (security R54)', async () => {
   expect(page.body).toMatch(isLogin);
 });
 
-test('an answer that this browser did not ask for, or got before, signs nobody in (RFC 6749 10.12, RFC 9207 2.4)', async () => {
+test('the console refuses an authorization response that this browser did not request, or has used before (RFC 6749 10.12, RFC 9207 2.4)', async () => {
   const victim = new UserAgent(service);
   await victim.signIn(admin);
   const { agent } = await openConsole(service, admin);
@@ -89,7 +89,7 @@ test('an answer that this browser did not ask for, or got before, signs nobody i
   const authorized = await agent.get((await agent.get('/admin')).location!);
   const answer = new URL(authorized.location!);
   expect(answer.searchParams.get('code')).toBeTruthy();
-  // somebody else's browser is given the attacker's answer
+  // the victim's browser receives the attacker's response
   expect((await victim.get(answer.href)).status).toBe(400);
   await victim.get('/admin');
   expect((await victim.get(answer.href)).status).toBe(400);
@@ -104,7 +104,7 @@ test('an answer that this browser did not ask for, or got before, signs nobody i
   expect((await agent.get(answer.href)).status).toBe(400);
 });
 
-test('it is closed by disabling its client (decisions section 2)', async () => {
+test("disabling the console's client closes the console (decisions section 2)", async () => {
   const { agent } = await openConsole(service, admin);
   await service.database.sql(`UPDATE clients SET status = 'disabled' WHERE client_id = 'gatehouse-console'`);
   await expect.poll(async () => (await agent.get('/admin')).status).toBe(303);
@@ -114,7 +114,7 @@ test('it is closed by disabling its client (decisions section 2)', async () => {
   await expect.poll(async () => (await agent.follow(await agent.get('/admin'))).status).toBe(200);
 });
 
-test('what a hostile address brings is no page of ours to come back to (security R13)', async () => {
+test('the console returns from sign-in only to its own pages, whatever the query holds (security R13)', async () => {
   const agent = new UserAgent(service);
   for (const address of ['/admin?next=//evil.example', '/admin?a=%0d%0aLocation:%20https://evil.example']) {
     const page = await agent.signIn(admin, await agent.follow(await agent.get(address)));
@@ -123,7 +123,7 @@ test('what a hostile address brings is no page of ours to come back to (security
   }
 });
 
-test('what the console’s own client is registered for is nobody’s to change, not even an administrator’s (security R45)', async () => {
+test("an administrator cannot change the registration of the console's client, and the console undoes a change by SQL (security R45)", async () => {
   const administration = createAdministration(service.store);
   const by = { actor: admin.sub };
   const before = (await service.store.clients.find('gatehouse-console'))!;
@@ -132,7 +132,7 @@ test('what the console’s own client is registered for is nobody’s to change,
   await expect(administration.changeClient(by, 'gatehouse-console', () => ({ metadata }))).rejects.toEqual(refused);
   await expect(administration.renewSecrets(by, 'gatehouse-console', () => ({}))).rejects.toEqual(refused);
   expect((await service.store.clients.find('gatehouse-console'))!.metadata).toEqual(before.metadata);
-  // by SQL it is: the next one who signs in there makes it again what it has to be
+  // the next sign-in to the console restores the registration
   await service.database.sql(`UPDATE clients SET metadata = $1 WHERE client_id = 'gatehouse-console'`, [metadata]);
   await expect
     .poll(async () => {
@@ -143,7 +143,7 @@ test('what the console’s own client is registered for is nobody’s to change,
 });
 
 test.each(['localhost', '127.0.0.1'] as const)(
-  'a code for the console goes to its own port only, with the issuer on %s (security R123)',
+  "the console's client gets a code only at the console's port, with the issuer on %s (security R123)",
   async (host) => {
     const own = await startTestService({ host });
     try {
