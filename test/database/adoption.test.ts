@@ -1,4 +1,4 @@
-// A database from before the baseline becomes one at the baseline, with everything that is stored in it.
+// A start adopts a database from before the baseline, with all its data.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { decodeProtectedHeader, SignJWT } from 'jose';
@@ -18,9 +18,9 @@ import { startTestService, type TestClient, type TestService } from '../helpers/
 import { tokenRequest, UserAgent } from '../helpers/user-agent.ts';
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url), 'utf8');
-/** What the clients and users of the dump know. */
+/** What the clients and users of the dump hold. */
 const kept = JSON.parse(fixture('before-baseline.json')) as {
-  /** The lifetimes in the dump are moved from here to the present. */
+  /** The times in the dump are shifted from here to the present. */
   dumpedAt: string;
   secretKey: string;
   user: { username: string; password: string; sub: string };
@@ -54,7 +54,7 @@ beforeEach(async () => {
 describe('a database at the last migration before the baseline', () => {
   afterEach(() => database.drop());
 
-  test('has the catalogue of a fresh database after the start, and the same migrations (decisions section 8)', async () => {
+  test('a start gives the database the catalogue and the migrations of a fresh one (decisions section 8)', async () => {
     const fresh = await createTestDatabase();
     await fill(database);
     const names = await adopt();
@@ -65,13 +65,13 @@ describe('a database at the last migration before the baseline', () => {
     await fresh.drop();
   });
 
-  test('is adopted by exactly one of several instances that start at the same time (decisions section 8)', async () => {
+  test('exactly one of several instances that start at the same time adopts the database (decisions section 8)', async () => {
     await fill(database);
     const all = await Promise.all([1, 2, 3].map(adopt));
     expect(all.filter((names) => names.length > 0)).toHaveLength(1);
   });
 
-  test('is refused while an older instance is connected, and adopted once that has stopped (decisions section 8)', async () => {
+  test('a start is refused while an older instance is connected, and adopts the database once that instance has stopped (decisions section 8)', async () => {
     await fill(database);
     const older = new pg.Client({
       ...database.connection,
@@ -109,7 +109,7 @@ describe('a database at the last migration before the baseline', () => {
     expect(await database.sql('SELECT 1 FROM data_keys')).toHaveLength(1);
   });
 
-  test('is refused at an earlier migration, with the name of the one to start first (decisions section 8)', async () => {
+  test('a start is refused at an earlier migration, and names the migration to reach first (decisions section 8)', async () => {
     await fill(database);
     await database.sql(`DELETE FROM migrations WHERE name = '0056_refresh_token_lines'`);
     await expect(migrate(database.connection)).rejects.toThrow(
@@ -117,7 +117,7 @@ describe('a database at the last migration before the baseline', () => {
     );
   });
 
-  test('stays as it is when the step before the adoption fails, and that step sees the older tables (decisions section 8)', async () => {
+  test('a failed step before the adoption leaves the database as it was, and the step sees the older tables (decisions section 8)', async () => {
     await fill(database);
     const before = await catalogueOf(database);
     const failing = migrate(database.connection, {
@@ -133,7 +133,7 @@ describe('a database at the last migration before the baseline', () => {
   });
 });
 
-describe('what a database held before it was adopted', () => {
+describe('the data of an adopted database', () => {
   const receiver = new LogoutReceiver();
   const mailServer = new MailServer();
   let service: TestService;
@@ -168,13 +168,13 @@ describe('what a database held before it was adopted', () => {
     await mailServer.stop();
   });
 
-  test('works on: users, tokens, grants, sealed secrets and keys, and waiting mails and logouts go out (decisions section 8)', async () => {
+  test('users, tokens, grants, encrypted secrets and keys still work, and waiting mails and logouts go out (decisions section 8)', async () => {
     const { issuer } = service;
     expect(await userinfo(issuer, kept.accessToken)).toMatchObject({ status: 200, body: { sub: kept.user.sub } });
     const refreshed = await refresh(issuer, kept.client, kept.refreshToken);
     expect(refreshed).toMatchObject({ status: 200 });
 
-    // the signing key decrypts: it signs with a key that the dump has
+    // the signing key decrypts: the token is signed with a key of the dump
     const tokens = await obtainTokens(service, kept.client as TestClient, kept.user);
     const { kid } = decodeProtectedHeader(tokens.id_token);
     expect(fixture('before-baseline.sql')).toContain(kid!);

@@ -1,4 +1,4 @@
-// Askers of one statement who wait at the same time, and go as one: each gets its own, and nobody gets what is older than his question.
+// Concurrent queries of one statement go to the database as one: each gets its own rows, and none is older than the query.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Database, openDatabase, batchedStatement } from '../../src/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -22,10 +22,10 @@ afterAll(async () => {
 interface Found {
   key: number;
   value: number;
-  /** How many were asked for with it. */
+  /** How many queries were sent together. */
   asked: number;
 }
-/** Waits while somebody holds the lock 7, with what it saw before. */
+/** Waits while another transaction holds the lock 7, and then returns the rows of its older snapshot. */
 const one = (key: string) =>
   `SELECT key, value FROM things WHERE key = ${key} AND pg_advisory_xact_lock_shared(7)::text = ''`;
 const find = batchedStatement(
@@ -48,8 +48,8 @@ const ask = (key: number) => opened.query<Found>(find, [key]);
 const store = (key: number, value: number) => opened.query(insert, [key, value]);
 const range = (length: number) => Array.from({ length }, (_, index) => index);
 
-test('each of many who ask at once gets the rows of its own key, however many ask for the same (RFC 7662 2.2)', async () => {
-  // there are none beyond 90
+test('each of many concurrent queries gets the rows of its key, however many ask for the same key (RFC 7662 2.2)', async () => {
+  // only the keys 1 to 90 exist
   const keys = range(400).map((index) => (index * 7) % 110);
   const answers = await Promise.all(keys.map(ask));
   answers.forEach((rows, index) => {
@@ -59,15 +59,15 @@ test('each of many who ask at once gets the rows of its own key, however many as
     );
   });
   expect(answers.flat().every(({ asked }) => asked > 1 && asked <= 32)).toBe(true);
-  // what one does to its own reaches nobody else
+  // a caller that changes its row changes no other caller's
   expect(new Set(answers.flat()).size).toBe(answers.flat().length);
 });
 
-test('one who asks alone is asked for alone', async () => {
+test('a single query is sent alone', async () => {
   expect(await ask(3)).toEqual([{ key: 3, value: 30, asked: 1 }]);
 });
 
-test('who asks after a change was acknowledged sees it, though others wait for the answer to an older question (RFC 7009 2.1)', async () => {
+test('a query after an acknowledged change sees the change, even while other queries wait for an older answer (RFC 7009 2.1)', async () => {
   const holder = openDatabase({ connection: database.connection, poolSize: 1, onError: () => undefined });
   try {
     let before: Promise<Found[][]> | undefined;
@@ -91,7 +91,7 @@ test('who asks after a change was acknowledged sees it, though others wait for t
   }
 });
 
-test('one whose row is refused fails alone, and those who waited with it are served', async () => {
+test('a write that is refused fails alone, and the other writes of its batch succeed', async () => {
   const results = await Promise.allSettled(range(40).map((index) => store(100 + index, index === 7 ? 1000 : index)));
   expect(results.map(({ status }) => status)).toEqual(
     range(40).map((index) => (index === 7 ? 'rejected' : 'fulfilled')),
@@ -108,7 +108,7 @@ test('one whose row is refused fails alone, and those who waited with it are ser
   );
 });
 
-test('a failure reaches everybody who waits for it, and the next ones are served', async () => {
+test('a failure reaches every query of its batch, and the next queries succeed', async () => {
   await database.sql('ALTER TABLE things RENAME TO gone');
   try {
     const results = await Promise.allSettled(range(40).map((index) => ask(index)));

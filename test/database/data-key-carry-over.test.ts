@@ -1,4 +1,4 @@
-// A database whose values data keys encrypt: the start encrypts them anew with SECRET_KEY itself, whole or not at all.
+// A start re-encrypts the values of a database with data keys under SECRET_KEY itself, all of them or none.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { exportJWK, generateKeyPair } from 'jose';
@@ -29,7 +29,7 @@ const settings = (secretKey: string) => ({
   SECRET_KEY: secretKey,
 });
 
-/** As the version with data keys wrote it: the byte 1 for the first data key, else the byte 2 and the version. */
+/** Encrypts as the version with data keys did: the byte 1 for the first data key, else the byte 2 and the version. */
 function sealed(version: number, root: Buffer, plaintext: string, associatedData: string): Buffer {
   const header = version === 1 ? Buffer.of(1) : Buffer.of(2, 0, 0, 0, version);
   return Buffer.concat([header, encrypt(deriveKey(root, 'encryption at rest'), plaintext, associatedData)]);
@@ -101,24 +101,26 @@ afterEach(async () => {
   await dropDatabase(connection.database);
 }, 60_000);
 
-/** Every stored value has its plaintext under this key alone. */
+/** Every stored value decrypts to its plaintext with this key alone. */
 async function expectEncryptedWith(secretKey: string): Promise<void> {
   const box = createSecretBox([parseSecretKey(secretKey)]);
-  const { rows } = await client.query<{ place: string; value: Buffer }>(
-    `SELECT 'signing_keys.private_key_encrypted.' || kid AS place, private_key_encrypted AS value FROM signing_keys WHERE kid = 'key'
+  const { rows } = await client.query<{ associated_data: string; value: Buffer }>(
+    `SELECT 'signing_keys.private_key_encrypted.' || kid AS associated_data, private_key_encrypted AS value FROM signing_keys WHERE kid = 'key'
      UNION ALL SELECT 'clients.shared_secret_encrypted.' || client_id, shared_secret_encrypted FROM clients
      UNION ALL SELECT 'clients.client_secret_encrypted.' || client_id, client_secret_encrypted FROM clients
      UNION ALL SELECT 'authenticators.secret_encrypted.' || id, secret_encrypted FROM authenticators`,
   );
-  const found = new Map(rows.map(({ place, value }) => [place, box.open(value, place).toString()]));
+  const found = new Map(
+    rows.map(({ associated_data, value }) => [associated_data, box.open(value, associated_data).toString()]),
+  );
   expect(found).toEqual(stored);
 }
 
-test('two data keys under two keys of SECRET_KEY are carried over by a start with either, in batches that the log shows (decisions section 8)', async () => {
+test('a start with either of two keys of SECRET_KEY carries over two data keys, in batches that the log shows (decisions section 8)', async () => {
   for (const key of [oldKey, newKey]) for (const [index, root] of roots.entries()) await wrap(index + 1, root, key);
   const clients = 'SELECT client_id, version, updated_at FROM clients';
   const before = (await client.query(clients)).rows;
-  const noted = (await client.query(`SELECT type FROM audit_events WHERE client_id = 'harbour'`)).rows;
+  const events = (await client.query(`SELECT type FROM audit_events WHERE client_id = 'harbour'`)).rows;
   const port = String(await freePort());
   const server = startServer({ ...settings(newKey), PORT: port });
   await server.ready();
@@ -126,15 +128,15 @@ test('two data keys under two keys of SECRET_KEY are carried over by a start wit
   expect(server.stderr + server.stdout).toContain(`${count + 3} of ${count + 3} values`);
   await expectEncryptedWith(newKey);
   expect((await client.query(clients)).rows).toEqual(before);
-  expect((await client.query(`SELECT type FROM audit_events WHERE client_id = 'harbour'`)).rows).toEqual(noted);
+  expect((await client.query(`SELECT type FROM audit_events WHERE client_id = 'harbour'`)).rows).toEqual(events);
   const left = await client.query(`SELECT FROM pg_class WHERE relname LIKE 'data_key%'`);
   expect(left.rows).toEqual([]);
-  // the key that signs is the one of before
+  // the key that signs is still the same
   const { keys } = (await (await fetch(`${server.issuer}/jwks`)).json()) as { keys: { kid: string }[] };
   expect(keys.map(({ kid }) => kid)).toContain('key');
 }, 60_000);
 
-test('a start that is killed while it carries over leaves the database as it was, and the next one carries it over (decisions section 8)', async () => {
+test('a start that is killed during the carry-over leaves the database as it was, and the next start completes it (decisions section 8)', async () => {
   for (const [index, root] of roots.entries()) await wrap(index + 1, root, oldKey);
   const holder = new pg.Client(connection);
   await holder.connect();
@@ -155,7 +157,7 @@ test('a start that is killed while it carries over leaves the database as it was
   await expectEncryptedWith(newKey);
 }, 90_000);
 
-test('a database from before data keys, whose values SECRET_KEY itself encrypted, is carried over (decisions section 8)', async () => {
+test('a start carries over a database from before data keys, whose values SECRET_KEY itself encrypted (decisions section 8)', async () => {
   await client.query('DELETE FROM authenticators');
   for (const associatedData of stored.keys())
     if (associatedData.startsWith('authenticators')) stored.delete(associatedData);
@@ -170,7 +172,7 @@ test('a database from before data keys, whose values SECRET_KEY itself encrypted
   await expectEncryptedWith(newKey);
 }, 60_000);
 
-test('a SECRET_KEY that opens no data key, and an altered value, stop the start with a sentence and change nothing (decisions section 8)', async () => {
+test('a start with a SECRET_KEY that opens no data key, or with an altered value, stops with a sentence and changes nothing (decisions section 8)', async () => {
   for (const [index, root] of roots.entries()) await wrap(index + 1, root, oldKey);
   const refused = runCommand(['keys', 'list'], settings(newKey));
   await expect(refused).rejects.toThrow(

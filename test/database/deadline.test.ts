@@ -1,4 +1,4 @@
-// What counts of a transaction's time, and what does not: a request waits only so long for the database, and as long as it must for its own work.
+// The deadline of a request counts the time that its statements take, and not the time of its other work.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, DatabaseUnavailable, openDatabase, statement } from '../../src/database/database.ts';
@@ -19,11 +19,11 @@ afterAll(async () => {
 const ask = statement('test.ask', 'SELECT 1 AS one');
 const sleep = statement('test.sleep', 'SELECT pg_sleep($1)');
 
-/** Work that has one deadline, as a request has. */
+/** Runs work with one deadline, as a request does. */
 const asRequest = <T>(work: () => Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => withDeadline(newDeadline(), () => void work().then(resolve, reject)));
 
-test('other work within a transaction takes nothing from the deadline of its request (security R108)', async () => {
+test('other work within a transaction takes no time from the deadline of its request (security R108)', async () => {
   const rows = await asRequest(async () => {
     await opened.transaction(async (sql) => {
       await sql.query(ask);
@@ -35,7 +35,7 @@ test('other work within a transaction takes nothing from the deadline of its req
   expect(rows).toEqual([{ one: 1 }]);
 });
 
-test('statements of a transaction take from it together, and after it nothing is left for more (security R108)', async () => {
+test('the statements within a transaction and after it share one deadline (security R108)', async () => {
   const within = asRequest(() =>
     opened.transaction(async (sql) => {
       await sql.query(sleep, [1.5]);

@@ -1,4 +1,4 @@
-// The search of a dump for secrets, which every test database goes through before it is dropped: it finds what is planted, in each encoding.
+// The search for secrets, which every test database undergoes before it is dropped, finds planted secrets in each encoding.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSecretBox } from '../../src/crypto/secret-box.ts';
@@ -14,8 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-/** What the search says of a database that holds this one value more. */
-async function searched(type: string, value: unknown): Promise<string[]> {
+/** Returns what the search finds in a database that holds this value, too. */
+async function findingsWith(type: string, value: unknown): Promise<string[]> {
   await database.sql(`CREATE TABLE "Planted" (id int, "a column" ${type})`);
   await database.sql('INSERT INTO "Planted" VALUES (1, $1)', [value]);
   try {
@@ -40,12 +40,12 @@ test.each<[string, string, (planted: string) => unknown]>([
   ['in capital hexadecimal', 'text', (planted) => Buffer.from(planted).toString('hex').toUpperCase()],
   ['in base64', 'text', (planted) => Buffer.from(planted).toString('base64')],
   ['in base64url', 'text', (planted) => Buffer.from(planted).toString('base64url')],
-  ['in base64 with what stands before it', 'text', (planted) => Buffer.from(`id:${planted}`).toString('base64')],
-  ['in base64 with one character before it', 'text', (planted) => Buffer.from(`:${planted}:`).toString('base64')],
+  ['in base64 after other text', 'text', (planted) => Buffer.from(`id:${planted}`).toString('base64')],
+  ['in base64 between two characters', 'text', (planted) => Buffer.from(`:${planted}:`).toString('base64')],
   ['in base64 within bytes', 'bytea', (planted) => Buffer.from(Buffer.from(planted).toString('base64'))],
   ['in an array', 'text[]', (planted) => ['x', planted]],
 ])(
-  'a token and a secret %s are found, with table and column and without their value (security R26)',
+  'the search finds a token and a secret %s, and names their table and column but not their value (security R26)',
   async (_how, type, plant) => {
     remember('access token', token);
     remember('client_secret', secret);
@@ -53,7 +53,7 @@ test.each<[string, string, (planted: string) => unknown]>([
       ['access token', token],
       ['client_secret', secret],
     ] as const)
-      expect(await searched(type, plant(planted))).toEqual([`public."Planted"."a column": ${kind}`]);
+      expect(await findingsWith(type, plant(planted))).toEqual([`public."Planted"."a column": ${kind}`]);
   },
 );
 
@@ -62,30 +62,31 @@ test.each<[string, string, unknown]>([
   ['random bytes', 'bytea', bytes(random)],
   ['random bytes in hexadecimal', 'text', bytes(random).toString('hex')],
   ['random bytes in base64', 'text', bytes(random).toString('base64')],
-])('a token’s %s alone is found (security R26)', async (_what, type, planted) => {
+])('the search finds a token’s %s alone (security R26)', async (_what, type, planted) => {
   remember('access token', token);
-  expect(await searched(type, planted)).toEqual([`public."Planted"."a column": access token`]);
+  expect(await findingsWith(type, planted)).toEqual([`public."Planted"."a column": access token`]);
 });
 
-test('a digest and an encrypted value are none (security R26)', async () => {
+test('the search takes neither a digest nor an encrypted value for a secret (security R26)', async () => {
   remember('client_secret', secret);
-  expect(await searched('bytea', createHash('sha256').update(secret).digest())).toEqual([]);
-  expect(await searched('bytea', createSecretBox([parseSecretKey(randomSecret())]).seal(secret, 'clients.x'))).toEqual(
-    [],
-  );
+  expect(await findingsWith('bytea', createHash('sha256').update(secret).digest())).toEqual([]);
+  expect(
+    await findingsWith('bytea', createSecretBox([parseSecretKey(randomSecret())]).seal(secret, 'clients.x')),
+  ).toEqual([]);
 });
 
-test('what answers, pages, cookies and commands bring is recognised (security R26)', async () => {
-  const made = (['authorization_code', 'session', 'refresh_token', 'initial_access_token'] as const).map(
+test('the search knows each secret that answers, pages, cookies and commands show (security R26)', async () => {
+  const tokens = (['authorization_code', 'session', 'refresh_token', 'initial_access_token'] as const).map(
     (kind) => newOpaqueToken(kind).token,
   );
   const secrets = Array.from({ length: 4 }, randomSecret);
-  observe(`https://rp.example.com/callback?code=${made[0]}&state=x`);
-  observe(`JSESSIONOPENID=${made[1]}; Path=/`);
-  observe(JSON.stringify({ refresh_token: made[2], client_secret: secrets[0], shared_secret: secrets[1] }));
-  observe(`${made[3]}\n\nSend it as: Authorization: Bearer TOKEN`);
+  observe(`https://rp.example.com/callback?code=${tokens[0]}&state=x`);
+  observe(`JSESSIONOPENID=${tokens[1]}; Path=/`);
+  observe(JSON.stringify({ refresh_token: tokens[2], client_secret: secrets[0], shared_secret: secrets[1] }));
+  observe(`${tokens[3]}\n\nSend it as: Authorization: Bearer TOKEN`);
   observe(`GATEHOUSE_BROWSER=${secrets[2]}; Path=/`);
   observe(`<input type="hidden" name="csrf" value="${secrets[3]}">`);
   observe(JSON.stringify({ verification_code: 'ZZZZ-XXXX' }, null, 2));
-  for (const planted of [...made, ...secrets, 'ZZZZXXXX']) expect(await searched('text', planted)).toHaveLength(1);
+  for (const planted of [...tokens, ...secrets, 'ZZZZXXXX'])
+    expect(await findingsWith('text', planted)).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-// The embedded PostgreSQL server's life, with real servers and real processes that are killed.
+// The embedded PostgreSQL server starts, stops, is shared by processes and survives kills, with real servers and processes.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -35,8 +35,8 @@ const node = path.join(repository, 'node_modules/.bin/node');
 vi.setConfig({ testTimeout: 60 * SECONDS, hookTimeout: 60 * SECONDS });
 
 const dataDirs: string[] = [];
-/** Those of `madeDataDir` that the test uses, and those that earlier tests left in order. */
-const passedOn: string[] = [];
+/** The folders of `reusableDataDir` that the test uses, and those that earlier tests left intact. */
+const inUse: string[] = [];
 const spare: string[] = [];
 const folders: string[] = [];
 const children: ChildProcess[] = [];
@@ -53,7 +53,7 @@ afterEach(async ({ task }) => {
     if (pid !== undefined && isServer(pid)) process.kill(pid, 'SIGKILL');
     if (pid !== undefined) await until(() => !isServer(pid));
   }
-  for (const dataDir of passedOn.splice(0)) {
+  for (const dataDir of inUse.splice(0)) {
     if (task.result?.state === 'fail') continue;
     spare.push(path.join(mkdtempSync(path.join(tmpdir(), 'gatehouse-pg-')), 'data'));
     renameSync(dataDir, spare.at(-1)!);
@@ -80,26 +80,26 @@ function newDataDir(owner?: number): string {
   return dataDir;
 }
 
-/** A DATA_DIR with a cluster as initdb makes it; only the first start, which makes it, has been already. */
+/** A DATA_DIR with a cluster, as after the first start. */
 function copiedDataDir(): string {
   const dataDir = newDataDir();
   copyCluster(inject('cluster')!, dataDir);
   return dataDir;
 }
 
-/** The same or one that another test has used, for tests that leave theirs in order: a copy takes longer than most of them. */
-function madeDataDir(): string {
+/** A copied DATA_DIR, or one that an earlier test left intact: a copy takes longer than most of these tests. */
+function reusableDataDir(): string {
   const used = spare.pop();
   const dataDir = used === undefined ? copiedDataDir() : newDataDir();
   if (used !== undefined) {
     renameSync(used, dataDir);
     rmdirSync(path.dirname(used));
   }
-  passedOn.push(dataDir);
+  inUse.push(dataDir);
   return dataDir;
 }
 
-/** Writes something into the database, and gives back what looks whether it is there. */
+/** Writes a row into the database, and returns a function that checks that the row is there. */
 async function keep(connection: pg.ClientConfig): Promise<(connection: pg.ClientConfig) => Promise<void>> {
   const table = `kept_${randomBytes(6).toString('hex')}`;
   await ask(connection, `CREATE TABLE ${table} AS SELECT 42 AS x`);
@@ -131,7 +131,7 @@ function socketOf(dataDir: string): pg.ClientConfig {
   return { host: dataDir, port: 5432, user: 'gatehouse', database: 'gatehouse' };
 }
 
-/** Another process that uses the server: it obeys the words that it is sent and answers each with one line. */
+/** Another process that uses the server: it takes one command per line, and answers each with one line. */
 class User {
   readonly child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
@@ -155,7 +155,7 @@ class User {
       ...(uid !== undefined && { uid, gid: uid }),
     });
     children.push(this.child);
-    // one that is killed while it is told a word does not hear it
+    // a process that is killed meanwhile does not read the command
     this.child.stdin!.on('error', () => undefined);
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => log.push(...text.trim().split('\n')));
     this.#lines = createInterface(this.child.stdout!)[Symbol.asyncIterator]();
@@ -201,7 +201,7 @@ function drafts(dataDir: string): string[] {
   return existsSync(dataDir) ? readdirSync(dataDir).filter((name) => name.startsWith('postgres.initdb-')) : [];
 }
 
-/** The words of the error with which a start fails. */
+/** Returns the message of the error with which a start fails. */
 async function refusal(dataDir: string): Promise<string> {
   const error: unknown = await start(dataDir).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(EmbeddedPostgresError);
@@ -209,7 +209,7 @@ async function refusal(dataDir: string): Promise<string> {
 }
 
 describe('a fresh start', () => {
-  test('makes a private DATA_DIR, a durable UTF-8 cluster with checksums, and listens on no network', async () => {
+  test('the start makes a private DATA_DIR and a durable UTF-8 cluster with checksums, and listens on no network', async () => {
     const dataDir = newDataDir();
     const server = await start(dataDir);
     expect(server.origin).toBe('started');
@@ -249,8 +249,8 @@ describe('a fresh start', () => {
     });
   });
 
-  test('lets the role gatehouse make tables and databases without being a superuser', async () => {
-    const server = await start(madeDataDir());
+  test('the role gatehouse creates tables and databases without being a superuser', async () => {
+    const server = await start(reusableDataDir());
     const client = await connect(server.connection);
     await client.query('CREATE TABLE t (x int)');
     await client.query('DROP TABLE t');
@@ -260,8 +260,8 @@ describe('a fresh start', () => {
     expect(rows).toEqual([{ rolsuper: false }]);
   });
 
-  test('keeps data over a stop and a start', async () => {
-    const dataDir = madeDataDir();
+  test('the server keeps its data over a stop and a start', async () => {
+    const dataDir = reusableDataDir();
     const first = await start(dataDir);
     const isKept = await keep(first.connection);
     const pid = serverPid(dataDir)!;
@@ -274,7 +274,7 @@ describe('a fresh start', () => {
     await isKept(second.connection);
   });
 
-  test('makes a new cluster when somebody deleted the data folder under a running server', async () => {
+  test('the start makes a new cluster when the data folder was deleted under a running server', async () => {
     const dataDir = copiedDataDir();
     const first = new User(dataDir);
     expect(await first.line()).toBe('started');
@@ -290,8 +290,8 @@ describe('a fresh start', () => {
     }
   });
 
-  test('begins the log anew when it has grown too long', async () => {
-    const dataDir = madeDataDir();
+  test('the start begins a new log when the old one has grown too long', async () => {
+    const dataDir = reusableDataDir();
     const file = path.join(dataDir, 'postgres.log');
     writeFileSync(file, 'x'.repeat(5 * 1024 * 1024));
     await start(dataDir);
@@ -300,17 +300,20 @@ describe('a fresh start', () => {
     expect(statSync(`${file}.1`).mode & 0o777).toBe(0o600);
   });
 
-  test.runIf(process.platform === 'linux')('works in a folder whose path is too long for a socket', async () => {
-    const dataDir = path.join(newDataDir(), 'deep'.repeat(30), 'deep'.repeat(30));
-    dataDirs.push(dataDir);
-    const server = await start(dataDir);
-    expect(await ask(server.connection, 'SELECT 1 AS x')).toEqual({ x: 1 });
-  });
+  test.runIf(process.platform === 'linux')(
+    'the server works in a folder whose path is too long for a socket',
+    async () => {
+      const dataDir = path.join(newDataDir(), 'deep'.repeat(30), 'deep'.repeat(30));
+      dataDirs.push(dataDir);
+      const server = await start(dataDir);
+      expect(await ask(server.connection, 'SELECT 1 AS x')).toEqual({ x: 1 });
+    },
+  );
 });
 
 describe('several processes on one DATA_DIR', () => {
-  test('share one server, which stops with the last of them, whoever started it', async () => {
-    const dataDir = madeDataDir();
+  test('the processes share one server, which stops with the last process, whichever of them started it', async () => {
+    const dataDir = reusableDataDir();
     const first = new User(dataDir);
     expect(await first.line()).toBe('started');
     const pid = serverPid(dataDir)!;
@@ -323,7 +326,7 @@ describe('several processes on one DATA_DIR', () => {
     expect(isServer(pid)).toBe(false);
   });
 
-  test('end up with one server when they start at once on an empty folder', async () => {
+  test('processes that start at once on an empty folder share one server', async () => {
     const dataDir = newDataDir();
     const users = Array.from({ length: 4 }, () => new User(dataDir));
     const origins = await Promise.all(users.map((user) => user.line()));
@@ -336,8 +339,8 @@ describe('several processes on one DATA_DIR', () => {
     expect(isServer(pid)).toBe(false);
   });
 
-  test('never fail when one comes while another one goes', async () => {
-    const dataDir = madeDataDir();
+  test('a process that starts while another stops does not fail', async () => {
+    const dataDir = reusableDataDir();
     for (let round = 0; round < 10; round++) {
       const leaving = await start(dataDir);
       const [, coming] = await Promise.all([leaving.stop(), start(dataDir)]);
@@ -349,8 +352,8 @@ describe('several processes on one DATA_DIR', () => {
 });
 
 describe('after a kill', () => {
-  test('of the process, the next start adopts its server', async () => {
-    const dataDir = madeDataDir();
+  test('the next start adopts the server of a killed process', async () => {
+    const dataDir = reusableDataDir();
     const first = new User(dataDir);
     expect(await first.line()).toBe('started');
     const pid = serverPid(dataDir)!;
@@ -369,8 +372,8 @@ describe('after a kill', () => {
     expect(isServer(pid)).toBe(false);
   });
 
-  test('of the server, the listener is called and ensureRunning brings it back with all that was committed', async () => {
-    const dataDir = madeDataDir();
+  test('a killed server calls its listener, and ensureRunning brings it back with all committed data', async () => {
+    const dataDir = reusableDataDir();
     const server = await start(dataDir);
     const isKept = await keep(server.connection);
     const exit = new Promise<void>((resolve) => server.onExit(resolve));
@@ -385,8 +388,8 @@ describe('after a kill', () => {
     await again;
   });
 
-  test('of the server, all its users bring back one and can still stop it', async () => {
-    const dataDir = madeDataDir();
+  test('all processes of a killed server bring one server back, and can still stop it', async () => {
+    const dataDir = reusableDataDir();
     const users = [new User(dataDir), new User(dataDir), new User(dataDir)];
     await Promise.all(users.map((user) => user.line()));
     process.kill(serverPid(dataDir)!, 'SIGKILL');
@@ -396,8 +399,8 @@ describe('after a kill', () => {
     expect(isServer(pid)).toBe(false);
   });
 
-  test('of one of its processes, the server recovers by itself and is still marked as in use', async () => {
-    const dataDir = madeDataDir();
+  test('a server whose backend is killed recovers, and is still marked as in use', async () => {
+    const dataDir = reusableDataDir();
     const server = await start(dataDir);
     const onExit = vi.fn();
     server.onExit(onExit);
@@ -422,8 +425,8 @@ describe('after a kill', () => {
     expect(onExit).not.toHaveBeenCalled();
   });
 
-  test('of one of its processes, a stop at that moment still stops the server', async () => {
-    const dataDir = madeDataDir();
+  test('a stop right after a backend is killed still stops the server', async () => {
+    const dataDir = reusableDataDir();
     const server = await start(dataDir);
     const client = await connect(server.connection);
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
@@ -432,8 +435,8 @@ describe('after a kill', () => {
     expect(serverPid(dataDir)).toBeUndefined();
   });
 
-  test('of both, the next start comes up by itself', async () => {
-    const dataDir = madeDataDir();
+  test('the next start succeeds after the process and its server were both killed', async () => {
+    const dataDir = reusableDataDir();
     const first = new User(dataDir);
     expect(await first.line()).toBe('started');
     const isKept = await keep(socketOf(dataDir));
@@ -445,8 +448,8 @@ describe('after a kill', () => {
     await isKept(second.connection);
   });
 
-  test('of the server, orphans that go on working are ended', async () => {
-    const dataDir = madeDataDir();
+  test('ensureRunning ends the working orphans of a killed server', async () => {
+    const dataDir = reusableDataDir();
     const server = await start(dataDir);
     const busy = await connect(server.connection);
     const { rows } = await busy.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
@@ -461,7 +464,7 @@ describe('after a kill', () => {
     ).toEqual({ n: 0 });
   });
 
-  test('during initdb, the next start makes a whole cluster and clears the rest away', async () => {
+  test('after a kill during initdb, the next start makes a complete cluster and removes the drafts', async () => {
     const dataDir = newDataDir();
     for (const part of ['base', 'global/pg_control', 'pg_wal/archive_status']) {
       const user = new User(dataDir);
@@ -477,26 +480,26 @@ describe('after a kill', () => {
     expect(drafts(dataDir)).toEqual([]);
   });
 
-  test('of everything, a lock file whose process id now belongs to a stranger does not prevent the start', async () => {
-    const dataDir = madeDataDir();
+  test('a lock file with the process id of an unrelated process does not prevent the start', async () => {
+    const dataDir = reusableDataDir();
     const directory = path.join(dataDir, 'postgres');
     const { uid, gid } = statSync(directory);
-    const stranger = spawn('sleep', ['600'], asRoot ? { uid, gid } : {});
-    children.push(stranger);
+    const unrelated = spawn('sleep', ['600'], asRoot ? { uid, gid } : {});
+    children.push(unrelated);
     for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
       writeFileSync(
         path.join(directory, name),
-        `${stranger.pid}\n${directory}\n1\n5432\n.\n\n        0         0\nready   \n`,
+        `${unrelated.pid}\n${directory}\n1\n5432\n.\n\n        0         0\nready   \n`,
         { mode: 0o600 },
       );
       chownSync(path.join(directory, name), uid, gid);
     }
     expect((await start(dataDir)).origin).toBe('started');
-    expect(stranger.exitCode ?? stranger.signalCode).toBeNull();
+    expect(unrelated.exitCode ?? unrelated.signalCode).toBeNull();
   });
 
-  test('of everything, an empty lock file does not prevent the start', async () => {
-    const dataDir = madeDataDir();
+  test('an empty lock file does not prevent the start', async () => {
+    const dataDir = reusableDataDir();
     const directory = path.join(dataDir, 'postgres');
     const { uid, gid } = statSync(directory);
     writeFileSync(path.join(directory, 'postmaster.pid'), '', { mode: 0o600 });
@@ -505,30 +508,33 @@ describe('after a kill', () => {
   });
 });
 
-describe('a start that cannot succeed says what to do', () => {
-  test('on a platform without a package', () => {
+describe('a start that cannot succeed', () => {
+  test('the error on a platform without a package names DATABASE_URL', () => {
     expect(() => packageFor('win32', 'x64')).toThrow(/this platform \(win32-x64\): set DATABASE_URL/);
     expect(() => packageFor('win32', 'x64')).toThrow(EmbeddedPostgresError);
   });
 
-  test('when DATA_DIR is a file', async () => {
+  test('the error for a DATA_DIR that is a file names DATABASE_URL', async () => {
     const file = path.join(temporaryFolder(), 'file');
     writeFileSync(file, '');
     expect(await refusal(file)).toMatch(/DATA_DIR .* not a folder.*DATABASE_URL/);
     expect(await refusal(path.join(file, 'data'))).toMatch(/DATA_DIR .* not a folder.*DATABASE_URL/);
   });
 
-  test.runIf(process.platform === 'linux')('when the system refuses to make DATA_DIR', async () => {
-    expect(await refusal('/proc/gatehouse/data')).toMatch(/DATA_DIR .*DATABASE_URL/);
-  });
+  test.runIf(process.platform === 'linux')(
+    'the error for a DATA_DIR that the system refuses to make names DATABASE_URL',
+    async () => {
+      expect(await refusal('/proc/gatehouse/data')).toMatch(/DATA_DIR .*DATABASE_URL/);
+    },
+  );
 
-  test('when DATA_DIR/postgres holds something else', async () => {
+  test('the error for other files in DATA_DIR/postgres names DATABASE_URL', async () => {
     const dataDir = newDataDir();
     mkdirSync(path.join(dataDir, 'postgres/photos'), { recursive: true });
     expect(await refusal(dataDir)).toMatch(/not a PostgreSQL cluster.*DATABASE_URL/);
   });
 
-  test('when postgresql.conf is wrong, with PostgreSQL’s own reason', async () => {
+  test('the error for a wrong postgresql.conf gives PostgreSQL’s reason', async () => {
     const dataDir = copiedDataDir();
     writeFileSync(path.join(dataDir, 'postgres/postgresql.auto.conf'), "shared_buffers = 'much'\n");
     expect(await refusal(dataDir)).toMatch(/did not start: .*configuration.*postgres\.log.*DATABASE_URL/);
@@ -545,7 +551,7 @@ describe.runIf(asRoot)('as root', () => {
     expect(await ask(server.connection, 'SELECT 1 AS x')).toEqual({ x: 1 });
   });
 
-  test('a DATA_DIR that was moved or copied by root goes on working', async () => {
+  test('a DATA_DIR that root moved or copied still works', async () => {
     const dataDir = copiedDataDir();
     const first = await start(dataDir);
     const isKept = await keep(first.connection);
@@ -559,7 +565,7 @@ describe.runIf(asRoot)('as root', () => {
     await isKept((await start(copied)).connection);
   });
 
-  test('a DATA_DIR of another user can be used by root and by that user in turn', async () => {
+  test('root and the owner of a DATA_DIR use it in turn', async () => {
     const dataDir = newDataDir(NOBODY);
     const first = new User(dataDir, { uid: NOBODY });
     expect(await first.line()).toBe('started');
@@ -573,7 +579,7 @@ describe.runIf(asRoot)('as root', () => {
     expect(await third.tell('stop')).toBe('done');
   });
 
-  test('programs that lie in a closed folder, installed without scripts, are copied to where the user can run them', async () => {
+  test('programs in a closed folder, installed without scripts, are copied to a folder in which the user can run them', async () => {
     const tree = temporaryFolder();
     const require = createRequire(import.meta.url);
     const name = packageFor(process.platform, process.arch);
@@ -632,7 +638,7 @@ describe('as an unprivileged user', () => {
     expect(await new User(dataDir, { uid }).line()).toMatch(/EmbeddedPostgresError: .*(this user|another user).*/);
   });
 
-  test.runIf(asRoot)('a user id without a name is told what initdb needs', async () => {
+  test.runIf(asRoot)('the error for a user id without a name says what initdb needs', async () => {
     const nameless = 1234567;
     const dataDir = newDataDir(nameless);
     expect(await new User(dataDir, { uid: nameless }).line()).toMatch(/user id 1234567 has no entry in \/etc\/passwd/);

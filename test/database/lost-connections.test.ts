@@ -1,4 +1,4 @@
-// What a connection of the database does to the process when it breaks at a bad moment.
+// A connection to the database that breaks at a bad moment does not end the process.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase, batchedStatement } from '../../src/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -17,13 +17,13 @@ afterAll(async () => {
 });
 
 test.each(['before', 'after'] as const)(
-  'a connection that breaks just after it was made, %s its server was asked for its role, ends no process, and the next one serves (security R109)',
+  'a connection that breaks just after it was opened, %s its server was asked for its role, does not end the process, and the next one serves (security R109)',
   async (when) => {
     const connection = { ...database.connection, host: '127.0.0.1', port: forwarder.port };
     const opened = openDatabase({ connection, poolSize: 20, onError: () => undefined });
     try {
       forwarder.cutAt = { statement: 'pg_is_in_recovery() AS standby', when };
-      // the first connection is the one of these statements; a read that it lost is asked once more
+      // the first statement opens the connection that breaks, and a read that it lost is sent once more
       const read = batchedStatement('read', 'test.one', 'SELECT 1 AS one');
       expect(await opened.query(read)).toEqual([{ one: 1 }]);
       expect(forwarder.cutAt).toBeUndefined();

@@ -9,9 +9,9 @@ import { startTestService, type TestService } from '../helpers/service.ts';
 
 const root = join(import.meta.dirname, '../../src/repositories');
 
-/** What a caller reads of one statement. */
+/** A call of query(), and the columns that its caller declares. */
 interface Use {
-  place: string;
+  location: string;
   /** Matches the names of the statements that the call may send. */
   names: RegExp[];
   columns: { name: string; type: string; nullable: boolean; optional: boolean }[];
@@ -19,13 +19,13 @@ interface Use {
 
 interface Column {
   name: string;
-  /** As the driver gives it. */
+  /** As the driver returns it. */
   type: string;
-  /** Undefined where PostgreSQL does not say: for what is computed. */
+  /** Undefined where PostgreSQL does not say: for computed columns. */
   nullable: boolean | undefined;
 }
 
-/** The functions that make statements, and which of their parameters is the name. */
+/** The functions that make statements, with the position of the parameter that is the name. */
 const factories: Record<string, number> = {
   statement: 0,
   batchedStatement: 1,
@@ -56,7 +56,7 @@ function usesIn(files: readonly string[], texts = new Map<string, string>()): Us
   const checker = program.getTypeChecker();
   const uses: Use[] = [];
 
-  /** The names of all statements that are made in the expression, or in what its identifiers stand for; of objects only in one member. */
+  /** The names of all statements that the expression makes, or that its identifiers refer to; of an object only those in one member. */
   function namesIn(node: ts.Node, member?: string, seen = new Set<ts.Node>()): RegExp[] {
     if (seen.has(node)) return [];
     seen.add(node);
@@ -76,7 +76,7 @@ function usesIn(files: readonly string[], texts = new Map<string, string>()): Us
           ),
         ];
     }
-    // of another call only what is called and the functions that it is given, and of an element only what it is of
+    // of another call only the callee and the functions among its arguments, and of an element only its object
     if (ts.isElementAccessExpression(node)) return namesIn(node.expression, member, seen);
     if (ts.isCallExpression(node))
       return [node.expression, ...node.arguments.filter(ts.isArrowFunction)].flatMap((part) =>
@@ -124,7 +124,7 @@ function usesIn(files: readonly string[], texts = new Map<string, string>()): Us
     const source = node.getSourceFile();
     const line = source.getLineAndCharacterOfPosition(node.getStart()).line + 1;
     uses.push({
-      place: `${source.fileName.slice(root.length + 1)}:${line}`,
+      location: `${source.fileName.slice(root.length + 1)}:${line}`,
       names: namesIn(node.arguments[0]!),
       columns: checker.getPropertiesOfType(row).map((property) => {
         const type = checker.getTypeOfSymbolAtLocation(property, node);
@@ -143,7 +143,7 @@ function usesIn(files: readonly string[], texts = new Map<string, string>()): Us
   return uses;
 }
 
-/** What the driver makes of a type, by its name in PostgreSQL. */
+/** What the driver returns for a type of PostgreSQL. */
 const scalars: Record<string, string> = {
   ...{
     bool: 'boolean',
@@ -210,7 +210,7 @@ function describe(text: string): Promise<Field[]> {
         connection.sync();
       },
       handleRowDescription: (message: { fields: Field[] }) => void (fields = message.fields),
-      // after an error the driver calls nothing else of the query
+      // after an error the driver calls no other handler of the query
       handleError: (error: Error) => reject(new Error(`${error.message} in: ${text}`)),
       handleReadyForQuery: () => resolve(fields),
     } as unknown as pg.Submittable);
@@ -233,17 +233,17 @@ async function columnsOf(text: string): Promise<Column[]> {
   });
 }
 
-/** What is wrong with a use of a statement, one line each. */
+/** Lists what is wrong with a call, one line each. */
 async function faultsOf(use: Use): Promise<string[]> {
   const names = [...statementTexts.keys()].filter((name) => use.names.some((pattern) => pattern.test(name)));
   if (use.columns.length === 0) return [];
-  if (names.length === 0) return [`${use.place}: its statement was not found`];
+  if (names.length === 0) return [`${use.location}: its statement was not found`];
   const faults: string[] = [];
   for (const name of names) {
     const described = new Map((await columnsOf(statementTexts.get(name)!)).map((column) => [column.name, column]));
     for (const declared of use.columns) {
       const column = described.get(declared.name);
-      const about = `${use.place} ${name}: ${declared.name}`;
+      const about = `${use.location} ${name}: ${declared.name}`;
       if (!column) {
         if (!declared.optional) faults.push(`${about} is no column`);
       } else if (declared.type !== column.type && column.type !== 'json' && declared.type !== 'json') {
@@ -260,10 +260,10 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
   .map((file) => join(root, file));
 
-test('every statement of the repositories is valid, and gives the columns that its caller declares (decisions section 8)', async () => {
+test('every statement of the repositories is valid, and returns the columns that its caller declares (decisions section 8)', async () => {
   const faults: string[] = [];
   const uses = usesIn(files);
-  // other test files, which share the modules, make statements of their own
+  // other test files share these modules, and make statements, too
   const own = [...statementTexts].filter(([name]) =>
     uses.some(({ names }) => names.some((pattern) => pattern.test(name))),
   );
@@ -274,7 +274,7 @@ test('every statement of the repositories is valid, and gives the columns that i
   expect(faults).toEqual([]);
 }, 120_000); // it compiles the repositories
 
-test('a wrong name, a wrong type and a null that is not declared are found (decisions section 8)', async () => {
+test('the comparison finds a wrong name, a wrong type and an undeclared null (decisions section 8)', async () => {
   const planted = join(root, 'planted.ts');
   const text = `
     import { type Sql, statement } from '../database/database.ts';

@@ -1,4 +1,4 @@
-// Acts that come while another is under way: they gather until it has its answer, but not for longer than they are told to.
+// Calls that arrive while another is under way form one batch, which waits no longer than the coalescing wait.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -12,7 +12,7 @@ beforeAll(async () => {
   await database.sql('CREATE TABLE things (key integer PRIMARY KEY)');
   await database.sql('INSERT INTO things SELECT generate_series(1, 9)');
   await database.sql(`
-    CREATE FUNCTION act_on(of_key integer) RETURNS TABLE (transaction text) LANGUAGE plpgsql AS $$
+    CREATE FUNCTION lock_thing(of_key integer) RETURNS TABLE (transaction text) LANGUAGE plpgsql AS $$
     BEGIN
       PERFORM FROM things WHERE key = of_key FOR UPDATE;
       RETURN QUERY SELECT pg_current_xact_id()::text;
@@ -20,15 +20,15 @@ beforeAll(async () => {
 });
 afterAll(() => database?.drop());
 
-const act = batchedCall('things.act', {
-  function: { name: 'act_on' },
+const lockThing = batchedCall('things.lock', {
+  function: { name: 'lock_thing' },
   types: 'integer',
   columns: 'r.transaction',
   locks: 'value_1',
 });
 
-/** Calls `work` while an act waits for a row that somebody else holds. @param coalescingWait in milliseconds */
-async function whileOneWaits(coalescingWait: number, work: (actOn: (key: number) => Promise<string>) => Promise<void>) {
+/** Runs `work` while a call waits for a row that another transaction has locked. @param coalescingWait in milliseconds */
+async function whileCallWaits(coalescingWait: number, work: (lock: (key: number) => Promise<string>) => Promise<void>) {
   const shared = createStatementBatcher({
     maxConnections: 4,
     coalescingWait,
@@ -45,7 +45,7 @@ async function whileOneWaits(coalescingWait: number, work: (actOn: (key: number)
   const holder = new pg.Client(database.connection);
   await holder.connect();
   try {
-    // so many that all connections are made
+    // enough calls to open all connections
     await hold(holder);
     const many = Array.from({ length: 200 }, () => transactionOf(shared, 9));
     await vi.waitUntil(() => shared.connections().busy === 4);
@@ -77,22 +77,22 @@ async function hold(holder: pg.Client): Promise<void> {
 }
 
 async function transactionOf(shared: StatementBatcher, key: number): Promise<string> {
-  return ((await shared.query(act, [key])) as { transaction: string }[])[0]!.transaction;
+  return ((await shared.query(lockThing, [key])) as { transaction: string }[])[0]!.transaction;
 }
 
-test('acts that come one after another while one is under way go together once it has its answer', async () => {
+test('calls that arrive one after another while one is under way go together once it has its answer', async () => {
   const others: Promise<string>[] = [];
-  await whileOneWaits(60_000, async (actOn) => {
+  await whileCallWaits(60_000, async (lock) => {
     for (const key of [1, 2, 3, 4]) {
-      others.push(actOn(key));
+      others.push(lock(key));
       for (let turn = 0; turn < 5; turn++) await nextTurn();
     }
   });
   expect(new Set(await Promise.all(others)).size).toBe(1);
 });
 
-test('an act that waits for a lock holds up those that come after it only for as long as they gather (security R102)', async () => {
-  await whileOneWaits(10, async (actOn) => {
-    expect(await actOn(1)).toMatch(/^\d+$/);
+test('a call that waits for a lock delays later calls only for the coalescing wait (security R102)', async () => {
+  await whileCallWaits(10, async (lock) => {
+    expect(await lock(1)).toMatch(/^\d+$/);
   });
 });

@@ -1,4 +1,4 @@
-// Stored functions: two versions of one are installed and called side by side, and a function that no instance names is dropped.
+// Two versions of a stored function are installed and called side by side, and a function that no instance names is dropped.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** A function of an SQL file with this body, which returns an integer. */
+/** Declares a function of an SQL file with this body, which returns an integer. */
 function declare(name: string, body: string, calls: StoredFunction[] = []): StoredFunction {
   const file = join(folder, `${name}.sql`);
   writeFileSync(
@@ -35,7 +35,7 @@ function declare(name: string, body: string, calls: StoredFunction[] = []): Stor
   return readStoredFunction(pathToFileURL(file), calls);
 }
 
-/** Installs as an instance does that calls just these. */
+/** Installs these functions, as an instance that calls only them does. */
 async function install(functions: StoredFunction[]): Promise<void> {
   const client = new pg.Client(database.connection);
   await client.connect();
@@ -53,7 +53,7 @@ const installed = async (pattern: string) => {
   return rows.map(({ name }) => name);
 };
 
-test('two versions of a function and of what it calls work side by side, each with its own (decisions section 8)', async () => {
+test('two versions of a function, and of the function that it calls, work side by side (decisions section 8)', async () => {
   const oldInner = declare('tested_inner', '1');
   const oldOuter = declare('tested_outer', '10 * {{tested_inner}}()', [oldInner]);
   await install([oldInner, oldOuter]);
@@ -61,22 +61,22 @@ test('two versions of a function and of what it calls work side by side, each wi
   const newOuter = declare('tested_outer', '10 * {{tested_inner}}()', [newInner]);
   await install([newInner, newOuter]);
   expect(oldInner.name).toMatch(/^tested_inner_[0-9a-f]{8}$/);
-  // its own text is the same, but it calls another function
+  // the text is the same, but it calls another function
   expect(newOuter.name).not.toBe(oldOuter.name);
   expect([await result(oldOuter), await result(newOuter)]).toEqual([10, 20]);
-  // the same text is the same function, and nothing is left to do
+  // the same text is the same function, and installing it again changes nothing
   expect(declare('tested_inner', '2').name).toBe(newInner.name);
   await install([newInner, newOuter]);
   expect(await installed('tested%')).toEqual([oldInner, newInner, oldOuter, newOuter].map(({ name }) => name).sort());
 });
 
-test('a function is dropped once no instance has named it for a week, and one that is named stays (decisions section 8)', async () => {
+test('a function that no instance has named for a week is dropped, and a named function stays (decisions section 8)', async () => {
   const [gone, kept] = [declare('tested_gone', '1'), declare('tested_kept', '1')];
   await install([gone, kept]);
   await database.sql(`UPDATE stored_functions SET named_at = now() - interval '6 days' WHERE name = $1`, [kept.name]);
   await database.sql(`UPDATE stored_functions SET named_at = now() - interval '8 days' WHERE name <> $1`, [kept.name]);
   const own = (await database.sql('SELECT 1 FROM stored_functions')).length - 2;
-  // the functions of this version are named by its start, before anything is dropped
+  // the start names the functions of this version before it drops any
   await migrate(database.connection);
   expect(await installed('tested%')).toContain(kept.name);
   const left = await database.sql<{ name: string }>('SELECT name FROM stored_functions');
@@ -93,7 +93,7 @@ test('a function that an operator dropped is installed again by the next start (
   expect(await installed(dropped.name)).toEqual([dropped.name]);
 });
 
-test('an instance that serves goes on naming its functions (decisions section 8)', async () => {
+test('an instance names its functions again while it serves (decisions section 8)', async () => {
   const service = await startTestService();
   await service.database.sql(`UPDATE stored_functions SET named_at = now() - interval '2 hours'`);
   await service.store.storedFunctions.name();
@@ -102,7 +102,7 @@ test('an instance that serves goes on naming its functions (decisions section 8)
   await service.stop();
 });
 
-test('a file that calls a function which is not declared is refused when it is read (decisions section 8)', () => {
+test('a file that calls an undeclared function is refused when it is read (decisions section 8)', () => {
   expect(() => declare('tested_alone', '{{tested_missing}}()')).toThrow(
     'tested_alone.sql calls tested_missing, which is not declared',
   );

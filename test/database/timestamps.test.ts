@@ -1,4 +1,4 @@
-// Instants are read as the driver reads them, whatever the database's time zone.
+// A timestamp is read as the driver reads it, whatever the database's time zone.
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { readInstant } from '../../src/database/timestamps.ts';
@@ -20,6 +20,6 @@ test.each([
   '0044-03-15 12:00:00+00 BC',
   'infinity',
   '-infinity',
-])('%s is the instant that the driver reads (issue 7)', (text) => {
+])('%s is read as the instant that the driver reads (issue 7)', (text) => {
   expect(readInstant(text)).toEqual(readAny(text));
 });

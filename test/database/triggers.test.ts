@@ -1,4 +1,4 @@
-// The triggers of the schema, each with the reason for which it is none of the service's own statements.
+// Each trigger of the schema has a reason why it is not a statement of the service.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

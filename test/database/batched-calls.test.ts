@@ -1,4 +1,4 @@
-// Acts that wait at the same time, and go as one statement: each is all or nothing, and what one waits for holds up nobody for long.
+// Concurrent calls of a stored function go to the database as one statement: each is all or nothing, and none delays the others for long.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Database, openDatabase, batchedStatement, statement } from '../../src/database/database.ts';
 import { batchedCall } from '../../src/repositories/batched-call.ts';
@@ -38,7 +38,7 @@ const add = batchedCall('things.add', {
 interface Added {
   value: number;
   last: string;
-  /** How many more were changed by then in the same transaction. */
+  /** How many other rows the same transaction had changed by then. */
   others: number;
 }
 const keys = Array.from({ length: 40 }, (_, index) => index + 1);
@@ -46,7 +46,7 @@ const addTo = async (key: number, more = key, on = opened[0]!) =>
   (await on.query<Added>(add, [key, more, ['"a", b', `}of ${key}\\`]]))[0]!;
 const sum = (numbers: number[]) => numbers.reduce((all, each) => all + each, 0);
 
-test('of many acts at once each gets its own answer, and most share a transaction with others', async () => {
+test('of many concurrent calls each gets its own result, and most share a transaction', async () => {
   const answers = await Promise.all(keys.map((key) => addTo(key)));
   expect(answers.map(({ value, last }) => ({ value, last }))).toEqual(
     keys.map((key) => ({ value: key, last: `}of ${key}\\` })),
@@ -54,16 +54,16 @@ test('of many acts at once each gets its own answer, and most share a transactio
   expect(sum(answers.map(({ others }) => others))).toBeGreaterThan(keys.length);
 });
 
-test('an act alone has a transaction alone', async () => {
+test('a single call has a separate transaction', async () => {
   expect(await addTo(7)).toEqual({ value: 7, last: '}of 7\\', others: 0 });
 });
 
-test('of acts at once on the same row each sees those before it', async () => {
+test('concurrent calls on one row each see the calls before them', async () => {
   const answers = await Promise.all([...keys, ...keys].map(() => addTo(1, 1)));
   expect(answers.map(({ value }) => value).sort((a, b) => a - b)).toEqual([...keys, ...keys.map((key) => key + 40)]);
 });
 
-test('one that is refused leaves nothing behind, and those that went with it are done once each', async () => {
+test('a refused call changes nothing, and the other calls of its batch take effect once', async () => {
   const results = await Promise.allSettled(keys.map((key) => addTo(key, key === 9 ? 1000 : key)));
   expect(results.map(({ status }) => status)).toEqual(keys.map((key) => (key === 9 ? 'rejected' : 'fulfilled')));
   expect(results[8]).toMatchObject({ reason: { code: '23514' } });
@@ -71,7 +71,7 @@ test('one that is refused leaves nothing behind, and those that went with it are
   expect(stored).toEqual(keys.map((key) => ({ key, value: key === 9 ? 0 : key })));
 });
 
-test('one that is refused does not cost its connection', async () => {
+test('a refused call does not close its connection', async () => {
   const connections = () =>
     database.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'gatehouse' ORDER BY pid");
   const refused = () => Promise.allSettled(keys.map((key) => addTo(key, key % 10 === 9 ? 1000 : key)));
@@ -81,11 +81,11 @@ test('one that is refused does not cost its connection', async () => {
   expect(await connections()).toEqual(expect.arrayContaining(before));
 });
 
-test('one that waits for a lock holds up those that went with it for a moment only (security R102)', async () => {
-  const held = statement('things.hold', 'SELECT FROM things WHERE key = 9 FOR UPDATE');
+test('a call that waits for a lock delays the other calls of its batch only briefly (security R102)', async () => {
+  const hold = statement('things.hold', 'SELECT FROM things WHERE key = 9 FOR UPDATE');
   let waits: Promise<Added> | undefined;
   await opened[1]!.transaction(async (sql) => {
-    await sql.query(held);
+    await sql.query(hold);
     const all = keys.map((key) => addTo(key));
     waits = all[8];
     await Promise.all(all.filter((_, index) => index !== 8));
@@ -94,20 +94,20 @@ test('one that waits for a lock holds up those that went with it for a moment on
   expect(await waits!).toMatchObject({ value: 9 });
 });
 
-test('those of two instances that want the same rows in opposite order do not wait for each other in a circle (security R110)', async () => {
+test('calls of two instances that change the same rows in opposite order do not deadlock (security R110)', async () => {
   for (let round = 0; round < 10; round++) {
     const orders = [keys, [...keys].reverse()];
     const answers = await Promise.all(
       orders.flatMap((order, index) => order.map((key) => addTo(key, 1, opened[index]))),
     );
-    // the first of each transaction: those who fell apart would be one by one
+    // the first of each transaction; there would be more if the batches fell apart
     expect(answers.filter(({ others }) => others === 0).length).toBeLessThan(10);
   }
   const stored = await database.sql<{ value: number }>('SELECT value FROM things');
   expect(stored.map(({ value }) => value)).toEqual(keys.map(() => 20));
 });
 
-test('what an act sets for its transaction holds for none of another kind', async () => {
+test('a setting that a call makes for its transaction reaches no statement of another kind', async () => {
   const set = batchedStatement('operation', 'things.set', "SELECT set_config('gatehouse.own', 'own', true) AS value");
   const show = batchedStatement(
     'operation',
