@@ -1,4 +1,4 @@
-// The delivery of back-channel logout: no failure loses one, and none holds up anybody else.
+// A failing receiver loses no back-channel logout, and delays no other delivery.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { useBackchannel } from '../helpers/backchannel.ts';
 import { runCommand } from '../helpers/command-line.ts';
@@ -17,7 +17,7 @@ beforeAll(() => {
 });
 
 describe('a receiver that fails', () => {
-  test('is told once it is up, by a fresh token, and the trail has it (decisions sections 6 and 7)', async () => {
+  test('a receiver that failed gets a fresh token once it is up, and the delivery is recorded (decisions sections 6 and 7)', async () => {
     const client = await newClient();
     const { agent, sid } = await visit([client]);
     receiver.answers.set(client.path, 503);
@@ -43,17 +43,20 @@ describe('a receiver that fails', () => {
     ]);
   });
 
-  test.each([302, 404])('by %s is told again (Back-Channel Logout 1.0 section 2.7)', async (status) => {
-    const client = await newClient();
-    const { agent } = await visit([client]);
-    receiver.answers.set(client.path, status);
-    await signOut(agent);
-    await delivery(client, ({ last_failure }) => last_failure === `answered ${status}`);
-    expect(receiver.at('/elsewhere')).toEqual([]);
-    receiver.answers.set(client.path, 204);
-    await pausesEnd();
-    await delivery(client, (found) => found['status'] === 'delivered');
-  });
+  test.each([302, 404])(
+    'a receiver that answers %s is retried (Back-Channel Logout 1.0 section 2.7)',
+    async (status) => {
+      const client = await newClient();
+      const { agent } = await visit([client]);
+      receiver.answers.set(client.path, status);
+      await signOut(agent);
+      await delivery(client, ({ last_failure }) => last_failure === `answered ${status}`);
+      expect(receiver.at('/elsewhere')).toEqual([]);
+      receiver.answers.set(client.path, 204);
+      await pausesEnd();
+      await delivery(client, (found) => found['status'] === 'delivered');
+    },
+  );
 
   test('the pause doubles from failure to failure, up to a minute (decisions section 6)', async () => {
     const client = await newClient();
@@ -85,7 +88,7 @@ describe('a receiver that fails', () => {
     expect(left).toEqual([]);
   });
 
-  test('is left alone during the pause, whatever else comes for it (decisions section 6)', async () => {
+  test('a receiver gets no request during its pause, not even for new deliveries (decisions section 6)', async () => {
     const client = await newClient();
     receiver.answers.set(client.path, 503);
     await leaveWord(client, 1);
@@ -103,7 +106,7 @@ describe('a receiver that fails', () => {
     await allDelivered(client);
   });
 
-  test('by 400 has refused it for good (Back-Channel Logout 1.0 section 2.8)', async () => {
+  test('a receiver that answers 400 has refused the token for good (Back-Channel Logout 1.0 section 2.8)', async () => {
     const client = await newClient();
     const { agent } = await visit([client]);
     receiver.answers.set(client.path, 400);
@@ -113,7 +116,7 @@ describe('a receiver that fails', () => {
     expect(await events(client)).toMatchObject([{ type: 'logout_token.refused', outcome: 'failure' }]);
   });
 
-  test('is given up after the retention, with an event and a line in the log (decisions section 7)', async () => {
+  test('a delivery is given up after the retention, with an event and a log line (decisions section 7)', async () => {
     const client = await newClient();
     const { agent } = await visit([client]);
     receiver.answers.set(client.path, 503);
@@ -133,7 +136,7 @@ describe('a receiver that fails', () => {
   });
 
   test.each(['http://127.0.0.1:9/logout', 'https://127.0.0.1:9/logout', 'https://[::1]:9/logout'])(
-    'on the own network, at %s, is not asked (decisions section 2)',
+    "a receiver on the service's network, at %s, gets no request (decisions section 2)",
     async (uri) => {
       const client = await newClient({ backchannel_logout_uri: uri });
       const { agent } = await visit([client]);
@@ -143,24 +146,24 @@ describe('a receiver that fails', () => {
     },
   );
 
-  test('holds up neither the answer to the person nor other receivers, and few are tried at once (decisions section 6)', async () => {
-    const [dead, well] = [await newClient(), await newClient()];
-    const { agent, sid } = await visit([dead, well]);
-    receiver.answers.set(dead.path, 'hang');
-    await leaveWord(dead, 30);
-    await arrived(dead.path);
-    // the answer to the person comes while the receiver hangs
+  test("a receiver that hangs delays neither the user's sign-out nor other receivers, and gets few requests at once (decisions section 6)", async () => {
+    const [hanging, healthy] = [await newClient(), await newClient()];
+    const { agent, sid } = await visit([hanging, healthy]);
+    receiver.answers.set(hanging.path, 'hang');
+    await leaveWord(hanging, 30);
+    await arrived(hanging.path);
+    // the sign-out is answered while the receiver hangs
     await signOut(agent);
-    expect((await arrived(well.path))[0]!.claims['sid']).toBe(sid);
+    expect((await arrived(healthy.path))[0]!.claims['sid']).toBe(sid);
     await bothLook();
-    // two instances, four each
-    expect(receiver.at(dead.path).length).toBeLessThanOrEqual(8);
+    // two instances, four requests each
+    expect(receiver.at(hanging.path).length).toBeLessThanOrEqual(8);
     receiver.release();
-    await allDelivered(dead);
-    expect(receiver.at(dead.path)).toHaveLength(31);
+    await allDelivered(hanging);
+    expect(receiver.at(hanging.path)).toHaveLength(31);
   });
 });
-test('two instances that race for a hundred deliveries send each once (decisions section 6)', async () => {
+test('two instances that compete for a hundred deliveries send each once (decisions section 6)', async () => {
   const client = await newClient();
   await leaveWord(client, 100);
   await allDelivered(client);
@@ -168,7 +171,7 @@ test('two instances that race for a hundred deliveries send each once (decisions
   expect(receiver.at(client.path)).toHaveLength(100);
 });
 
-test('what one instance is at is not tried by the other (decisions section 6)', async () => {
+test('a delivery that one instance is sending is not sent by the other (decisions section 6)', async () => {
   const client = await newClient();
   receiver.answers.set(client.path, 'hang');
   await leaveWord(client, 4);
@@ -179,7 +182,7 @@ test('what one instance is at is not tried by the other (decisions section 6)', 
   await allDelivered(client);
 });
 
-test('what an instance was at when it died is tried by another after the lease (decisions section 6)', async () => {
+test('a delivery of an instance that died is sent by another after the lease (decisions section 6)', async () => {
   const client = await newClient();
   await service.database.sql(
     `INSERT INTO logout_deliveries (client_id, sub, sid, attempts, next_attempt_at)
@@ -192,7 +195,7 @@ test('what an instance was at when it died is tried by another after the lease (
   expect(received!.claims['sid']).toBe('orphan');
 });
 
-test('what is finished goes after its time, and what waits stays (security R105)', async () => {
+test('a finished delivery is deleted after its retention, and a waiting delivery stays (security R105)', async () => {
   const { clientId } = await service.createClient();
   await service.database.sql(
     `INSERT INTO logout_deliveries (client_id, sub, sid, status, finished_at, expires_at)
@@ -204,7 +207,7 @@ test('what is finished goes after its time, and what waits stays (security R105)
     [clientId],
   );
   await service.database.sql(
-    `INSERT INTO logout_receivers VALUES ('long-ago', 3, now() - interval '25 hours'), ('lately', 3, now() - interval '23 hours')`,
+    `INSERT INTO logout_receivers VALUES ('long-ago', 3, now() - interval '25 hours'), ('recent', 3, now() - interval '23 hours')`,
   );
   for (let kind = 0; kind < service.store.expired.kinds; kind++) await service.store.expired.deleteBatch(kind);
   const left = await service.database.sql<{ sid: string }>(
@@ -213,6 +216,6 @@ test('what is finished goes after its time, and what waits stays (security R105)
   );
   expect(left.map(({ sid }) => sid)).toEqual(['new', 'waiting']);
   expect(
-    await service.database.sql(`SELECT client_id FROM logout_receivers WHERE client_id IN ('long-ago', 'lately')`),
-  ).toEqual([{ client_id: 'lately' }]);
+    await service.database.sql(`SELECT client_id FROM logout_receivers WHERE client_id IN ('long-ago', 'recent')`),
+  ).toEqual([{ client_id: 'recent' }]);
 });

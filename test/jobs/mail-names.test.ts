@@ -1,4 +1,4 @@
-// Names that registrants and users chose, as they stand in mails: short, without addresses, and called unverified.
+// A mail shows the names that registrants and users chose shortened, without addresses, and as unverified.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call } from '../helpers/grants.ts';
 import { createMailBed } from '../helpers/mail-bed.ts';
@@ -37,32 +37,32 @@ const addresses = [
 ];
 const long = `Harbour ${'very '.repeat(17)}long`;
 
-/** What of the issuer's own addresses stands in each mail. */
-const strange = (mail: ReceivedMail, recipient: string) =>
+/** The subject and the bodies of a mail, without the addresses of the issuer and the recipient. */
+const foreignParts = (mail: ReceivedMail, recipient: string) =>
   [mail.parsed.subject!, mail.text, mail.html.replace(/<style>[^]*<\/style>/, '')].map((part) =>
     part.replaceAll(service.issuer, '').replaceAll(recipient, '').toLowerCase(),
   );
 
-async function registers(client_name: string, contact: string): Promise<string> {
+async function register(client_name: string, contact: string): Promise<string> {
   const { body } = await call(`${service.issuer}/register`, {
     body: { redirect_uris: ['https://rp.example.com/callback'], client_name, contacts: [contact] },
   });
   return body['client_id'] as string;
 }
 
-test('administrators are told of registrations by short names without addresses, which are called unverified (security R124)', async () => {
-  const boss = await newUser({ admin: true });
+test('the mail to administrators shortens the names of registrations, removes addresses from them, and calls them unverified (security R124)', async () => {
+  const administrator = await newUser({ admin: true });
   const german = await newUser({ admin: true, claims: { locale: 'de' } });
   const clients = await Promise.all(
     [...addresses.slice(0, 8).map((address) => `Sign in at ${address} now`), long].map((name) =>
-      registers(name, 'desk'),
+      register(name, 'desk'),
     ),
   );
   expect(new Set(clients).size).toBe(clients.length);
-  const mail = await server.find(boss.email, /wait for your decision/);
+  const mail = await server.find(administrator.email, /wait for your decision/);
   expect(mail.text).toContain('Sign in at … now');
   for (const part of [mail.text, mail.html]) expect(part).toContain('the names are unverified');
-  for (const part of strange(mail, boss.email)) {
+  for (const part of foreignParts(mail, administrator.email)) {
     expect(part).not.toMatch(/evil|example/);
     expect(part).not.toContain(long.toLowerCase());
   }
@@ -70,21 +70,21 @@ test('administrators are told of registrations by short names without addresses,
 });
 
 test.each(addresses)(
-  'a contact is told what was decided without the address in the name: %s (security R124)',
+  "the mail about a decision shows the client's name without the address in it: %s (security R124)",
   async (address) => {
     const contact = `contact-${addresses.indexOf(address)}@rp.test`;
     const name = `Your account is locked, go to ${address} at once`;
-    const clientId = await registers(name, contact);
+    const clientId = await register(name, contact);
     await service.store.clients.refuse(clientId, 'No.');
     const mail = await server.find(contact, /not approved/);
     expect(mail.parsed.subject).toContain('Your account is locked, go to … at once');
     expect(mail.text).toContain('this name is unverified');
-    for (const part of strange(mail, contact)) expect(part).not.toMatch(/evil|evl|пример|\b203\.0|12345/);
+    for (const part of foreignParts(mail, contact)) expect(part).not.toMatch(/evil|evl|пример|\b203\.0|12345/);
   },
 );
 
-test('a name that is nothing but an address gives way to the identifier of its client (security R124)', async () => {
-  const clientId = await registers('https://evil.example', 'alone@rp.test');
+test('a client whose name is only an address is shown by its client_id (security R124)', async () => {
+  const clientId = await register('https://evil.example', 'alone@rp.test');
   const api = `${service.issuer}/admin/api/clients/${clientId}`;
   const { body } = await call(api, { token: admin });
   await call(`${api}/approve`, { token: admin, body: { version: body['version'] } });
@@ -100,7 +100,7 @@ test.each([
   ['john.smith', 'john.smith', 'john smith'],
   ['x'.repeat(200), `${'x'.repeat(59)}…`, `${'x'.repeat(59)}…`],
 ])(
-  'a user name holds no address in a mail that its user can have sent to others: %s (security R124)',
+  'a mail that a user can have sent to another person shows the user name without addresses: %s (security R124)',
   async (username, toOneself, toOthers) => {
     const user = await newUser();
     await service.database.sql('UPDATE users SET username = $2 WHERE sub = $1', [user.sub, username]);
@@ -114,17 +114,17 @@ test.each([
   },
 );
 
-test('a user name that is the confirmed address of its user stays as it is (security R124)', async () => {
+test("a user name that is the user's confirmed address is shown unchanged (security R124)", async () => {
   const user = await newUser();
   await service.database.sql('UPDATE users SET username = $2 WHERE sub = $1', [user.sub, user.email]);
   await forgotten(user.email);
   expect((await server.find(user.email, /new password/)).text).toContain(`account ${user.email}.`);
 });
 
-test('a notice of a sign-in does not repeat an address that a program gave as its name (security R124)', async () => {
+test('a mail about a sign-in does not repeat an address from the User-Agent header (security R124)', async () => {
   const user = await newUser();
   const agent = new UserAgent(service, { 'user-agent': 'www.evil.example' });
   await agent.signIn(user);
   const mail = await server.find(user.email, /sign-in/);
-  for (const part of strange(mail, user.email)) expect(part).not.toContain('evil');
+  for (const part of foreignParts(mail, user.email)) expect(part).not.toContain('evil');
 });

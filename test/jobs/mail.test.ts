@@ -1,4 +1,4 @@
-// Mail: every notice in every language, and a queue from which nothing is lost and nothing goes twice.
+// Notifications are mailed in each language, and the queue loses no mail and sends none twice.
 import { statSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { setUpAuthenticator } from '../helpers/authenticator.ts';
@@ -8,7 +8,7 @@ import { mailsIn, type ReceivedMail } from '../helpers/mail-server.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { hiddenFields, type Page, UserAgent } from '../helpers/user-agent.ts';
 
-const fresh = 'three umbrellas under a lighthouse';
+const newPassword = 'three umbrellas under a lighthouse';
 const bed = createMailBed();
 const { server, newUser, order, forgotten, eventsOf, quiet, mailsTo } = bed;
 let service: TestService;
@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => bed.stop());
 
-describe('a notice', () => {
-  test('tells of a sign-in in a browser that was not used before, once, in the words of the person (issue 6)', async () => {
+describe('a notification', () => {
+  test("a mail reports the first sign-in in a new browser, once, in the user's language (issue 6)", async () => {
     const user = await newUser({ claims: { locale: 'de-CH' } });
     const agent = new UserAgent(service);
     const firefox = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' };
@@ -34,11 +34,11 @@ describe('a notice', () => {
     await agent.signIn(user);
     await quiet();
     expect(mailsTo(user.email)).toHaveLength(1);
-    // people whose address nobody proved are told nothing: it may be a stranger's
-    const unproven = await newUser({ emailVerified: false });
-    await new UserAgent(service).signIn(unproven);
+    // an unconfirmed address may belong to another person
+    const unconfirmed = await newUser({ emailVerified: false });
+    await new UserAgent(service).signIn(unconfirmed);
     await quiet();
-    expect(mailsTo(unproven.email)).toEqual([]);
+    expect(mailsTo(unconfirmed.email)).toEqual([]);
   });
 
   test.each([
@@ -46,7 +46,7 @@ describe('a notice', () => {
     ['de', /Wege, sich/, /Passwort wurde/, 'ltr', { claims: { locale: 'de' }, browser: 'ar' }],
     ['ar', /طرق تسجيل الدخول/, /كلمة مرورك/, 'rtl', { claims: {}, browser: 'ar-EG,ar;q=0.9' }],
   ])(
-    'tells in %s, chosen by the person or else the language of the browser, of each second factor that is added or removed, and of another password (issue 6)',
+    "a mail in %s, the user's language or else the browser's, reports each second factor that is added or removed, and a new password (issue 6)",
     async (locale, factors, password, dir, { claims, browser }) => {
       const user = await newUser({ claims });
       const agent = new UserAgent(service, { 'accept-language': browser });
@@ -56,14 +56,14 @@ describe('a notice', () => {
       const form = hiddenFields((await agent.get('/account/second-factors')).body);
       const [factor] = await service.store.totpAuthenticators.list(user.sub);
       await agent.post('/account/second-factors', { ...form, remove: factor!.id });
-      await order('/account/password', { current_password: user.password, new_password: fresh }, agent);
+      await order('/account/password', { current_password: user.password, new_password: newPassword }, agent);
       const notice = await server.find(user.email, password);
       for (const mail of [await server.find(user.email, factors), notice])
         expect(mail.html).toContain(`<html lang="${locale}" dir="${dir}">`);
       await quiet();
-      const told = mailsTo(user.email).filter(({ parsed }) => factors.test(parsed.subject!));
-      expect(told).toHaveLength(2);
-      for (const mail of [...told, notice])
+      const factorMails = mailsTo(user.email).filter(({ parsed }) => factors.test(parsed.subject!));
+      expect(factorMails).toHaveLength(2);
+      for (const mail of [...factorMails, notice])
         for (const part of [mail.text, mail.html]) {
           expect(part).toContain(user.username);
           expect(part).toContain(`${service.issuer}/account`);
@@ -72,8 +72,8 @@ describe('a notice', () => {
     },
   );
 
-  test('tells administrators what waits, once for many, and registrants what was decided, with the reason (issue 6)', async () => {
-    const boss = await newUser({ admin: true });
+  test('one mail tells administrators of all waiting registrations, and each registrant gets the decision with its reason (issue 6)', async () => {
+    const administrator = await newUser({ admin: true });
     const names = ['Harbour', 'Lighthouse'];
     const registered = [];
     for (const client_name of names)
@@ -86,7 +86,7 @@ describe('a notice', () => {
           },
         }),
       );
-    const mail = await server.find(boss.email, /wait for your decision/);
+    const mail = await server.find(administrator.email, /wait for your decision/);
     expect(mail.text).toContain('Harbour');
     const [first, second] = registered.map(({ body }) => body['client_id'] as string);
     const api = `${service.issuer}/admin/api/clients`;
@@ -98,11 +98,11 @@ describe('a notice', () => {
     const refused = await server.find('Lighthouse@example.org', /not approved: Lighthouse/);
     expect(refused.text).toContain('Nobody here Bcc: eve@example.com knows it.');
     await quiet();
-    expect(mailsTo(boss.email).filter(({ parsed }) => /wait/.test(parsed.subject!))).toHaveLength(1);
+    expect(mailsTo(administrator.email).filter(({ parsed }) => /wait/.test(parsed.subject!))).toHaveLength(1);
     expect(server.mails.some(({ to }) => to.includes('eve@example.com'))).toBe(false);
   });
 
-  test('no name makes a header of its own, and no address becomes two (security R107)', async () => {
+  test('a name cannot add a header to a mail, and an address cannot become two (security R107)', async () => {
     const user = await newUser();
     const name = 'x\r\nBcc: eve@example.com\r\n\r\nhello';
     await service.database.sql('UPDATE users SET username = $2 WHERE sub = $1', [user.sub, name]);
@@ -125,7 +125,7 @@ describe('the queue', () => {
     await service.database.sql(`NOTIFY gatehouse, 'mail'`);
   };
 
-  test('keeps what a mail server that is away does not take, and two instances send each once when it is back (issue 6)', async () => {
+  test('the queue keeps mails while the mail server is down, and two instances send each once when it is up again (issue 6)', async () => {
     await quiet();
     await server.stop();
     const users = await Promise.all(Array.from({ length: 12 }, () => newUser()));
@@ -143,7 +143,7 @@ describe('the queue', () => {
     for (const { email } of users) expect(mailsTo(email)).toHaveLength(1);
   });
 
-  test('keeps a mail of a later version for an instance that knows it (security R118)', async () => {
+  test('the queue keeps a mail of a later version for an instance that knows it (security R118)', async () => {
     const user = await newUser();
     await service.database.sql(`INSERT INTO outbox (channel, name, sub) VALUES ('mail', 'of-a-later-version', $1)`, [
       user.sub,
@@ -154,14 +154,14 @@ describe('the queue', () => {
     await service.database.sql(`DELETE FROM outbox WHERE name = 'of-a-later-version'`);
   });
 
-  test('takes back the order of a link when the password changes before the mail server is back (security R55)', async () => {
+  test('a new password cancels the links that were requested while the mail server was down (security R55)', async () => {
     await quiet();
     const user = await newUser();
-    const thief = new UserAgent(service);
-    await thief.signIn(user);
+    const attacker = new UserAgent(service);
+    await attacker.signIn(user);
     await quiet();
     await server.stop();
-    await order('/account/email', { email: `thief-of-${user.email}` }, thief);
+    await order('/account/email', { email: `attacker-of-${user.email}` }, attacker);
     await forgotten(user.username);
     const failed = () =>
       service.database.sql(`SELECT FROM outbox WHERE last_failure IS NOT NULL AND sub = $1`, [user.sub]);
@@ -169,13 +169,13 @@ describe('the queue', () => {
     const owner = new UserAgent(service);
     await owner.signIn(user);
     const page = await owner.get('/account/password');
-    await owner.submit(page, { current_password: user.password, new_password: fresh });
+    await owner.submit(page, { current_password: user.password, new_password: newPassword });
     const orders = () => service.database.sql(`SELECT name FROM outbox WHERE sub = $1 ORDER BY name`, [user.sub]);
     await vi.waitUntil(async () => (await orders()).some(({ name }) => name === 'password-changed'), {
       timeout: 10_000,
     });
     expect(await orders()).toEqual([
-      // the address before is still told
+      // the previous address is still notified
       { name: 'address-change-ordered' },
       { name: 'new-sign-in' },
       { name: 'password-changed' },
@@ -183,13 +183,13 @@ describe('the queue', () => {
     await server.start();
     await due();
     await quiet();
-    expect(mailsTo(`thief-of-${user.email}`)).toEqual([]);
+    expect(mailsTo(`attacker-of-${user.email}`)).toEqual([]);
     expect(
       await service.database.sql('SELECT purpose FROM mailed_links WHERE sub = $1 AND used_at IS NULL', [user.sub]),
     ).toEqual([{ purpose: 'stop_change' }]);
   });
 
-  test('makes no link for an order that is taken back at that moment (security R55)', async () => {
+  test('a request that is cancelled while its mail is composed creates no link (security R55)', async () => {
     await quiet();
     const user = await newUser();
     await service.store.transaction(async ({ users }) => {
@@ -212,7 +212,7 @@ describe('the queue', () => {
     expect(await service.database.sql('SELECT FROM mailed_links WHERE sub = $1', [user.sub])).toEqual([]);
   });
 
-  test('gives up what is refused for good, and after a day the rest, and the trail has it (issue 6)', async () => {
+  test('the queue gives up a refused mail at once, and any mail after a day, and records both (issue 6)', async () => {
     await quiet();
     const [user, late] = [await newUser(), await newUser()];
     server.unknown.add(user.email);
@@ -231,7 +231,7 @@ describe('the queue', () => {
     expect(await eventsOf(late.sub, 'mail.given_up')).toEqual([{ detail: { mail: 'reset-password', attempts: 1 } }]);
   });
 
-  test('holds no secret, and the log holds none (security R26, R99)', async () => {
+  test('the queue and the log hold no secret (security R26, R99)', async () => {
     const logs = JSON.stringify(service.logs);
     for (const mail of server.mails.filter(({ link }) => link !== undefined))
       expect(logs).not.toContain(new URL(mail.link!).searchParams.get('token'));
@@ -241,7 +241,7 @@ describe('the queue', () => {
     for (const { text } of columns) expect(text).not.toContain('ghml_');
   });
 
-  test('sends no more links to one address than the limit, nor takes more orders of one network (security R62)', async () => {
+  test('the service limits the links that it sends to one address, and the requests of one network (security R62)', async () => {
     const limited = await startTestService({
       environment: { LIMIT_MAILED_LINKS: '2', LIMIT_MAILED_LINKS_PER_NETWORK: '4' },
     });
@@ -256,7 +256,7 @@ describe('the queue', () => {
         timeout: 10_000,
       });
       expect(await mailsIn(limited.dataDir)).toHaveLength(2);
-      // that somebody orders one kind for an address holds up none of the others, and each has its end
+      // requests for one kind of link do not use up the limit of the others
       for (let count = 0; count < 3; count++)
         for (const name of ['sign-up-known', 'verify-address'])
           await limited.store.mails.insert({ name, sub: user.sub, data: { replaces: user.email } });
@@ -270,7 +270,7 @@ describe('the queue', () => {
   });
 });
 
-test('without a mail server each mail is a file for its owner alone, and the log says so without the link (issue 6)', async () => {
+test('without a mail server each mail is a file that only its owner can read, and the log mentions it without the link (issue 6)', async () => {
   const alone = await startTestService();
   try {
     const user = await alone.createUser({ email: 'ada@example.com', emailVerified: true });

@@ -1,4 +1,4 @@
-// Links that are mailed, for a forgotten password and for an address: each works once, and tells nobody who has an account.
+// A mailed link, for a forgotten password or for an address, works once, and does not show who has an account.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../helpers/command-line.ts';
 import { call } from '../helpers/grants.ts';
@@ -6,7 +6,7 @@ import { createMailBed } from '../helpers/mail-bed.ts';
 import { type TestService } from '../helpers/service.ts';
 import { hiddenFields, UserAgent } from '../helpers/user-agent.ts';
 
-const fresh = 'three umbrellas under a lighthouse';
+const newPassword = 'three umbrellas under a lighthouse';
 const bed = createMailBed();
 const { server, newUser, order, forgotten, linkTo, follow, takes, eventsOf, quiet, mailsTo } = bed;
 let service: TestService;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => bed.stop());
 
-/** Four browsers open a link, and press its button at once, on one instance and the other; the statuses in order. */
+/** Four browsers open a link, and send its form at once, to both instances; returns the sorted statuses. */
 async function useAtOnce(link: string, typed: (index: number) => Record<string, string>): Promise<number[]> {
   const agents = await Promise.all(
     Array.from({ length: 4 }, async () => {
@@ -37,7 +37,7 @@ describe('a forgotten password', () => {
     ['en', 'Choose a new password', 'works once, and for 30 minutes', 'ltr'],
     ['de', 'Wählen Sie ein neues Passwort', 'gilt ein einziges Mal und 30 Minuten lang', 'ltr'],
     ['ar', 'اختر كلمة مرور جديدة', 'يعمل الرابط مرة واحدة فقط', 'rtl'],
-  ])('is replaced by a mailed link that works once, in %s (issue 6)', async (locale, subject, sentence, dir) => {
+  ])('a mailed link replaces a forgotten password once, in %s (issue 6)', async (locale, subject, sentence, dir) => {
     const user = await newUser({ claims: { locale } });
     const elsewhere = new UserAgent(service);
     await elsewhere.signIn(user);
@@ -50,54 +50,56 @@ describe('a forgotten password', () => {
     for (const part of [mail.text, mail.html])
       for (const text of [sentence, user.username]) expect(part).toContain(text);
     expect(mail.html).toContain(`<html lang="${locale}" dir="${dir}">`);
-    // nothing is loaded, so that nobody sees who reads it
+    // the mail loads nothing, so that the sender cannot see who reads it
     expect(mail.html).not.toMatch(/<img|<link|<script|url\(|@import/i);
     expect(mail.html).not.toMatch(/undefined|\[object|[{}]\w+\}/);
     expect(mail.html.split(`href="${mail.link}"`)).toHaveLength(3);
     const link = mail.link!.replace(service.issuer, '');
-    // mail programs look before people do
+    // mail programs open links before the user does
     for (let look = 0; look < 2; look++) expect((await new UserAgent(service).get(link)).status).toBe(200);
-    const page = await follow(link, { new_password: fresh });
+    const page = await follow(link, { new_password: newPassword });
     expect([page.status, page.body]).toEqual([200, expect.stringContaining('Your password is changed')]);
     expect((await elsewhere.get('/account')).status).toBe(303);
-    expect([await takes(user, user.password), await takes(user, fresh)]).toEqual([false, true]);
-    expect(await follow(link, { new_password: `${fresh} again` })).toMatchObject({ status: 410 });
+    expect([await takes(user, user.password), await takes(user, newPassword)]).toEqual([false, true]);
+    expect(await follow(link, { new_password: `${newPassword} again` })).toMatchObject({ status: 410 });
     expect(await eventsOf(user.sub, 'link.used')).toEqual([{ detail: { purpose: 'reset_password' } }]);
     expect(await eventsOf(user.sub, 'link.sent')).toEqual([{ detail: { purpose: 'reset_password' } }]);
     const notice = await server.find(user.email, /password was changed|Passwort wurde geändert|تغيّرت كلمة مرورك/);
     expect(notice.text).toMatch(/127\.0\.0\.1|::1/);
   });
 
-  test('gets the same answer for a name that nobody has, an unproven address and a disabled account, and no mail (security R60)', async () => {
+  test('an unknown name, an unconfirmed address and a disabled account get the same answer as a known user, and no mail (security R60)', async () => {
     const known = await newUser();
-    const unproven = await newUser({ emailVerified: false });
+    const unconfirmed = await newUser({ emailVerified: false });
     const disabled = await newUser();
     await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [disabled.sub]);
     service.statements.length = 0;
     const answers = [];
     const sent: string[][] = [];
-    for (const login of [known.username, 'nobody at all', unproven.email, disabled.username]) {
+    for (const login of [known.username, 'nobody at all', unconfirmed.email, disabled.username]) {
       const page = await forgotten(login);
       answers.push([page.status, page.body.replace(/value="[^"]*"/g, ''), [...page.headers.keys()]]);
       sent.push(service.statements.splice(0).filter((name) => name.startsWith('users.')));
     }
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
-    // nobody is even looked up before the answer
+    // the service looks up no user before the answer
     expect(sent.flat().filter((name) => name === 'users.find_by_login')).toEqual([]);
     await server.to(known.email);
     await quiet();
-    expect([known, unproven, disabled].map(({ email }) => mailsTo(email).length)).toEqual([1, 0, 0]);
+    expect([known, unconfirmed, disabled].map(({ email }) => mailsTo(email).length)).toEqual([1, 0, 0]);
   });
 
-  test('of several who use a link at the same moment one does, on whatever instance (security R62)', async () => {
+  test('of several concurrent uses of a link, on any instance, one succeeds (security R62)', async () => {
     const user = await newUser();
     await forgotten(user.username);
     const link = await linkTo(user.email, /new password/);
-    expect(await useAtOnce(link, (index) => ({ new_password: `${fresh} ${index}` }))).toEqual([200, 410, 410, 410]);
+    expect(await useAtOnce(link, (index) => ({ new_password: `${newPassword} ${index}` }))).toEqual([
+      200, 410, 410, 410,
+    ]);
     expect(await eventsOf(user.sub, 'user.password_changed')).toHaveLength(1);
   });
 
-  test('a link is dead once it expired, a newer password was set or the address changed, and in another form or purpose (security R55)', async () => {
+  test('a link stops working when it expires, a password is set or the address changes, and is refused in another form or for another purpose (security R55)', async () => {
     const user = await newUser();
     const links: string[] = [];
     const another = async () => {
@@ -111,7 +113,7 @@ describe('a forgotten password', () => {
     await service.database.sql('UPDATE users SET password_hash = NULL WHERE sub = $1', [user.sub]);
     await another();
     await service.database.sql('UPDATE users SET email = $2 WHERE sub = $1', [user.sub, user.email.toUpperCase()]);
-    for (const link of links) expect((await follow(link, { new_password: fresh })).status).toBe(410);
+    for (const link of links) expect((await follow(link, { new_password: newPassword })).status).toBe(410);
     await service.database.sql('UPDATE users SET email = $2 WHERE sub = $1', [user.sub, user.email]);
     await another();
     const link = links.at(-1)!;
@@ -121,24 +123,28 @@ describe('a forgotten password', () => {
     const fields = hiddenFields((await agent.get(link)).body);
     const other = hiddenFields((await agent.get('/password/forgotten')).body);
     const refused = [
-      await agent.post('/password/reset', { ...fields, ...other, new_password: fresh }),
+      await agent.post('/password/reset', { ...fields, ...other, new_password: newPassword }),
       await agent.post('/password/reset', { ...fields, new_password: 'short' }),
       await agent.post('/password/reset', { ...fields, new_password: `${user.username} 2026` }),
-      await new UserAgent(service).post('/password/reset', { ...fields, new_password: fresh }),
+      await new UserAgent(service).post('/password/reset', { ...fields, new_password: newPassword }),
     ];
     for (const page of refused)
       expect([page.status, page.body]).toEqual([400, expect.stringContaining('has not been changed')]);
     const foreign = { 'sec-fetch-site': 'cross-site' };
-    expect((await agent.post('/password/reset', { ...fields, new_password: fresh }, foreign)).status).toBe(403);
+    expect((await agent.post('/password/reset', { ...fields, new_password: newPassword }, foreign)).status).toBe(403);
     expect((await agent.get(link, { 'sec-purpose': 'prefetch' })).status).toBe(403);
-    expect((await agent.post('/password/reset', { ...fields, new_password: fresh })).status).toBe(200);
+    expect((await agent.post('/password/reset', { ...fields, new_password: newPassword })).status).toBe(200);
   });
 
   test.each([
     ['is no longer confirmed', 'UPDATE users SET email_verified = false WHERE sub = $1'],
-    ['had it taken away while nobody looked', 'UPDATE users SET email_verified = false WHERE sub = $1', true],
+    [
+      'is no longer confirmed, though the link is unused',
+      'UPDATE users SET email_verified = false WHERE sub = $1',
+      true,
+    ],
     ['is disabled, and enabled again', `UPDATE users SET status = 'disabled' WHERE sub = $1`],
-  ])('a link is dead once its address or account %s (security R55)', async (_how, change, revived = false) => {
+  ])('a link stops working when its address or account %s (security R55)', async (_how, change, revived = false) => {
     const user = await newUser();
     await forgotten(user.username);
     const link = await linkTo(user.email, /new password/);
@@ -150,20 +156,26 @@ describe('a forgotten password', () => {
       await service.database.sql(`UPDATE users SET status = 'enabled', email_verified = true WHERE sub = $1`, [
         user.sub,
       ]);
-    expect((await agent.post('/password/reset', { ...fields, new_password: fresh })).status).toBe(410);
+    expect((await agent.post('/password/reset', { ...fields, new_password: newPassword })).status).toBe(410);
     expect(await takes(user, user.password)).toBe(true);
   });
 
-  test('an administrator hands over a recovery link, by route and by command line (issue 6)', async () => {
+  test('an administrator issues a recovery link, by admin route and by command line (issue 6)', async () => {
     const user = await service.createUser();
-    const made = await call(`${service.issuer}/admin/api/users/${user.sub}/recovery-link`, { token: admin, body: {} });
-    expect(made.status).toBe(201);
-    const link = (made.body['recovery_uri'] as string).replace(service.issuer, '');
-    expect((await follow(link, { new_password: fresh })).status).toBe(200);
-    expect([await takes(user, fresh), (await follow(link, { new_password: fresh })).status]).toEqual([true, 410]);
+    const created = await call(`${service.issuer}/admin/api/users/${user.sub}/recovery-link`, {
+      token: admin,
+      body: {},
+    });
+    expect(created.status).toBe(201);
+    const link = (created.body['recovery_uri'] as string).replace(service.issuer, '');
+    expect((await follow(link, { new_password: newPassword })).status).toBe(200);
+    expect([await takes(user, newPassword), (await follow(link, { new_password: newPassword })).status]).toEqual([
+      true,
+      410,
+    ]);
     const printed = await runCommand(service, ['user', 'recovery-link', user.username, '--lifetime', '60']);
     const second = /http\S+/.exec(printed.stdout)![0].replace(service.issuer, '');
-    expect((await follow(second, { new_password: `${fresh}!` })).status).toBe(200);
+    expect((await follow(second, { new_password: `${newPassword}!` })).status).toBe(200);
     expect(await eventsOf(user.sub, 'link.created')).toHaveLength(2);
   });
 });
@@ -174,7 +186,7 @@ describe('an address', () => {
     ['de', /Bestätigen Sie Ihre Adresse/, '/account/email'],
     ['ar', /أكّد عنوان بريدك/, '/account'],
   ])(
-    'is proven by a link that works once, in %s, the language of the browser (issue 6)',
+    'a user confirms an address by a link that works once, in %s, the language of the browser (issue 6)',
     async (language, subject, from) => {
       const user = await newUser({ emailVerified: false });
       const agent = new UserAgent(service);
@@ -195,7 +207,7 @@ describe('an address', () => {
     },
   );
 
-  test('another one takes effect once its link was used, and the old one is told; one of another account never does (issue 6)', async () => {
+  test('a new address takes effect once its link is used, and the old address is notified; the address of another account never takes effect (issue 6)', async () => {
     const user = await newUser();
     const other = await newUser();
     const agent = new UserAgent(service);
@@ -209,21 +221,21 @@ describe('an address', () => {
     const wanted = `new-${user.email}`;
     expect((await order('/account/email', { email: wanted }, agent)).body).toContain(wanted);
     expect((await order('/account/email', { email: other.email }, agent)).body).toContain(other.email);
-    const theirs = await linkTo(other.email, /Confirm/);
+    const otherLink = await linkTo(other.email, /Confirm/);
     const link = await linkTo(wanted, /Confirm/);
     expect((await service.store.users.find(user.sub))?.email).toBe(user.email);
-    const taken = await follow(theirs);
+    const taken = await follow(otherLink);
     expect([taken.status, taken.body]).toEqual([409, expect.stringContaining('belongs to another account')]);
     const pages = await Promise.all([follow(link), follow(link), follow(link)]);
     expect(pages.map(({ status }) => status).sort()).toEqual([200, 410, 410]);
     expect(await service.store.users.find(user.sub)).toMatchObject({ email: wanted, emailVerified: true });
     await server.find(user.email, /address of your account was changed/);
     expect(await eventsOf(user.sub, 'user.email_changed')).toHaveLength(1);
-    // one that was ordered before the change is dead
-    expect((await follow(theirs)).status).toBe(410);
+    // a link that was requested before the change no longer works
+    expect((await follow(otherLink)).status).toBe(410);
   });
 
-  test('is confirmed in another browser, which is told of whom, and by a button alone (security R55)', async () => {
+  test('a user confirms an address in another browser only by a button, and the page names the user (security R55)', async () => {
     const user = await newUser();
     const agent = new UserAgent(service);
     await agent.signIn(user);
@@ -241,11 +253,11 @@ describe('an address', () => {
     ).toBe(400);
     expect((await follow(link, {}, telephone)).body).toContain(user.username);
     expect((await service.store.users.find(user.sub))?.email).toBe(wanted);
-    // nobody is signed in by it
+    // the link does not sign the user in
     expect((await telephone.get('/account')).status).toBe(303);
   });
 
-  test('is changed after a fresh sign-in only (security R91)', async () => {
+  test('a user changes the address only after a recent sign-in (security R91)', async () => {
     const user = await newUser();
     const agent = new UserAgent(service);
     await agent.signIn(user);
@@ -264,7 +276,7 @@ describe('an address', () => {
 });
 
 test.each(['recovery', 'confirm', 'sign-up'])(
-  'a link of the kind %s is good for one of several at the same moment, on whatever instance (security R62)',
+  'of several concurrent uses of a link of the kind %s, on any instance, one succeeds (security R62)',
   async (kind) => {
     const user = await newUser();
     let link: string;
@@ -281,7 +293,7 @@ test.each(['recovery', 'confirm', 'sign-up'])(
       link = await linkTo(`raced-up-${user.email}`, /Finish/);
     }
     link = link.replace(service.issuer, '');
-    const fields = (index: number) => ({ username: `raced ${kind} ${index}`, new_password: `${fresh} ${index}` });
+    const fields = (index: number) => ({ username: `raced ${kind} ${index}`, new_password: `${newPassword} ${index}` });
     expect(await useAtOnce(link, fields)).toEqual([200, 410, 410, 410]);
   },
 );
