@@ -1,4 +1,4 @@
-// Connections that are slow, idle or too many: each is cut in time, and whoever asks properly is answered all the while.
+// Slow, idle and excess connections are closed in time, and other clients are served meanwhile.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** A connection that remembers what it was answered and when it was closed. */
+/** A connection that records its answer and whether it was closed. */
 interface Line {
   socket: Socket;
   answer: string;
@@ -40,9 +40,9 @@ const host = 'Host: localhost\r\n';
 const health = `GET /health/live HTTP/1.1\r\n${host}`;
 const body = `POST /token HTTP/1.1\r\n${host}Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n`;
 
-test('the time limits are set, and none is longer than the 20 seconds in which a slow request is cut (security R104)', () => {
+test('every time limit is set, and none is longer than the 20 seconds in which a slow request is cut off (security R104)', () => {
   const { server } = service.apps[0]!;
-  const checked = 1; // second, the interval in which they are looked at
+  const checked = 1; // second, the interval of the checks
   expect(server.headersTimeout / 1000 + checked).toBeLessThan(20);
   expect(server.requestTimeout / 1000 + checked).toBeLessThan(20);
   for (const limit of ['headersTimeout', 'requestTimeout', 'timeout', 'keepAliveTimeout', 'maxConnections'] as const)
@@ -50,7 +50,7 @@ test('the time limits are set, and none is longer than the 20 seconds in which a
   expect(handlerLimits.handler + handlerLimits.interval).toBeLessThanOrEqual(20_000);
 });
 
-test('a handler that does not answer in time is answered for, and what it has begun is cut off (security R104)', async () => {
+test('a handler that does not answer in time is answered with 503, and an answer that it has begun is cut off (security R104)', async () => {
   const app = Fastify();
   const handlers = trackHandlers(app, { handler: 50, interval: 10 });
   app.addHook('onRequest', async (_request, reply) => handlers.begin(reply));
@@ -76,11 +76,11 @@ async function* neverEnding(): AsyncGenerator<string> {
   await new Promise(() => undefined);
 }
 
-test('500 slow connections and 200 idle ones keep nobody out, and the slow ones are cut (security R104, F14)', async () => {
+test('500 slow connections and 200 idle ones keep no client from being served, and the slow ones are closed (security R104, F14)', async () => {
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const { server } = service.apps[0]!;
   const times = [server.headersTimeout, server.requestTimeout] as const;
-  // the limits of operation are measured by bench/slow-clients.ts
+  // bench/slow-clients.ts measures the limits of production
   [server.headersTimeout, server.requestTimeout] = [400, 800];
   const headers = Array.from({ length: 250 }, () => open(service, health));
   const bodies = Array.from({ length: 250 }, () => open(service, body));
@@ -112,7 +112,7 @@ test('500 slow connections and 200 idle ones keep nobody out, and the slow ones 
   }
 });
 
-test('a client that goes before its answer is no error of ours (security R65, R100)', async () => {
+test('a client that disconnects before its answer causes no error in the log (security R65, R100)', async () => {
   const token = await adminToken(service);
   service.logs.length = 0;
   for (let times = 0; times < 20; times++) {
@@ -126,9 +126,9 @@ test('a client that goes before its answer is no error of ours (security R65, R1
   expect(service.logs.filter((line) => Number(line['level']) >= 50)).toEqual([]);
 });
 
-/** Takes all connections that there may be and does nothing with them: one more is turned away, and makes room for the next. */
-async function takeAll(to: Pick<TestService, 'issuer'>, most: number): Promise<void> {
-  const idle = Array.from({ length: most }, () => open(to, `${health}\r\n`));
+/** Opens all connections that are allowed, and leaves them idle: one more is closed, and the idle ones make room for the next. */
+async function openAll(to: Pick<TestService, 'issuer'>, max: number): Promise<void> {
+  const idle = Array.from({ length: max }, () => open(to, `${health}\r\n`));
   try {
     await eventually(
       async () => idle,
@@ -147,17 +147,17 @@ async function takeAll(to: Pick<TestService, 'issuer'>, most: number): Promise<v
   }
 }
 
-test('past LIMIT_CONNECTIONS a connection is turned away, and those that do nothing make room for the next (security R104)', async () => {
+test('beyond LIMIT_CONNECTIONS a connection is closed, and idle connections make room for the next (security R104)', async () => {
   const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
   try {
-    await takeAll(bounded, 6);
+    await openAll(bounded, 6);
     expect(bounded.logs.filter((line) => String(line['msg']).includes('LIMIT_CONNECTIONS'))).toHaveLength(1);
   } finally {
     await bounded.stop();
   }
 });
 
-test('behind one more address of localhost there is the same server, with its bounds and its refusals (security R104)', async () => {
+test('a second address of localhost leads to the same server, with its limits and its refusals (security R104)', async () => {
   const bounded = await startTestService({ environment: { LIMIT_CONNECTIONS: '6' } });
   const close = await addListener(bounded.apps[0]!, '127.0.0.2');
   const there = { issuer: bounded.issuer.replace('localhost', '127.0.0.2') };
@@ -166,14 +166,14 @@ test('behind one more address of localhost there is the same server, with its bo
     await once(unreadable.socket, 'close');
     expect(unreadable.answer).toContain('"error":"invalid_request"');
     expect(unreadable.answer).toContain('content-security-policy');
-    await takeAll(there, 6);
+    await openAll(there, 6);
   } finally {
     await Promise.all([bounded.stop(), close()]);
   }
   await expect(fetch(`${there.issuer}/health/live`)).rejects.toThrow();
 });
 
-test('a request that arrives while the service stops is answered as any other, and its connection closed (security R57)', async () => {
+test('a request that arrives while the service stops is answered like any other, and its connection is closed (security R57)', async () => {
   const stopping = await startTestService();
   const late = open(stopping, `GET /jwks HTTP/1.1\r\n${host}`);
   await once(late.socket, 'connect');

@@ -1,4 +1,4 @@
-// Black box on a server of its own: all steps of a request share one deadline of the database.
+// All steps of a request share one deadline for the database.
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,8 +8,8 @@ import { currentDeadline, type Deadline } from '../../src/database/deadline.ts';
 import { onlyForms } from '../../src/server/form-body.ts';
 import { addPipeline } from '../../src/server/pipeline.ts';
 
-test('each request has one deadline of its own, also when its body comes in pieces (security R108)', async () => {
-  const met = new Map<string, Set<Deadline>>();
+test('each request has a separate deadline, also when its body arrives in pieces (security R108)', async () => {
+  const deadlinesOf = new Map<string, Set<Deadline>>();
   const app = Fastify();
   addPipeline(app, {
     metrics: { observe: () => undefined },
@@ -19,10 +19,10 @@ test('each request has one deadline of its own, also when its body comes in piec
   });
   await onlyForms(app);
   app.post<{ Params: { name: string } }>('/:name', async ({ params }) => {
-    const own = new Set<Deadline>();
-    met.set(params.name, own.add(currentDeadline()));
+    const deadlines = new Set<Deadline>();
+    deadlinesOf.set(params.name, deadlines.add(currentDeadline()));
     await delay(1);
-    own.add(currentDeadline());
+    deadlines.add(currentDeadline());
     return {};
   });
   await app.listen({ port: 0 });
@@ -32,8 +32,8 @@ test('each request has one deadline of its own, also when its body comes in piec
   } finally {
     await app.close();
   }
-  const all = [...met.values()].map((own) => [...own]);
-  expect(all.map((own) => own.length)).toEqual([1, 1, 1]);
+  const all = [...deadlinesOf.values()].map((deadlines) => [...deadlines]);
+  expect(all.map((deadlines) => deadlines.length)).toEqual([1, 1, 1]);
   expect(new Set(all.flat()).size).toBe(3);
 });
 

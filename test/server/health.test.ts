@@ -1,4 +1,4 @@
-// GET /health/live and /health/ready: up or down, and nothing more.
+// GET /health/live and /health/ready answer up or down, and nothing more.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { call, eventually } from '../helpers/grants.ts';
 import { execute } from '../helpers/global-setup.ts';
@@ -10,14 +10,14 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test.each(['/health/live', '/health/ready'])('%s says up, and may not be kept (decisions section 1)', async (path) => {
+test.each(['/health/live', '/health/ready'])('%s answers up, without caching (decisions section 1)', async (path) => {
   const answer = await call(`${service.issuer}${path}?verbose`);
   expect(answer).toMatchObject({ status: 200 });
   expect(answer.body).toEqual({ status: 'up' });
   expect(answer.headers.get('cache-control')).toBe('no-store');
 });
 
-test('HEAD of what is public and changes nothing gets the headers of GET, and nothing else answers it (security R8)', async () => {
+test('HEAD of a public address that changes nothing gets the headers of GET, and every other address refuses it (security R8)', async () => {
   const head = (path: string) => fetch(service.issuer + path, { method: 'HEAD', redirect: 'manual' });
   const style = /\/assets\/style\.\w+\.css/.exec(await (await fetch(`${service.issuer}/login`)).text())![0];
   const wellKnown = ['openid-configuration', 'oauth-authorization-server'].map((name) => `/.well-known/${name}`);
@@ -32,7 +32,7 @@ test('HEAD of what is public and changes nothing gets the headers of GET, and no
 });
 
 test.each(['/debug', '/documentation', '/swagger', '/.env', '/healthz', '/health', '/src/app.ts', '/package.json'])(
-  'there is nothing at %s, and the answer tells nothing (security A115)',
+  'a request for %s gets 404, and the answer shows nothing of the service (security A115)',
   async (path) => {
     const answer = await call(service.issuer + path);
     expect(answer).toMatchObject({
@@ -43,7 +43,7 @@ test.each(['/debug', '/documentation', '/swagger', '/.env', '/healthz', '/health
   },
 );
 
-test('without a database it lives, is not ready, gives no verdict on tokens, and is back by itself (security F8, R79, R108, R109)', async () => {
+test('without a database the service is live but not ready, gives no verdict on tokens, and recovers by itself (security F8, R79, R108, R109)', async () => {
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const { database, ...server } = service.database.connection;
   const admin = (sql: string) => execute({ ...server, database: 'postgres' }, sql);
@@ -69,7 +69,7 @@ test('without a database it lives, is not ready, gives no verdict on tokens, and
       expect(await call(service.issuer + path)).toMatchObject({ status: 200 });
     for (const unknown of [`ghat_${'A'.repeat(49)}`]) {
       const answer = await call(`${service.issuer}/user/info`, { token: unknown });
-      // told from its form alone: no token of ours
+      // no token of this service, by its form alone
       expect(answer.status).toBe(401);
     }
     const refused = await token();

@@ -1,4 +1,4 @@
-// JSON that two readers could understand differently, or that is built to be costly: refused before anything of it is stored or echoed.
+// JSON that is ambiguous or costly is refused before the service stores or echoes any of it.
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countMembers, hasUniqueNames } from '../../src/oauth/json-text.ts';
@@ -8,7 +8,7 @@ import { authorizationUrl, responseParameters, tokenRequest, UserAgent } from '.
 
 let service: TestService;
 let client: TestClient;
-/** Every address that reads JSON, with an Authorization header that opens it. */
+/** Every address that reads JSON, with an Authorization header that it accepts. */
 let addresses: [method: string, path: string, authorization: string | undefined][];
 beforeAll(async () => {
   service = await startTestService({ environment: withoutLimits });
@@ -33,15 +33,15 @@ const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}
 const named = (count: number) => Array.from({ length: count }, (_, index) => `"m${index}":1`).join();
 
 test.each([
-  ['a name that is there twice', '{"client_name":"a","client_name":"b"}', /twice/],
-  ['a name that an escape hides', '{"client_name":"a","client\\u005fname":"b"}', /twice/],
-  ['a name twice deep inside', '{"jwks":{"keys":[{"kty":"RSA","x":[{"n":1,"n":1}]}]}}', /twice/],
+  ['a repeated name', '{"client_name":"a","client_name":"b"}', /twice/],
+  ['a repeated name behind an escape', '{"client_name":"a","client\\u005fname":"b"}', /twice/],
+  ['a repeated name deep inside', '{"jwks":{"keys":[{"kty":"RSA","x":[{"n":1,"n":1}]}]}}', /twice/],
   ['17 levels', nested(17), /nested deeper|may be nested|not known|'settings'/],
-  ['300,000 levels, which are too long before they are too deep', '['.repeat(300_000), /too large|not JSON/],
+  ['300,000 levels, which exceed the length first', '['.repeat(300_000), /too large|not JSON/],
   ['a reserved name', '{"a":[{"__proto__":{"admin":true}}]}', /reserved/],
-  ['a number beyond all numbers', '{"a":1e400}', /number|large/],
+  ['a number out of range', '{"a":1e400}', /number|large/],
 ])(
-  '%s is refused wherever JSON is read, and nothing is made of it (security R48, R103, A65)',
+  '%s is refused at every address that reads JSON, and changes nothing (security R48, R103, A65)',
   async (_what, body, why) => {
     const before = await counts();
     for (const [method, path, authorization] of addresses) {
@@ -60,9 +60,9 @@ test.each([
 );
 
 test.each([
-  ['in one place', `{"x":{${named(257)}}}`],
-  ['in many places', `{"x":[${Array.from({ length: 40 }, () => `{${named(7)}}`).join()}]}`],
-])('more than 256 members %s are refused, and as many are not (security R103, A65)', async (_what, body) => {
+  ['in one object', `{"x":{${named(257)}}}`],
+  ['in many objects', `{"x":[${Array.from({ length: 40 }, () => `{${named(7)}}`).join()}]}`],
+])('more than 256 members %s are refused, and 256 members are accepted (security R103, A65)', async (_what, body) => {
   for (const [method, path, authorization] of addresses.filter(([, path]) => !path.endsWith('/settings'))) {
     const answer = await fetch(service.issuer + path, {
       method,
@@ -80,7 +80,7 @@ test.each([
   expect(answer.status).toBe(201);
 });
 
-test('claims that name a member twice are an error to the client (security R5, R103)', async () => {
+test('an authorization request whose claims repeat a member gets invalid_request (security R5, R103)', async () => {
   const browser = new UserAgent(service);
   const user = await service.createUser();
   await browser.authorize(client, user);
@@ -90,7 +90,7 @@ test('claims that name a member twice are an error to the client (security R5, R
   }
 });
 
-test('a signed assertion, request object or end-session request that names a member twice is refused (RFC 7515 4, security R103)', async () => {
+test('a signed assertion, request object or end-session request that repeats a member is refused (RFC 7515 4, security R103)', async () => {
   const grants = { grant_types: ['client_credentials'], redirect_uris: [] };
   const bySecret = await service.createClient({ ...grants, token_endpoint_auth_method: 'client_secret_jwt' });
   const now = Math.floor(Date.now() / 1000);
@@ -129,7 +129,7 @@ test('a signed assertion, request object or end-session request that names a mem
   expect((await end('')).status).toBe(302);
 });
 
-test('members are counted by one pass over the text, whatever stands in its strings (security R103)', () => {
+test('members are counted in one pass over the text, whatever its strings hold (security R103)', () => {
   for (const text of [
     '{}',
     '[]',
@@ -143,7 +143,7 @@ test('members are counted by one pass over the text, whatever stands in its stri
     expect(hasUniqueNames(text, JSON.parse(text)), text).toBe(true);
   for (const text of ['{"a":1,"a":1}', '[{"b":{"a":1,"a":{}}}]', '{"\\u0061":1,"a":2}', '{"":1,"":2}'])
     expect(hasUniqueNames(text, JSON.parse(text)), text).toBe(false);
-  // a loop, and no recursion: any depth
+  // a loop without recursion counts at any depth
   expect(countMembers(JSON.parse(`${'['.repeat(200_000)}{"a":1}${']'.repeat(200_000)}`))).toBe(1);
 });
 

@@ -1,4 +1,4 @@
-// The limits: counted across instances, before the work is done, and for those alone who pass them.
+// Limits are counted across instances, before the work is done, and affect only the account, client or network that exceeds them.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { networkOf } from '../../src/server/network.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('after too many failures the right password looks wrong too, however the name is spelled, and another account is free (security R60, R61, A75)', async () => {
+test('after too many failures the right password is refused like a wrong one, in every spelling of the name, and another account is not affected (security R60, R61, A75)', async () => {
   const user = await service.createUser({ username: 'Carol', email: 'carol@example.com' });
   const other = await service.createUser();
   for (const username of ['carol', 'CAROL', ' Carol@Example.com ']) {
@@ -42,7 +42,7 @@ test('after too many failures the right password looks wrong too, however the na
   );
 });
 
-test('of parallel guesses no more than the limit reach the password (security R62)', async () => {
+test('of concurrent guesses no more than the limit reach the password (security R62)', async () => {
   const user = await service.createUser();
   const agents = Array.from({ length: 20 }, () => new UserAgent(service));
   await Promise.all(agents.map((agent) => agent.signIn({ username: user.username, password: 'wrong password here' })));
@@ -53,7 +53,7 @@ test('of parallel guesses no more than the limit reach the password (security R6
   expect(row!.count).toBe(17);
 });
 
-test('of tries at once on all instances exactly as many pass as a limit allows, and each refunded one makes room for one (security R62)', async () => {
+test('of concurrent attempts on all instances exactly as many pass as the limit allows, and each refund allows one more (security R62)', async () => {
   const databases = [1, 2].map(() =>
     openDatabase({ connection: service.database.connection, poolSize: 4, onError: () => undefined }),
   );
@@ -64,8 +64,8 @@ test('of tries at once on all instances exactly as many pass as a limit allows, 
       const waits = await Promise.all(
         instances.map((limits) => Promise.all(Array.from({ length: tries }, () => limits.consume(name, key)))),
       );
-      const most = name === 'mailedLinks' ? 3600 : 900;
-      expect(Math.max(...waits.flat())).toBeLessThanOrEqual(most);
+      const maxWait = name === 'mailedLinks' ? 3600 : 900;
+      expect(Math.max(...waits.flat())).toBeLessThanOrEqual(maxWait);
       return waits.flat().filter((wait) => wait === 0).length;
     };
     const keys = ['a', 'b', 'c'].flatMap((key) => [passed('mailedLinks', key), passed('verificationCodes', key)]);
@@ -73,7 +73,7 @@ test('of tries at once on all instances exactly as many pass as a limit allows, 
     expect(await passed('mailedLinks', 'd', 10)).toBe(20);
     await Promise.all([...instances, ...instances].map((limits) => limits.refund('mailedLinks', 'd')));
     expect(await passed('mailedLinks', 'd')).toBe(14);
-    // a refund that comes too late is not counted in the next window
+    // a refund that comes too late does not count in the next window
     await service.database.sql('UPDATE rate_limits SET expire = 0');
     await instances[0]!.refund('mailedLinks', 'd');
     expect(await passed('mailedLinks', 'd')).toBe(30);
@@ -82,7 +82,7 @@ test('of tries at once on all instances exactly as many pass as a limit allows, 
   }
 });
 
-test('registrations of one network are limited, and another network is free (decisions section 7, security R49, F15)', async () => {
+test('registrations of one network are limited, and another network is not affected (decisions section 7, security R49, F15)', async () => {
   const register = (address: string, instance: number) =>
     fetch(`${service.instances[instance]}/register`, {
       method: 'POST',
@@ -97,7 +97,7 @@ test('registrations of one network are limited, and another network is free (dec
   expect((await register('198.51.100.1', 0)).status).toBe(201);
 });
 
-test('failures of one network do not keep the client out elsewhere (security R41, A49)', async () => {
+test('failures in one network do not lock the client out of another (security R41, A49)', async () => {
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const attempt = (address: string, secret: string) =>
     fetch(`${service.issuer}/token`, {
@@ -116,7 +116,7 @@ test('failures of one network do not keep the client out elsewhere (security R41
   expect((await tokenRequest(service.issuer, client, { grant_type: 'client_credentials' })).status).toBe(200);
 });
 
-test('a network that fails with one invented client after another is told so, and leaves no more rows; what is right still passes (security R41, R105, A122)', async () => {
+test('a network that fails with one invented client after another gets 429 and stores no more rows, while right credentials still pass (security R41, R105, A122)', async () => {
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const attempt = (id: string, secret: string) =>
     fetch(`${service.issuer}/token`, {
@@ -134,12 +134,12 @@ test('a network that fails with one invented client after another is told so, an
   expect(statuses.indexOf(429)).toBe(60);
   expect(new Set(statuses.slice(60))).toEqual(new Set([429]));
   expect((await rows()) - before).toBeLessThanOrEqual(62);
-  // a known client's wrong secret looks the same
+  // a known client with a wrong secret gets the same answer
   expect((await attempt(client.clientId, 'x')).status).toBe(429);
   expect((await attempt(client.clientId, client.clientSecret)).status).toBe(200);
 });
 
-test('past the limit of its network guesses at one client count on: after the limit the right secret is refused there, too (security R41)', async () => {
+test('beyond the limit of its network, guesses at one client still count: after the limit the right secret is refused there, too (security R41)', async () => {
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const attempt = (id: string, secret: string, address = '203.0.114.9') =>
     fetch(`${service.issuer}/token`, {
@@ -151,7 +151,7 @@ test('past the limit of its network guesses at one client count on: after the li
       body: new URLSearchParams({ grant_type: 'client_credentials' }),
     });
   for (let count = 0; count < 61; count++) await attempt(`stranger-${count}`, 'x');
-  // LIMIT_CLIENT_AUTH_FAILURES and one more
+  // one more than LIMIT_CLIENT_AUTH_FAILURES
   for (let count = 0; count < 4; count++) expect((await attempt(client.clientId, 'x')).status).toBe(429);
   expect((await attempt(client.clientId, client.clientSecret)).status).toBe(429);
   expect((await attempt(client.clientId, client.clientSecret, '203.0.115.9')).status).toBe(200);
@@ -162,7 +162,7 @@ async function rows(): Promise<number> {
   return row!.n;
 }
 
-test('a repeat registration is no way to guess a secret: its failures count and are recorded as elsewhere (decisions section 7)', async () => {
+test('a repeated registration cannot be used to guess a secret: its failures are counted and recorded like others (decisions section 7)', async () => {
   const client = await service.createClient({ token_endpoint_auth_method: 'client_secret_post' });
   const attempt = (address: string, secret: string, id = client.clientId) =>
     fetch(`${service.issuer}/register`, {
@@ -205,7 +205,7 @@ test.each([
   expect(networkOf(address)).toBe(network);
 });
 
-test('the address comes from the forwarding header of a trusted peer, from the right, and from the socket where that holds junk (security R65)', async () => {
+test('the address comes from the right of the forwarding header of a trusted peer, and from the socket if that header is invalid (security R65)', async () => {
   const user = await service.createUser();
   const agent = new UserAgent(service);
   const form = { ...hiddenFields((await agent.get('/login')).body), username: user.username, password: 'wrong' };

@@ -1,4 +1,4 @@
-// What no reader could read back, and methods that an address does not know: refused at the edge, whatever the address.
+// Malformed escapes and unknown methods are refused before the route, at every address.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withoutLimits } from '../helpers/grants.ts';
 import { startTestService, type TestClient, type TestService } from '../helpers/service.ts';
@@ -12,10 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-// an escape that is none, a lone one, bytes that are no UTF-8, a surrogate, an overlong form
+// an invalid escape, incomplete escapes, bytes that are not UTF-8, a surrogate, an overlong form
 const malformed = ['%zz', '%', '%f', '%ff', '%ed%a0%80', '%c0%af', 'a%e2%82', '%ff%fe'];
 
-test.each(malformed)('%s in a query is refused with 400 and is no text (security R107)', async (value) => {
+test.each(malformed)('a query with the malformed text %s is refused with 400 (security R107)', async (value) => {
   const browser = new UserAgent(service);
   for (const name of ['state', 'nonce', 'login_hint', 'x']) {
     const page = await browser.get(`${authorizationUrl(service.issuer, client)}&${name}=${value}`);
@@ -29,7 +29,7 @@ test.each(malformed)('%s in a query is refused with 400 and is no text (security
   }
 });
 
-test.each(malformed)('%s in a form is refused with 400 and is no text (security R107)', async (value) => {
+test.each(malformed)('a form with the malformed text %s is refused with 400 (security R107)', async (value) => {
   for (const path of ['/token', '/revoke', '/introspect', '/login', '/logout', '/user/info', '/user/me/info']) {
     for (const body of [`token=a&x=${value}`, `${value}=x`]) {
       const answer = await fetch(service.issuer + path, {
@@ -43,7 +43,7 @@ test.each(malformed)('%s in a form is refused with 400 and is no text (security 
   }
 });
 
-test('bytes beyond ASCII in a form must be UTF-8 (security R107)', async () => {
+test('a form with bytes beyond ASCII must be UTF-8 (security R107)', async () => {
   const post = (body: Uint8Array<ArrayBuffer>) =>
     fetch(`${service.issuer}/introspect`, {
       method: 'POST',
@@ -57,7 +57,7 @@ test('bytes beyond ASCII in a form must be UTF-8 (security R107)', async () => {
   expect(await post(Buffer.from('token=\u00e9', 'utf8'))).toMatchObject({ error: 'invalid_token' });
 });
 
-test('what is well-formed comes back as it was sent (RFC 6749 4.1.2)', async () => {
+test('a well-formed state comes back as the client sent it (RFC 6749 4.1.2)', async () => {
   const user = await service.createUser();
   const browser = new UserAgent(service);
   await browser.authorize(client, user);
@@ -74,26 +74,23 @@ test.each([
   ['/account', 'GET, POST'],
   ['/introspect', 'POST'],
   ['/admin/api/clients', 'GET, POST'],
-])(
-  '%s answers OPTIONS as any other method that it does not know: 405 with Allow (RFC 9110 15.5.6)',
-  async (path, allow) => {
-    for (const headers of [
-      {},
-      { origin: 'https://rp.example.com', 'access-control-request-method': 'POST' },
-      { accept: 'text/html' },
-    ] as Record<string, string>[]) {
-      for (const method of ['OPTIONS', 'PATCH']) {
-        if (method === 'PATCH' && path.startsWith('/admin')) continue;
-        const answer = await fetch(service.issuer + path, { method, headers });
-        expect(answer.status).toBe(405);
-        expect(answer.headers.get('allow')).toBe(allow);
-        expect(answer.headers.get('access-control-allow-origin')).toBeNull();
-      }
+])('%s answers OPTIONS like any other unknown method: 405 with Allow (RFC 9110 15.5.6)', async (path, allow) => {
+  for (const headers of [
+    {},
+    { origin: 'https://rp.example.com', 'access-control-request-method': 'POST' },
+    { accept: 'text/html' },
+  ] as Record<string, string>[]) {
+    for (const method of ['OPTIONS', 'PATCH']) {
+      if (method === 'PATCH' && path.startsWith('/admin')) continue;
+      const answer = await fetch(service.issuer + path, { method, headers });
+      expect(answer.status).toBe(405);
+      expect(answer.headers.get('allow')).toBe(allow);
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull();
     }
-  },
-);
+  }
+});
 
-test('OPTIONS that is no preflight is a method like others where scripts may call, too (RFC 9110 15.5.6, security R97)', async () => {
+test('OPTIONS that is not a preflight is an unknown method, also where scripts may call (RFC 9110 15.5.6, security R97)', async () => {
   for (const headers of [{}, { origin: 'https://rp.example.com' }] as Record<string, string>[]) {
     const answer = await fetch(`${service.issuer}/token`, { method: 'OPTIONS', headers });
     expect(answer.status).toBe(405);
@@ -102,7 +99,7 @@ test('OPTIONS that is no preflight is a method like others where scripts may cal
   }
 });
 
-test('OPTIONS of an unknown address is 404, and a preflight is answered where scripts may call (security R97)', async () => {
+test('OPTIONS of an unknown address gets 404, and a preflight is answered where scripts may call (security R97)', async () => {
   expect((await fetch(`${service.issuer}/nowhere`, { method: 'OPTIONS' })).status).toBe(404);
   const headers = { origin: 'https://rp.example.com', 'access-control-request-method': 'POST' };
   const preflight = await fetch(`${service.issuer}/token`, { method: 'OPTIONS', headers });
@@ -137,13 +134,13 @@ test('scripts of any origin register and manage a client, without credentials of
   }
   for (const path of ['/register/', '/register/a/b', '/register/a/'])
     expect((await preflight(path, 'GET')).headers.get('access-control-allow-origin'), path).toBeNull();
-  const made = await fetch(`${service.issuer}/register`, {
+  const created = await fetch(`${service.issuer}/register`, {
     method: 'POST',
     body: JSON.stringify({ redirect_uris: [`${origin}/callback`] }),
     headers: { origin, 'content-type': 'application/json' },
   });
-  expect([made.status, made.headers.get('access-control-allow-origin')]).toEqual([201, '*']);
-  const client = (await made.json()) as Record<string, string>;
+  expect([created.status, created.headers.get('access-control-allow-origin')]).toEqual([201, '*']);
+  const client = (await created.json()) as Record<string, string>;
   const read = (token: string) =>
     fetch(client['registration_client_uri']!, { headers: { origin, authorization: `Bearer ${token}` } });
   for (const [token, status] of [

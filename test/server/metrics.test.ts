@@ -1,4 +1,4 @@
-// GET /metrics: what the service measures of itself, for those who were given the scope.
+// GET /metrics returns what the service measures, for a token with the scope metrics or admin.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminToken, call, obtainTokens } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -34,7 +34,7 @@ const value = (text: string, series: string) =>
       .at(-1) ?? 0,
   );
 
-test('the metrics are for a token with the scope metrics or admin, and for nobody else (security A115, R89)', async () => {
+test('only a token with the scope metrics or admin reads the metrics (security A115, R89)', async () => {
   const anonymous = await call(`${service.issuer}/metrics`);
   expect(anonymous).toMatchObject({ status: 401, body: { error: 'invalid_request' } });
   expect(anonymous.headers.get('www-authenticate')).toMatch(/^Bearer /);
@@ -46,7 +46,7 @@ test('the metrics are for a token with the scope metrics or admin, and for nobod
   expect(await scrape(await adminToken(service))).toBeTruthy();
 });
 
-test('the scope metrics opens no admin route, and no registrant can give it to itself (security R44, R89)', async () => {
+test('the scope metrics opens no admin route, and a registrant cannot request it (security R44, R89)', async () => {
   expect(await call(`${service.issuer}/admin/api/users`, { token: scraper })).toMatchObject({
     ...{ status: 403, body: { error: 'insufficient_scope' } },
   });
@@ -56,7 +56,7 @@ test('the scope metrics opens no admin route, and no registrant can give it to i
   expect(body['scope']).toBe('profile');
 });
 
-test('requests, grants, events and the database stand in it, under names of ours only (decisions section 1)', async () => {
+test('the metrics count requests, grants, events and the database, and repeat nothing that a request sent (decisions section 1)', async () => {
   const before = await scrape();
   const user = await service.createUser();
   const client = await service.createClient();
@@ -65,12 +65,14 @@ test('requests, grants, events and the database stand in it, under names of ours
   const secret = 'a-path-that-nobody-named';
   await fetch(`${service.issuer}/${secret}?code=${secret}`, { headers: { 'user-agent': secret } });
   const after = await scrape();
-  const more = (series: string) => value(after, series) - value(before, series);
-  expect(more('gatehouse_grants_total{grant_type="authorization_code"}')).toBe(1);
-  expect(more('gatehouse_events_total{type="user.signed_in",outcome="success"}')).toBe(1);
-  expect(more('gatehouse_events_total{type="user.sign_in_failed",outcome="failure"}')).toBe(1);
-  expect(more('gatehouse_http_request_duration_seconds_count{method="POST",route="/token",status="200"}')).toBe(1);
-  expect(more('gatehouse_http_request_duration_seconds_count{method="GET",route="none",status="404"}')).toBe(1);
+  const increaseOf = (series: string) => value(after, series) - value(before, series);
+  expect(increaseOf('gatehouse_grants_total{grant_type="authorization_code"}')).toBe(1);
+  expect(increaseOf('gatehouse_events_total{type="user.signed_in",outcome="success"}')).toBe(1);
+  expect(increaseOf('gatehouse_events_total{type="user.sign_in_failed",outcome="failure"}')).toBe(1);
+  expect(increaseOf('gatehouse_http_request_duration_seconds_count{method="POST",route="/token",status="200"}')).toBe(
+    1,
+  );
+  expect(increaseOf('gatehouse_http_request_duration_seconds_count{method="GET",route="none",status="404"}')).toBe(1);
   expect(value(after, 'gatehouse_database_connections{state="idle"}')).toBeGreaterThan(0);
   expect(after).toContain('process_resident_memory_bytes');
   expect(after).toContain('gatehouse_password_hashes{state="waiting"} 0');

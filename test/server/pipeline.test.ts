@@ -1,4 +1,4 @@
-// What happens to every request: the documents answer alike whatever else a request carries, refusals come before routes, answers are counted.
+// Every request runs through one pipeline: a document is answered alike whatever a request carries, refusals come before routes, and answers are counted.
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../helpers/grants.ts';
@@ -18,7 +18,7 @@ afterAll(async () => {
 const host = 'Host: localhost\r\n';
 const last = `${host}Connection: close\r\n`;
 
-/** Sends bytes and reads until the service closes the connection; the clock of an answer is taken out. */
+/** Sends bytes and reads until the service closes the connection; the Date header is removed. */
 function send(to: TestService, bytes: string): Promise<string> {
   const { hostname, port } = new URL(to.issuer);
   return new Promise((resolve, reject) => {
@@ -42,7 +42,7 @@ const addresses: [string, () => TestService][] = [
 ];
 
 test.each(addresses)(
-  '%s is the same, byte for byte, whatever else a request carries (security R57, R97)',
+  'the answer of %s is the same, byte for byte, whatever else a request carries (security R57, R97)',
   async (path, of) => {
     const plain = await send(of(), `GET ${path} HTTP/1.1\r\n${last}\r\n`);
     expect(plain).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
@@ -55,7 +55,7 @@ test.each(addresses)(
     expect(await send(of(), `GET ${path} HTTP/1.0\r\n\r\n`)).toBe(plain);
     const queried = await send(of(), `GET ${path}?x=y HTTP/1.1\r\n${last}\r\n`);
     expect(queried).toBe(plain);
-    // the connection stays open, and an unread body is not taken for the next request
+    // the connection stays open, and an unread body is not parsed as the next request
     const twice = await send(
       of(),
       `GET ${path} HTTP/1.1\r\n${host}Content-Length: 3\r\n\r\nxyzGET ${path} HTTP/1.1\r\n${host}\r\nGET ${path} HTTP/1.1\r\n${last}\r\n`,
@@ -65,7 +65,7 @@ test.each(addresses)(
   },
 );
 
-test('what is refused everywhere is refused at the documents, too (RFC 9112 3.2, security R37, R98)', async () => {
+test('a request that every address refuses is refused at the documents, too (RFC 9112 3.2, security R37, R98)', async () => {
   for (const [headers, description] of [
     ['Connection: close\r\n', 'the header Host is missing'],
     [`${last}Host: other.example\r\n`, 'the header Host is there twice'],
@@ -80,7 +80,7 @@ test('what is refused everywhere is refused at the documents, too (RFC 9112 3.2,
   expect(other).toMatch(/^HTTP\/1\.1 405 .*\r\nallow: GET, HEAD\r\n/s);
 });
 
-test('each answer is counted by its route (decisions section 1)', async () => {
+test('each answer is counted under its route (decisions section 1)', async () => {
   const client = await service.createClient({
     redirect_uris: [],
     grant_types: ['client_credentials'],
@@ -122,7 +122,7 @@ test.each([
   ['POST /nowhere', 'application/json'],
   ['POST /jwks', 'text/plain'],
 ])(
-  '%s with the type %s of a body that is none is answered as one with an empty body (RFC 9112 6.3)',
+  '%s with the type %s but without a body is answered like one with an empty body (RFC 9112 6.3)',
   async (line, type) => {
     const head = `${line} HTTP/1.1\r\n${last}Content-Type: ${type}\r\n`;
     const answer = await send(service, `${head}\r\n`);

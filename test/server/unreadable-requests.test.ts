@@ -1,4 +1,4 @@
-// Bytes on a bare socket that never become a request: each refusal has the form and the headers of all others, and the log one line.
+// Bytes that never become a request are refused in the same format and with the same headers as other requests, with one log line.
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -15,7 +15,7 @@ beforeEach(() => {
 const host = 'Host: localhost';
 const canary = 'canary-of-a-request';
 
-/** Sends bytes and reads until the service closes the connection; the client's own half stays open. */
+/** Sends bytes and reads until the service closes the connection; the client's side stays open. */
 function send(bytes: string, prepare: (socket: Socket) => void = () => undefined): Promise<string> {
   const { hostname, port } = new URL(service.issuer);
   return new Promise((resolve, reject) => {
@@ -29,7 +29,7 @@ function send(bytes: string, prepare: (socket: Socket) => void = () => undefined
   });
 }
 
-/** The one answer in these bytes. */
+/** Parses the only answer in these bytes. */
 function read(answer: string): { status: number; headers: Headers; body: unknown } {
   const [head, body] = answer.split('\r\n\r\n');
   const [line, ...lines] = head!.split('\r\n');
@@ -43,10 +43,10 @@ const unreadable = invalid('the request could not be read: check its encoding');
 
 test.each<[string, string, number, unknown]>([
   ['an unknown method', `BREW /${canary} HTTP/1.1\r\n${host}\r\n\r\n`, 400, unreadable],
-  ['bytes that are no HTTP', `\x16\x03\x01${canary}\r\n\r\n`, 400, unreadable],
+  ['bytes that are not HTTP', `\x16\x03\x01${canary}\r\n\r\n`, 400, unreadable],
   ['a header without a name', `GET / HTTP/1.1\r\n${host}\r\n: ${canary}\r\n\r\n`, 400, unreadable],
   [
-    'two lengths',
+    'two body lengths',
     `POST /token HTTP/1.1\r\n${host}\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`,
     400,
     unreadable,
@@ -64,7 +64,7 @@ test.each<[string, string, number, unknown]>([
     invalid('the request is too large'),
   ],
 ])(
-  '%s is refused in the form of all errors, with the headers of all answers, without an echo and in one log line (decisions section 7, security R57)',
+  '%s is refused in the format of all errors, with the headers of all answers, without an echo and with one log line (decisions section 7, security R57)',
   async (_what, bytes, status, body) => {
     const answer = await send(bytes);
     const refused = read(answer);
@@ -80,7 +80,7 @@ test.each<[string, string, number, unknown]>([
   },
 );
 
-test('an expectation that is not 100-continue is refused in the same form (RFC 9110 10.1.1, security R57)', async () => {
+test('an expectation other than 100-continue is refused in the same format (RFC 9110 10.1.1, security R57)', async () => {
   const refused = read(
     await send(`POST /token HTTP/1.1\r\n${host}\r\nExpect: ${canary}\r\nContent-Length: 1\r\n\r\nx`),
   );
@@ -93,7 +93,7 @@ test('an expectation that is not 100-continue is refused in the same form (RFC 9
 });
 
 test.each(['identity', 'gzip', 'gzip, chunked', 'xchunked', 'chunked, identity', '${7*7}'])(
-  'the transfer coding %s is refused before anything is done, by one answer (RFC 9112 6.3, security R103)',
+  'a request with the transfer coding %s is refused before anything is done, with one answer (RFC 9112 6.3, security R103)',
   async (coding) => {
     for (const path of ['/health/live', '/account', '/register/x'])
       for (const ending of ['', 'x', '0\r\n\r\n', 'GET /jwks HTTP/1.1\r\nHost: localhost\r\n\r\n']) {
@@ -107,12 +107,12 @@ test.each(['identity', 'gzip', 'gzip, chunked', 'xchunked', 'chunked, identity',
 );
 
 test.each([
-  ['an address that is no address', `GET /admin/api/users/%zz HTTP/1.1`, 400],
+  ['a malformed address', `GET /admin/api/users/%zz HTTP/1.1`, 400],
   ['a parameter of 256 characters', `GET /admin/api/users/${'a'.repeat(256)} HTTP/1.1`, 414],
   ['an expectation', `GET /admin/api/users HTTP/1.1\r\nExpect: magic`, 417],
   ['a broken header', `GET /admin/api/users HTTP/1.1\r\n: x`, 400],
   ['headers of 17 KiB', `GET /admin/api/users HTTP/1.1\r\nX: ${'x'.repeat(17 * 1024)}`, 431],
-])('%s below the admin routes is refused with their version (decisions section 1)', async (_what, lines, status) => {
+])('a refusal of %s at the admin routes names their version (decisions section 1)', async (_what, lines, status) => {
   const refused = read(await send(`${lines}\r\n${host}\r\nConnection: close\r\n\r\n`));
   expect(refused.status).toBe(status);
   expect(refused.headers.get('api-version')).toBe('1.0');
@@ -120,14 +120,14 @@ test.each([
   expect(refused.body).toEqual(invalid(expect.any(String) as string));
 });
 
-test('a browser that navigates to an address that is none gets a page, without the address (decisions section 7)', async () => {
+test('a browser that opens a malformed address gets a page that does not repeat it (decisions section 7)', async () => {
   const answer = await fetch(`${service.issuer}/user/%zz<i>/info`, { headers: { accept: 'text/html' } });
   expect(answer.status).toBe(400);
   expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
   expect(await answer.text()).not.toMatch(/%zz|<i>/);
 });
 
-test('a request that names no host is refused in the same form (RFC 9112 3.2)', async () => {
+test('a request without a Host header is refused in the same format (RFC 9112 3.2)', async () => {
   const refused = read(await send('GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n'));
   expect([refused.status, refused.body]).toEqual([400, invalid('the header Host is missing')]);
   expect(refused.headers.get('x-frame-options')).toBe('DENY');
@@ -139,7 +139,7 @@ test.each([
     'a body that never ends',
     `POST /token HTTP/1.1\r\n${host}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\n\r\nx`,
   ],
-])('%s: 408 in the same form when the time is over (decisions section 7, security R104)', async (_what, bytes) => {
+])('a request with %s gets 408 in the same format (decisions section 7, security R104)', async (_what, bytes) => {
   const { server } = service.apps[0]!;
   const times = [server.headersTimeout, server.requestTimeout] as const;
   [server.headersTimeout, server.requestTimeout] = [1, 1];
@@ -152,7 +152,7 @@ test.each([
   }
 });
 
-test('what follows an answered request on its connection is refused after that answer (RFC 9112 9.3)', async () => {
+test('bytes after an answered request on its connection are refused after that answer (RFC 9112 9.3)', async () => {
   const answer = await send(`GET /health/live HTTP/1.1\r\n${host}\r\n\r\n`, (socket) => {
     socket.once('data', () => socket.write('garbage\r\n\r\n'));
   });
