@@ -1,4 +1,4 @@
-// Text from elsewhere on the pages: it stays text, leads nowhere harmful, and cannot pose as something else.
+// Untrusted text stays text on the pages, links to nothing harmful, and cannot imitate other text.
 import { describe, expect, it, test } from 'vitest';
 import { linkTarget, nameInMail } from '../../src/pages/markup.ts';
 import { createPages } from '../../src/pages/renderer.ts';
@@ -12,7 +12,7 @@ const pages = createPages({ basePath: '' });
 const english = { locale: 'en' };
 const title = (html: string): string => /<title>([^<]*)<\/title>/.exec(html)?.[1] ?? '';
 
-describe('text from elsewhere', () => {
+describe('untrusted text', () => {
   const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`;
   const evil: ClientView = {
     clientId: hostile,
@@ -197,23 +197,23 @@ describe('text from elsewhere', () => {
     },
   ];
 
-  it.each(attacks)('is inert on the page $name (R93, A16, A17)', (view) => {
+  it.each(attacks)('the page $name shows untrusted text inertly (R93, A16, A17)', (view) => {
     const html = pages.render(view.name, view.data, english);
     expect(html).toContain('&lt;script&gt;');
     expect(html).not.toMatch(/<script>alert|<img src=x|"javascript:|"data:text\/html/i);
     expect(html).not.toContain('user:password');
-    // Nothing that was handed in has ended an attribute early.
+    // no value ended an attribute early
     expect(html.replace(/="[^"]*"/g, '')).not.toContain('onerror=alert(1)"');
   });
 
-  it('keeps the parameters of a form_post exactly', () => {
+  it('a form_post page keeps the parameters exactly', () => {
     const state = `a&b "c" 'd' <e> \\ + % é 𝄞`;
     const html = pages.render('form-post', { action: 'https://a.example/', parameters: [['state', state]] }, english);
     expect(html).toContain(`value="a&amp;b &quot;c&quot; &#39;d&#39; &lt;e&gt; \\ + % é 𝄞"`);
     expect(() => pages.render('form-post', { action: 'javascript:alert(1)', parameters: [] }, english)).toThrow(/http/);
   });
 
-  it('links only to https and to the own machine, without a trace (R93)', () => {
+  it('the pages link only to https and to the loopback host, without a referrer (R93)', () => {
     expect(linkTarget('https://shop.example/terms')).toBe('https://shop.example/terms');
     expect(linkTarget('http://localhost:8080/')).toBe('http://localhost:8080/');
     expect(linkTarget('http://127.0.0.1/')).toBe('http://127.0.0.1/');
@@ -234,12 +234,12 @@ describe('text from elsewhere', () => {
       expect(linkTarget(refused)).toBeUndefined();
     }
     const html = pages.render('login', signIn, english);
-    const outward = [...html.matchAll(/<a [^>]*href="https:[^>]*>/g)];
-    expect(outward).toHaveLength(2);
-    for (const [link] of outward) expect(link).toContain('rel="noopener noreferrer"');
+    const external = [...html.matchAll(/<a [^>]*href="https:[^>]*>/g)];
+    expect(external).toHaveLength(2);
+    for (const [link] of external) expect(link).toContain('rel="noopener noreferrer"');
   });
 
-  it('cannot pass itself off as something else (A64)', () => {
+  it("a client's name cannot imitate other text (A64)", () => {
     const consent = (name: string): string =>
       pages.render('consent', { ...examples.consent[1], client: { ...client, name } }, english);
     expect(title(consent('A\u202Emoc.live\u2066\u0000\u200B\nB'))).toBe(
@@ -251,11 +251,11 @@ describe('text from elsewhere', () => {
     );
     expect(consent('Harbour')).toContain('This application registered itself');
     expect(consent('Harbour')).toContain('<bdi>harbour.example</bdi>');
-    const looked = { ...examples.consent[1], client: { ...client, selfRegistered: false } };
-    expect(pages.render('consent', looked, english)).not.toContain('registered itself');
+    const reviewed = { ...examples.consent[1], client: { ...client, selfRegistered: false } };
+    expect(pages.render('consent', reviewed, english)).not.toContain('registered itself');
   });
 
-  it('shows what somebody typed again, but never a password', () => {
+  it('a form shows again what the user typed, but never a password', () => {
     const data = { ...signIn, username: 'ada & co', problem: 'credentials', password: 'hunter2' } as Pages['login'];
     const html = pages.render('login', data, english);
     expect(html).toContain('value="ada &amp; co"');
@@ -267,7 +267,7 @@ describe('text from elsewhere', () => {
     expect(title(html)).toBe('Error: Sign in to Harbour - Gatehouse');
   });
 
-  it('offers no form where signing in could not help', () => {
+  it('the login page has no form where a sign-in could not help', () => {
     const html = pages.render('login', { client, problem: 'client' }, english);
     expect(html).not.toMatch(/<form|<input/);
     expect(html).toContain('This is not your fault');
@@ -275,7 +275,7 @@ describe('text from elsewhere', () => {
   });
 });
 
-test('a joiner, which some scripts need between letters, hides no address of a name in a mail (security R124)', () => {
+test('a joiner, which some scripts need between letters, hides no address in a name from the mails (security R124)', () => {
   for (const name of [
     'go to evil\u200c.example now',
     'go to evil.\u200dexample now',

@@ -1,4 +1,4 @@
-// The words of the pages and mails: none is missing, none is left over, and each person gets those of the own language.
+// The message catalogue holds exactly the messages that the pages and mails show, in each language.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ const catalogue = translation('en');
 const templates = readdirSync(builtInTemplates).filter((name) => name.endsWith('.eta'));
 
 describe('the message catalogue', () => {
-  /** A language in which every message is its own key between marks. */
+  /** A language in which each message is its key between marks. */
   const marked = Object.fromEntries(
     Object.keys(catalogue).map((key) => [
       key,
@@ -27,16 +27,16 @@ describe('the message catalogue', () => {
     ...mails.flatMap(({ subject, text, html }) => [subject, text, html]),
   ];
 
-  it('holds no message that no page shows, and lacks none that one does', () => {
+  it('the catalogue lacks no message that a page or mail shows, and holds no other', () => {
     const shown = new Set(rendered.flatMap((html) => [...html.matchAll(/⟦([^⟧]*)⟧/g)].map(([, key]) => key!)));
-    // Both are only ever filled into another message, which this language does not do.
+    // both are only filled into other messages, which this language does not do
     shown.add('account.label');
     shown.add('about');
     expect(Object.keys(catalogue).filter((key) => !shown.has(key))).toEqual([]);
     expect([...shown].filter((key) => !Object.hasOwn(catalogue, key))).toEqual([]);
   });
 
-  it('holds every word of the templates', () => {
+  it('the catalogue holds every word of the templates', () => {
     for (const file of templates) {
       const text = readFileSync(join(builtInTemplates, file), 'utf8')
         .replace(/<%[^]*?%>/g, '')
@@ -52,17 +52,17 @@ describe('the message catalogue', () => {
     }
   });
 
-  it('is printed raw by no template: only other templates are', () => {
+  it('no template prints a message unescaped: only other templates are included so', () => {
     for (const file of templates) {
       const raw = [...readFileSync(join(builtInTemplates, file), 'utf8').matchAll(/<%~\s*([^]*?)%>/g)];
       for (const [, code] of raw) expect(code).toMatch(/^(include\('part-[\w-]+'|it\.body )/);
     }
   });
 
-  it.each(['de', 'ar'])('has every sentence in %s too, with the same names to fill in', (locale) => {
+  it.each(['de', 'ar'])('the catalogue has every message in %s too, with the same placeholders', (locale) => {
     const names = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
     const translated = translation(locale);
-    // what is the same in every language
+    // these are the same in every language
     const shared = ['product', 'page.title', 'account.label'];
     const wanted = Object.entries(translation('en')).filter(([key]) => !shared.includes(key));
     expect(Object.entries(translated).map(([key, text]) => [key, names(text)])).toEqual(
@@ -72,7 +72,7 @@ describe('the message catalogue', () => {
       if (/[a-z]{3} /i.test(text)) expect(translated[key], `${key} is not translated`).not.toBe(text);
   });
 
-  it('falls back to English sentence by sentence, and says which way a language runs', () => {
+  it('a missing message falls back to English, and the page names the direction of its language', () => {
     const several = createPages({
       basePath: '',
       catalogues: { de: { 'login.submit': 'Los' }, 'de-AT': { 'login.password': 'Passwort' }, he: {} },
@@ -90,7 +90,7 @@ describe('the message catalogue', () => {
     expect(several.render('login', signIn, { locale: 'xx' })).toContain('<html lang="en" dir="ltr">');
   });
 
-  it('is chosen by ui_locales, then by the browser', () => {
+  it('the language is chosen by ui_locales, then by the browser', () => {
     const { chooseLocale } = createPages({ basePath: '', catalogues: { de: {}, 'pt-BR': {}, 'zh-Hans': {} } });
     expect(chooseLocale(undefined, undefined)).toBe('en');
     expect(chooseLocale('de', 'en')).toBe('de');

@@ -1,4 +1,4 @@
-// Every page in a real browser, light and dark, in every language: what axe-core finds, and what else a machine can see.
+// Every page is checked by axe-core and measured in a real browser, light and dark, in every language.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContext } from 'playwright-core';
@@ -13,16 +13,16 @@ import type { View } from './page-states/index.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-/** What another scheme and direction can change: all else was looked at before. */
+/** The rules that another colour scheme or direction can break; the first kind checks the others. */
 const colours = ['color-contrast', 'link-in-text-block', 'target-size', 'html-has-lang', 'valid-lang'];
 const pages = createPages({ basePath: '' });
 const names = Object.keys(examples) as PageName[];
 const kinds = [
   { colorScheme: 'light', locale: 'en', width: 1280, all: true },
   { colorScheme: 'dark', locale: 'ar', width: 360, all: true },
-  // the longest words on the narrowest screen: what axe-core looks at is the same as above
+  // the longest words on the narrowest screen; axe-core has checked the same elements above
   { colorScheme: 'light', locale: 'de', width: 320, all: false },
-  // where the console's tables are tightest
+  // the console's tables have the least room here
   { colorScheme: 'light', locale: 'de', width: 1024, all: false, only: /^console-/ },
 ] as { colorScheme: 'light' | 'dark'; locale: string; width: number; all: boolean; only?: RegExp }[];
 
@@ -40,18 +40,18 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-describe('every page, with the least and the most that it can show', () => {
-  // the page that posts itself is gone before anybody could look at it
+describe('every page, with the least and the most data', () => {
+  // the page that posts itself is gone before it could be checked
   browserTest.each(names.filter((name) => name !== 'form-post'))(
-    '%s has no fault that axe-core finds, text of 7:1, targets of 44 px, nothing out of its box, and never scrolls sideways (WCAG 2.2 AA; pages.md)',
+    'the page %s passes axe-core, has a contrast of 7:1 and targets of 44 px, keeps everything in its box, and never scrolls sideways (WCAG 2.2 AA; pages.md)',
     async (name) => {
-      await Promise.all(tabs.map(({ kind, tab }) => lookAt(name, kind, tab)));
+      await Promise.all(tabs.map(({ kind, tab }) => check(name, kind, tab)));
     },
   );
 });
 
-/** Looks at what a page shows in one tab. */
-async function lookAt(name: PageName, kind: (typeof kinds)[number], tab: Tab): Promise<void> {
+/** Checks what a page shows in one tab. */
+async function check(name: PageName, kind: (typeof kinds)[number], tab: Tab): Promise<void> {
   if (kind.only?.test(name) === false) return;
   const [least, most] = examples[name];
   for (const data of kind === kinds[0] ? [least, most] : [most]) {
@@ -59,7 +59,7 @@ async function lookAt(name: PageName, kind: (typeof kinds)[number], tab: Tab): P
     const faults = [
       ...(kind.all && data === most
         ? await tab.page.evaluate<string[]>(
-            look(kind === kinds[0] ? { type: 'tag', values: rules } : { type: 'rule', values: colours }),
+            runAxe(kind === kinds[0] ? { type: 'tag', values: rules } : { type: 'rule', values: colours }),
           )
         : []),
       ...(await tab.page.evaluate<{ faults: string[] }>(inspect)).faults,
@@ -70,7 +70,7 @@ async function lookAt(name: PageName, kind: (typeof kinds)[number], tab: Tab): P
 }
 
 /** Runs in the browser: the rules that are broken, each with the elements that break it. */
-const look = (runOnly: { type: 'tag' | 'rule'; values: string[] }) => `(async () => {
+const runAxe = (runOnly: { type: 'tag' | 'rule'; values: string[] }) => `(async () => {
   ${axe};
   const { violations } = await axe.run(document, { runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'] });
   return violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | '));

@@ -1,4 +1,4 @@
-// The pages: what all of them hold, what they weigh, and what an operator may change.
+// Every page renders, obeys the content security policy and stays small, and an operator can replace its files.
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const english = { locale: 'en' };
 const names = Object.keys(examples) as PageName[];
 
 const folders: string[] = [];
-/** A folder of an operator's own files. */
+/** Makes a folder with files of an operator. */
 function operatorFolder(files: Record<string, string>): string {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-templates-'));
   folders.push(folder);
@@ -31,10 +31,10 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 });
 
-/** Bytes, with all that a page loads. */
+/** The limit in bytes, including everything that a page loads. */
 function limitOf(name: PageName): number {
   if (name.startsWith('console')) return 60_000;
-  // with the strength of a new password
+  // with the meter for a new password
   if (name === 'password-reset' || name === 'sign-up-complete') return 30_000;
   return name.startsWith('account') ? 30_000 : 20_000;
 }
@@ -53,7 +53,7 @@ describe('every page', () => {
     }
   });
 
-  it('holds nothing that a strict content security policy refuses (R96)', () => {
+  it('a page holds nothing that a strict content security policy refuses (R96)', () => {
     for (const view of everyView) {
       const html = render(view);
       expect(html).not.toMatch(/\sstyle\s*=|<style|\son[a-z]+\s*=|javascript:/i);
@@ -70,7 +70,7 @@ describe('every page', () => {
     }
   });
 
-  it('has every id once, and every label and link inside the page leads to one', () => {
+  it('every id is unique on its page, and every label and internal link refers to one', () => {
     for (const view of everyView) {
       const html = render(view);
       const ids = [...html.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id!);
@@ -83,7 +83,7 @@ describe('every page', () => {
     }
   });
 
-  it('keeps an example that has to be typed in one line, and in its own direction in Arabic (pages.md)', () => {
+  it('an example of what the user types stays on one line, and keeps its direction in Arabic (pages.md)', () => {
     const example = /\d{4}[-\u2011]\d\d|:\/\/|\w@\w/;
     for (const locale of ['en', 'de', 'ar'])
       for (const [key, message] of Object.entries(translation(locale))) {
@@ -92,7 +92,7 @@ describe('every page', () => {
       }
   });
 
-  it('has stable ids and names for programs that fill the forms', () => {
+  it('the forms have stable ids and names for programs that fill them in', () => {
     const login = pages.render('login', signIn, english);
     expect(login).toContain('<form method="post" action="/login"');
     expect(login).toMatch(
@@ -110,7 +110,7 @@ describe('every page', () => {
     expect(pages.render('continue', examples.continue[1], english)).toMatch(button('continue', 'continue'));
   });
 
-  it('hangs below the path of the base address', () => {
+  it('every address on a page is below the base path', () => {
     const below = createPages({ basePath: '/idp' });
     for (const view of everyView) {
       const html = below.render(view.name, view.data, english);
@@ -120,7 +120,7 @@ describe('every page', () => {
     expect(() => below.render('logout', leaving, english)).toThrow(/not a path/);
   });
 
-  it('weighs well under 30 KB with all that it loads, and a page of the console under 60', () => {
+  it('a page weighs well under 30 KB with everything that it loads, and a page of the console under 60 KB', () => {
     for (const view of everyView.filter(({ name }) => name !== 'consent')) {
       const html = render(view);
       const loaded = [...pages.assets.values()].filter(({ path }) => html.includes(path));
@@ -137,36 +137,36 @@ describe('every page', () => {
 });
 
 describe('an operator', () => {
-  it('replaces any single file by one of the same name', () => {
+  it('an operator replaces any single file by one of the same name', () => {
     const templatesDir = operatorFolder({
       'part-legal.eta': '<p>Ask at the <%= it.t("desk") %> & <%= it.client?.name %></p>',
       'messages/en.json': JSON.stringify({ product: 'Acme ID', desk: 'front <desk>' }),
       'messages/nl.json': JSON.stringify({ 'login.submit': 'Inloggen' }),
       'brand.css': '/* Acme */ :root { --accent: #123456; }',
     });
-    const own = createPages({ basePath: '', templatesDir });
-    const html = own.render('login', signIn, english);
+    const customized = createPages({ basePath: '', templatesDir });
+    const html = customized.render('login', signIn, english);
     expect(html).toContain('<p>Ask at the front &lt;desk&gt; & Harbour</p>');
     expect(title(html)).toBe('Sign in to Harbour - Acme ID');
-    expect(own.availableLocales).toEqual(['en', 'ar', 'de', 'nl']);
-    expect(title(own.render('login', signIn, { locale: 'de' }))).toBe('Bei Harbour anmelden - Acme ID');
-    expect(own.render('login', signIn, { locale: 'nl' })).toContain('>Inloggen</button>');
-    expect(own.assets.get('style.css')!.body).toMatch(/:root \{ --accent: #123456\}$/);
-    expect(own.assets.get('style.css')!.path).not.toBe(stylesheet.path);
-    expect(html).toContain(own.assets.get('style.css')!.path);
+    expect(customized.availableLocales).toEqual(['en', 'ar', 'de', 'nl']);
+    expect(title(customized.render('login', signIn, { locale: 'de' }))).toBe('Bei Harbour anmelden - Acme ID');
+    expect(customized.render('login', signIn, { locale: 'nl' })).toContain('>Inloggen</button>');
+    expect(customized.assets.get('style.css')!.body).toMatch(/:root \{ --accent: #123456\}$/);
+    expect(customized.assets.get('style.css')!.path).not.toBe(stylesheet.path);
+    expect(html).toContain(customized.assets.get('style.css')!.path);
   });
 
   it.each<[mistake: string, file: string, text: string]>([
     ['does not compile', 'login.eta', '<% if ( { %>'],
     ['leaves a tag open', 'consent.eta', '<p><%= it.client.name </p>'],
     ['fails with certain data', 'error.eta', '<%= it.client.name.toUpperCase() %>'],
-    ['includes what is not there', 'logout.eta', "<%~ include('part-nowhere') %>"],
-    ['uses a message that is not there', 'part-who.eta', "<%= it.t('who.nobody') %>"],
-    ['is no JSON', 'messages/de.json', '{ "login.submit": '],
-    ['is no object of texts', 'messages/de.json', '{ "login.submit": 1 }'],
-    ['is no language', 'messages/deutsch_.json', '{}'],
+    ['includes a missing template', 'logout.eta', "<%~ include('part-nowhere') %>"],
+    ['uses a missing message', 'part-who.eta', "<%= it.t('who.nobody') %>"],
+    ['is not JSON', 'messages/de.json', '{ "login.submit": '],
+    ['is not an object of strings', 'messages/de.json', '{ "login.submit": 1 }'],
+    ['is not named after a language', 'messages/deutsch_.json', '{}'],
     ['ends its own element', 'form-post.js', 'x("</script>")'],
-  ])('is told at start which file it is when one %s', async (_mistake, file, text) => {
+  ])('the start names the file of a template or catalogue that %s', async (_mistake, file, text) => {
     const templatesDir = operatorFolder({ [file]: text });
     const start = async () => checkTemplates(createPages({ basePath: '', templatesDir }));
     const { message } = await start().then(
@@ -178,13 +178,13 @@ describe('an operator', () => {
     expect(message).not.toContain('\n');
   });
 
-  it('gets no service that starts with a template that fails', async () => {
+  it('the service does not start with a template that fails', async () => {
     const templatesDir = operatorFolder({ 'error.eta': '<%= it.client.name.toUpperCase() %>' });
     const started = startTestService({ environment: { TEMPLATES_DIR: templatesDir } });
     await expect(started).rejects.toThrow(`The template ${join(templatesDir, 'error.eta')} fails`);
   });
 
-  it('is told when the folder is not there', () => {
+  it('the start fails when the folder does not exist', () => {
     expect(() => createPages({ basePath: '', templatesDir: '/nowhere/templates' })).toThrow(
       /\/nowhere\/templates does not exist/,
     );
@@ -192,18 +192,18 @@ describe('an operator', () => {
 });
 
 describe('the assets', () => {
-  it('are named by what they hold, so that they can be kept for ever', () => {
+  it('each asset is named after its content, so that browsers may cache it for ever', () => {
     expect(stylesheet.path).toMatch(/^\/assets\/style\.[0-9a-f]{16}\.css$/);
     expect(script.path).toMatch(/^\/assets\/page\.[0-9a-f]{16}\.js$/);
     expect(createPages({ basePath: '/idp' }).assets.get('style.css')!.path).toBe(stylesheet.path);
   });
 
-  it('know no left and right, load nothing, and say their colours once', () => {
+  it('the stylesheet has no left and right, loads nothing, and defines each colour once', () => {
     const css = stylesheet.body;
     expect(css).not.toMatch(/[\s{;](?:margin|padding|border|inset)?-?(?:left|right)\s*:|text-align:\s*(?:left|right)/);
     expect(css).not.toMatch(/@import|url\(/);
     expect(css).not.toContain('/*');
-    // The white behind logos is paper, not a colour of ours.
+    // the white behind logos is not a colour of the design
     const rules = css.slice(css.indexOf('*, ::before'));
     expect(rules.match(/#[0-9a-f]{3,8}\b/gi)).toEqual(['#fff']);
   });

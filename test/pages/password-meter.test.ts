@@ -1,4 +1,4 @@
-// The strength meter of new passwords: it never praises what is refused, and says which of two is the better one.
+// The password meter never praises a password that is refused, and rates a better password higher.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
@@ -8,7 +8,7 @@ import { builtInTemplates } from '../../src/pages/renderer.ts';
 
 const script = readFileSync(join(builtInTemplates, 'password-meter.js'), 'utf8');
 
-/** What the page's script makes of a password: 1 (easy to guess) to 4. Only what it asks of a page is here. */
+/** Returns the rating of a password by the page's script, from 1 (easy to guess) to 4; the document has only what the script reads. */
 function levelOf(password: string, names = 'ada Ada Lovelace'): number {
   const attributes: Record<string, string> = { 'data-least': '12', 'data-names': names };
   const bar = { value: 0 };
@@ -42,7 +42,7 @@ test.each([
   'abcabcabcabcabc',
   'dragonmonkey12',
   'ada',
-])('%j is called easy to guess, and is refused or too short (security R59)', (password) => {
+])('the meter calls %j easy to guess, and the service refuses it or it is too short (security R59)', (password) => {
   expect(isCommonPassword(password, ['ada', 'ada lovelace', 'lovelace']) || password.length < 12).toBe(true);
   expect(levelOf(password)).toBe(1);
 });
@@ -52,12 +52,12 @@ test.each([
   ['correct horse battery staple', 3],
   ['x9 y8 z7 w6 v5 u4', 3],
   ['k7Qm2vXr9TzLp4', 3],
-])('%j is called hard to guess (issue 6)', (password, least) => {
+])('the meter calls %j hard to guess (issue 6)', (password, least) => {
   expect(isCommonPassword(password)).toBe(false);
   expect(levelOf(password)).toBeGreaterThanOrEqual(least);
 });
 
-test('one more word never makes a password worse (issue 6)', () => {
+test('one more word never lowers the rating of a password (issue 6)', () => {
   let last = 0;
   for (const password of ['umbrella', 'umbrella fence', 'umbrella fence quartz', 'umbrella fence quartz pelican']) {
     const level = levelOf(password);

@@ -1,4 +1,4 @@
-// States that the account's pages can be in, beside the examples.
+// Lists states of the account's pages, beside the examples.
 import { accountNotices, type AccountPages } from '../../../src/pages/views/account.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import type { ProfileFault } from '../../../src/oauth/own-profile.ts';

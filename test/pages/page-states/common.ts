@@ -1,4 +1,4 @@
-// States that the pages on the way into and out of applications, the account's and a registration's can be in, beside the examples.
+// Lists states of the pages of sign-in, sign-out, consent and registration, beside the examples.
 import { clientAuthenticationMethods } from '../../../src/oauth/registrable-values.ts';
 import type { LoginProblem, Pages } from '../../../src/pages/views/index.ts';
 import { examples } from '../../../templates/examples/index.ts';

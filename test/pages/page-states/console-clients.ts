@@ -1,4 +1,4 @@
-// States that the console's pages about clients can be in, beside the examples.
+// Lists states of the console's client pages, beside the examples.
 import { fieldsOf, newClientForm } from '../../../src/admin/console/clients/fields.ts';
 import { faultCodes } from '../../../src/pages/views/console-clients.ts';
 import { consoleReviews } from '../../../templates/examples/console-clients.ts';

@@ -1,4 +1,4 @@
-// States that the console's pages about the service itself can be in, beside the examples.
+// Lists states of the console's pages about the service, beside the examples.
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 

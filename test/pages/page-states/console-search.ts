@@ -1,4 +1,4 @@
-// States that the page of the console's search can be in, beside the examples.
+// Lists states of the console's search page, beside the examples.
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 

@@ -1,4 +1,4 @@
-// States that the console's pages of users and groups can be in, beside the examples.
+// Lists states of the console's user pages, beside the examples.
 import { importReasons } from '../../../src/oauth/import-reasons.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';

@@ -1,4 +1,4 @@
-// Every state that a page can be in: each area of pages has a file of its own.
+// Lists every state of every page: the examples, and the states of each area in a separate file.
 import type { PageName } from '../../../src/pages/views/index.ts';
 import { examples } from '../../../templates/examples/index.ts';
 import { accountStates } from './account.ts';

@@ -1,4 +1,4 @@
-// States that the pages around mailed links can be in, beside the examples.
+// Lists states of the pages that mailed links open, beside the examples.
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 

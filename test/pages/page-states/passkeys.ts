@@ -1,4 +1,4 @@
-// States that the page of a person's passkeys can be in, beside the examples.
+// Lists states of the account's passkey page, beside the examples.
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 

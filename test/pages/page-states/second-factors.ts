@@ -1,4 +1,4 @@
-// States that the pages of second factors can be in, beside the examples.
+// Lists states of the pages of second factors, beside the examples.
 import { examples } from '../../../templates/examples/index.ts';
 import type { View } from './state.ts';
 

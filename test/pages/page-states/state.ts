@@ -1,4 +1,4 @@
-// What a state of a page is, and the sentences of a language.
+// Defines a state of a page, and reads the messages of a language.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { builtInTemplates } from '../../../src/pages/renderer.ts';

@@ -1,4 +1,4 @@
-// States that the pages of "Try it" can be in, beside the examples.
+// Lists states of the pages of "Try it", beside the examples.
 import { examples } from '../../../templates/examples/index.ts';
 import type { TryClaim, TryStep } from '../../../src/pages/views/try-it.ts';
 import { translation, type View } from './state.ts';
