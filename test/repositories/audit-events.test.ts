@@ -36,7 +36,7 @@ test('a registration that was not approved in time is deleted with one row and o
   expect(rows).toMatchObject([{ type: 'client.registered' }, { type: 'client.expired', ...expired }]);
 });
 
-test('a transaction that is rolled back has neither, and one that is retried has one of each (decisions section 7)', async () => {
+test('a transaction that is rolled back has no row and no line, and one that is retried has one of each (decisions section 7)', async () => {
   lines = [];
   const event = { type: 'keys.rotated', outcome: 'success', actor: 'test' } as const;
   const taken = store.transaction(async ({ auditEvents }) => {
@@ -72,7 +72,7 @@ test('a transaction that is rolled back has neither, and one that is retried has
   expect(lines.map((line) => line['sub']).sort()).toEqual([user.sub, other.sub].sort());
 });
 
-test('a fact of the detail replaces no other member (decisions section 7)', async () => {
+test("a member of an event's detail replaces no other member of the line (decisions section 7)", async () => {
   lines = [];
   const detail = { event: 'invented', actor: 'invented', level: 'invented' };
   await store.auditEvents.insert({ type: 'keys.rotated', outcome: 'success', actor: 'test', detail });

@@ -22,10 +22,10 @@ interface Row {
   sub: string | null;
   detail: Record<string, unknown>;
 }
-/** The rows that `act` added to the trail. */
-async function rowsOf(act: () => Promise<unknown>): Promise<Row[]> {
+/** The rows that `work` added to the audit trail. */
+async function rowsOf(work: () => Promise<unknown>): Promise<Row[]> {
   const [last] = await service.database.sql<{ id: string }>('SELECT coalesce(max(id), 0) AS id FROM audit_events');
-  await act();
+  await work();
   return service.database.sql<Row>(
     'SELECT type, outcome, actor, client_id, sub, detail FROM audit_events WHERE id > $1 ORDER BY id',
     [last!.id],
@@ -61,7 +61,7 @@ test.each([
     undefined,
   ],
   ['a deletion', 'DELETE FROM clients WHERE client_id = $1', 'client.deleted', undefined],
-])('of a client: %s by SQL is one row (decisions section 7)', async (_what, text, type, members) => {
+])('%s of a client by SQL is one row (decisions section 7)', async (_what, text, type, members) => {
   const { client_id } = await register();
   const rows = await rowsOf(() => sql(text, client_id));
   expect(rows).toMatchObject([{ type, outcome: 'success', actor: 'sql', client_id, sub: null }]);
@@ -70,11 +70,11 @@ test.each([
   expect(JSON.stringify(rows)).not.toMatch(/secretly|[0-9a-f]{32}/);
 });
 
-test('of a client: disabling, re-enabling, pending values, and an approval that is collected later are named as such (decisions section 7)', async () => {
+test('the disabling and re-enabling of a client by SQL, its pending values, and an approval that is collected later each have one row (decisions section 7)', async () => {
   const client = await service.createClient();
   const { clientId, redirectUri } = client;
   const set = (status: string) => sql('UPDATE clients SET status = $2 WHERE client_id = $1', clientId, status);
-  const types = async (act: () => Promise<unknown>) => (await rowsOf(act)).map(({ type }) => type);
+  const types = async (work: () => Promise<unknown>) => (await rowsOf(work)).map(({ type }) => type);
   expect(await types(() => set('disabled'))).toEqual(['client.disabled']);
   expect(await types(() => set('disabled'))).toEqual([]);
   expect(await types(() => set('enabled'))).toEqual(['client.approved']);
@@ -88,15 +88,15 @@ test('of a client: disabling, re-enabling, pending values, and an approval that 
   expect(await types(() => set('enabled'))).toEqual([]);
   const { registration_code } = await register({ registration_mode: ['approval'] });
   expect(registration_code).toBeDefined();
-  const letIn = () => sql(`UPDATE clients SET status = 'enabled' WHERE uncollected`);
-  expect(await types(letIn)).toEqual(['client.approved']);
-  expect(await types(letIn)).toEqual([]);
+  const approve = () => sql(`UPDATE clients SET status = 'enabled' WHERE uncollected`);
+  expect(await types(approve)).toEqual(['client.approved']);
+  expect(await types(approve)).toEqual([]);
 });
 
 test('granting the scope admin by SQL shows the previous scopes (decisions section 7)', async () => {
   const { clientId, metadata } = await service.createClient();
-  const given = `UPDATE clients SET metadata = jsonb_set(metadata, '{scope}', '"openid admin"') WHERE client_id = $1`;
-  const [row] = await rowsOf(() => sql(given, clientId));
+  const grantAdmin = `UPDATE clients SET metadata = jsonb_set(metadata, '{scope}', '"openid admin"') WHERE client_id = $1`;
+  const [row] = await rowsOf(() => sql(grantAdmin, clientId));
   expect(row!.detail).toMatchObject({ members: ['scope'], scope: 'openid admin', scope_before: metadata.scope });
 });
 
@@ -117,7 +117,7 @@ test.each([
   ],
   ['a disabling', `UPDATE users SET status = 'disabled' WHERE sub = $1`, 'user.disabled', ['status']],
   ['a deletion', 'DELETE FROM users WHERE sub = $1', 'user.deleted', undefined],
-])('of a user with a session: %s by SQL is one row (decisions section 7)', async (_what, text, type, members) => {
+])('%s of a user with a session by SQL is one row (decisions section 7)', async (_what, text, type, members) => {
   const user = await service.createUser();
   await new UserAgent(service).signIn(user);
   const rows = await rowsOf(() => sql(text, user.sub));
@@ -126,7 +126,7 @@ test.each([
   expect(JSON.stringify(rows)).not.toContain('secretly');
 });
 
-test('two users that are created, two sessions that are ended, and two operations of one transaction are two rows each (decisions section 7)', async () => {
+test('two users that are created, two sessions that are ended, and two operations of one transaction have two rows each (decisions section 7)', async () => {
   const made = await rowsOf(() => sql(`INSERT INTO users (username) VALUES ('by-sql-1'), ('by-sql-2')`));
   expect(made).toMatchObject([{ type: 'user.created', detail: { username: 'by-sql-1', admin: false } }, {}]);
   expect(made).toHaveLength(2);
@@ -145,7 +145,7 @@ test('two users that are created, two sessions that are ended, and two operation
   expect(await rowsOf(() => sql(`UPDATE sessions SET idle_expires_at = now() - interval '1 s'`))).toEqual([]);
 });
 
-test('no operation made in another way has a second row, and no sign-in has one for its stronger hash (decisions section 7)', async () => {
+test('an operation made in another way has no second row, and a sign-in has none for its stronger hash (decisions section 7)', async () => {
   const all = await rowsOf(async () => {
     const { client_id } = await register();
     await approveClient(service.issuer, token, client_id!);

@@ -1,4 +1,4 @@
-// Searches for a client among ten thousand and reviews pending ones: the results, lookalike names, and plans that read no table through.
+// Searches for a client among ten thousand and reviews pending ones: the results, look-alike names, and plans that read no whole table.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { metadataDifference } from '../../src/oauth/metadata-difference.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../src/oauth/client-metadata.ts';
@@ -37,7 +37,7 @@ const found = async (search: string, filter: ClientFilter = {}) =>
   (await service.store.clients.list({ ...filter, search }, page(50))).map(({ clientId }) => clientId);
 
 describe('a search', () => {
-  test('finds by words of the name, by the id, and by redirect hosts and domains above them, newest first (issue 6)', async () => {
+  test('a search finds clients by words of the name, by the id, and by redirect hosts and the domains above them, newest first (issue 6)', async () => {
     const first = await named('Café Müller – Orders', {
       redirect_uris: ['https://orders.cafe-mueller.example:8443/cb'],
     });
@@ -59,13 +59,13 @@ describe('a search', () => {
   });
 
   test.each(["o'neill", "'", '\\', "':*", '& | ! <-> ( ) :*', '%', '\\x00', 'a\\', '   '])(
-    'is only text, whatever it holds: %j (security R107)',
+    'a search takes its text literally: %j (security R107)',
     async (search) => {
       await expect(found(search)).resolves.toBeInstanceOf(Array);
     },
   );
 
-  test('combines with the filters and pages through all results, each once (issue 6)', async () => {
+  test('a search combines with the filters and pages through all results, each once (issue 6)', async () => {
     const filters: [ClientFilter, number][] = [
       [{ search: 'made' }, enabled + flood],
       [{ search: 'made.example', status: 'enabled' }, enabled],
@@ -86,7 +86,7 @@ describe('a search', () => {
     }
   });
 
-  test('is available to programs as q of the admin route, with the clients that registered themselves (decisions section 8)', async () => {
+  test('a program searches by q of the admin route, and reads which clients registered themselves (decisions section 8)', async () => {
     const token = await adminToken(service);
     const { body } = await call(`${service.issuer}/register`, {
       body: { client_name: 'Itself', redirect_uris: ['https://itself.example/cb'] },
@@ -102,8 +102,8 @@ describe('a search', () => {
   });
 });
 
-describe('a name', () => {
-  const alike = async (name: string) =>
+describe('look-alike names', () => {
+  const lookAlikes = async (name: string) =>
     ((await service.store.clientJudgement.lookAlikes([{ clientId: 'nobody', name }])).get('nobody') ?? []).map(
       ({ name, same }) => [name, same],
     );
@@ -119,19 +119,19 @@ describe('a name', () => {
     ['Harbor', false],
     ['Harbouur', false],
     ['Harbour sign-in', false],
-  ])('%s looks like that of an enabled client (security R48)', async (name, same) => {
+  ])('the name %s looks like that of an enabled client (security R48)', async (name, same) => {
     await sql(`DELETE FROM clients WHERE metadata ->> 'client_name' = 'Harbour'`);
     await named('Harbour');
-    expect(await alike(name)).toEqual([['Harbour', same]]);
+    expect(await lookAlikes(name)).toEqual([['Harbour', same]]);
   });
 
-  test.each(['Hafen', 'Harb', 'Hallway', '', '...'])('%j does not', async (name) => {
-    expect(await alike(name)).toEqual([]);
+  test.each(['Hafen', 'Harb', 'Hallway', '', '...'])('the name %j looks like that of no client', async (name) => {
+    expect(await lookAlikes(name)).toEqual([]);
   });
 
-  test('of a client that is not enabled causes no warning', async () => {
+  test('the name of a client that is not enabled causes no warning', async () => {
     await service.createClient({ client_name: 'Lantern' }, { status: 'disabled' });
-    expect(await alike('Lantern')).toEqual([]);
+    expect(await lookAlikes('Lantern')).toEqual([]);
   });
 });
 
@@ -185,9 +185,9 @@ test("an update's changes are listed member by member (security R45)", () => {
   expect(metadataDifference(older as ClientMetadata, before)).toEqual([]);
 });
 
-describe("none of the console's queries about clients reads a table through (issue 6)", () => {
+describe('no query of the console about clients reads a whole table (issue 6)', () => {
   const large = ['clients', 'known_redirect_hosts'];
-  /** The plans of all statements that `ask` sends, which are answered as usual. */
+  /** The plans of all statements that `ask` sends; each statement still gets its answer. */
   async function plansOf(ask: (repositories: Repositories) => Promise<unknown>): Promise<string[]> {
     const plans: string[] = [];
     await ask(
@@ -204,16 +204,16 @@ describe("none of the console's queries about clients reads a table through (iss
   const questions: [string, ClientFilter][] = [
     ['all', {}],
     ['of a status', { status: 'enabled' }],
-    ['the few of a status', { status: 'disabled' }],
+    ['of a status that few have', { status: 'disabled' }],
     ['waiting', { waiting: true }],
     ['self-registered', { selfRegistered: true }],
     ['found by a word', { search: 'made-77' }],
     ['found by a host, of a status', { search: 'h1400.made.example', status: 'enabled' }],
     ['waiting, found by a word', { search: 'made-29', waiting: true }],
-    ['found by what nearly all have', { search: 'made' }],
+    ['found by a word that nearly all have', { search: 'made' }],
   ];
 
-  test.each(questions)('clients: %s', async (_what, filter) => {
+  test.each(questions)('the list of clients, %s', async (_what, filter) => {
     const plans = await plansOf(({ clients }) => clients.list(filter, page(25, { at: new Date(), id: 'z' })));
     expect(plans.length).toBe(1);
     for (const plan of plans) expect(plan).not.toContain('Seq Scan on clients');

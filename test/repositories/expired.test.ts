@@ -89,7 +89,7 @@ test('unfinished sign-ins stay within a limit, however many browsers begin them,
        (SELECT count(*)::int FROM sign_in_failures) AS names
        FROM authorization_requests`,
   );
-  // pushed requests have a limit of their own
+  // pushed requests have a separate limit
   expect(left).toEqual({ pending: 50, latest: true, pushed: 10, counted: 30, names: 20 + 1 });
   expect(maxKept).toEqual({ pendingSignIns: 100_000, limits: 200_000, unknownNames: 100_000 });
   await service.database.sql('TRUNCATE authorization_requests, rate_limits, sign_in_failures');

@@ -60,7 +60,7 @@ test('two commands at once leave one administrator, and the other command says w
   expect(await administrators()).toBe(1);
 });
 
-test('two administrators who sign in only with passkeys do not both lose them, at once or one after the other (security R91)', async () => {
+test('two administrators who sign in only with passkeys do not both lose them, at once or in turn (security R91)', async () => {
   const users = await two();
   await service.database.sql(
     `INSERT INTO passkey_users SELECT sub, sha256(convert_to(sub, 'UTF8')) || sha256('') FROM users;

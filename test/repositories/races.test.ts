@@ -33,7 +33,7 @@ describe('an authorization code', () => {
     expect(refused).toHaveLength(199);
   });
 
-  test('of 40 users who redeem and refresh at once each gets tokens of their own session, whichever of them are refused (security R14)', async () => {
+  test('40 users who redeem and refresh at once each get tokens of their own session, and refusals affect no other user (security R14)', async () => {
     const client = await service.createClient();
     const signIns = await Promise.all(
       Array.from({ length: 40 }, async () => {
@@ -116,7 +116,7 @@ describe('a refresh token', () => {
     expect(live).toEqual({ families: 1, unspent: 6 });
     for (const answer of good)
       expect(await userinfo(instance(1), answer.body['access_token'] as string)).toMatchObject({ status: 200 });
-    // every successor is a token of its own
+    // every successor is a different token
     for (const token of successors) expect(await refresh(instance(0), client, token)).toMatchObject({ status: 200 });
   });
 
@@ -186,11 +186,11 @@ describe('a refresh token', () => {
 /** Some 200 races in all, as security F3 requires. */
 const racesEach = 34;
 
-/** The operations that end an authorization; a round gets a user, a client and a signed-in browser of its own. */
+/** The operations that end an authorization; each round has a new client, and a user who is signed in in a browser. */
 const ends: Record<string, (round: Round) => Promise<unknown>> = {
   'a logout': async ({ agent }) => {
-    const question = await agent.get('/logout');
-    return () => agent.submit(question, { decision: 'sign-out' });
+    const confirmation = await agent.get('/logout');
+    return () => agent.submit(confirmation, { decision: 'sign-out' });
   },
   'disabling the client':
     async ({ client }) =>
@@ -223,12 +223,12 @@ interface Round {
   agent: UserAgent;
 }
 
-describe.each(Object.entries(ends))('refreshing against %s', (_name, prepare) => {
+describe.each(Object.entries(ends))('a refresh concurrent with %s', (_name, prepare) => {
   test(
-    'races leave no active token and end without a server error (security R35, F3)',
+    'the races leave no active token, and cause no server error (security R35, F3)',
     { timeout: 300_000 },
     async () => {
-      // a user costs a password hash, so each takes part in several rounds where the round does not end the user
+      // a user costs a password hash, so each takes part in several rounds, unless a round ends the user
       let user = await service.createUser();
       let agent = new UserAgent(service);
       for (let round = 0; round < racesEach; round++) {

@@ -17,7 +17,7 @@ afterAll(() => service?.stop());
 const rounds = 25;
 const by = { actor: 'test' };
 
-/** Waits until such a statement waits for a lock. */
+/** Waits until one statement like this waits for a lock. */
 async function expectWaiting(like: string): Promise<void> {
   const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1`;
@@ -40,7 +40,7 @@ test('a password change that waits for a concurrent sign-in ends the session tha
   expect(await service.database.sql('SELECT 1 FROM sessions WHERE sub = $1', [user.sub])).toHaveLength(0);
 });
 
-test('a silent request concurrent with the end of its session gets a protocol answer, and nothing stays alive (security R54, R110)', async () => {
+test('a silent request concurrent with the end of its session gets a protocol answer, and no code that works (security R54, R110)', async () => {
   const client = await service.createClient();
   for (let round = 0; round < rounds; round++) {
     const user = await service.createUser();
@@ -68,27 +68,24 @@ test('a silent request concurrent with the end of its session gets a protocol an
 test.each([
   ['the user signs in again', undefined, 'id="sign-in"'],
   ['a silent request gets login_required', 'none', 'error=login_required'],
-])(
-  'a session that ends while its code is being issued: %s (OpenID Connect Core 3.1.2.6)',
-  async (_, prompt, answer) => {
-    const client = await service.createClient();
-    const user = await service.createUser();
-    const agent = new UserAgent(service);
-    await agent.authorize(client, user);
-    let page: ReturnType<UserAgent['authorize']>;
-    const [session] = await service.store.sessions.list({ sub: user.sub }, { limit: 1, after: undefined });
-    await service.store.transaction(async ({ sessions }) => {
-      await sessions.end(session!.id);
-      page = agent.authorize(client, undefined, prompt === undefined ? {} : { prompt });
-      await expectWaiting('%issue_code%');
-    });
-    const answered = await page!;
-    expect(answered.location ?? answered.body).toContain(answer);
-  },
-);
+])('a session ends while its code is being issued, and %s (OpenID Connect Core 3.1.2.6)', async (_, prompt, answer) => {
+  const client = await service.createClient();
+  const user = await service.createUser();
+  const agent = new UserAgent(service);
+  await agent.authorize(client, user);
+  let page: ReturnType<UserAgent['authorize']>;
+  const [session] = await service.store.sessions.list({ sub: user.sub }, { limit: 1, after: undefined });
+  await service.store.transaction(async ({ sessions }) => {
+    await sessions.end(session!.id);
+    page = agent.authorize(client, undefined, prompt === undefined ? {} : { prompt });
+    await expectWaiting('%issue_code%');
+  });
+  const answered = await page!;
+  expect(answered.location ?? answered.body).toContain(answer);
+});
 
 test.each(['the response', 'the withdrawal'])(
-  'when a grant is withdrawn while the browser gets an access token, nothing stays alive: here %s comes first (security R30)',
+  'a grant that is withdrawn while the browser gets an access token leaves no valid token: %s comes first (security R30)',
   async (first) => {
     const client = await service.createClient();
     const user = await service.createUser();
@@ -229,7 +226,7 @@ test('a code that is issued while its client is deleted cannot be redeemed, also
   expect(redeemed.body).toMatchObject({ error: 'invalid_grant' });
 });
 
-test('the pending requests of a client are deleted with it, and its part in sessions (security R42)', async () => {
+test('deleting a client deletes its pending requests and its part in sessions (security R42)', async () => {
   const client = await service.createClient();
   const user = await service.createUser();
   const agent = new UserAgent(service);
@@ -247,7 +244,7 @@ test('the pending requests of a client are deleted with it, and its part in sess
   expect(await rows()).toEqual([0, 0, 0]);
 });
 
-test('the tokens of a client are deleted with it (security R42)', async () => {
+test('deleting a client deletes its tokens (security R42)', async () => {
   const { clientId } = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
   const token = { tokenHash: randomBytes(32), clientId, scope: '', lifetime: 600, audience: undefined };
   await service.store.accessTokens.insertForClient(token);

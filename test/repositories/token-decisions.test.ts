@@ -1,4 +1,4 @@
-// The stored functions that redeem codes and use refresh tokens decide as the rules in src/oauth do, whatever is stored and whatever is asked.
+// The stored functions that redeem codes and use refresh tokens decide as the rules in src/oauth do, in any state and for any request.
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -46,16 +46,16 @@ async function clientSession({ live, audience, scope = ['openid'], line }: Autho
   return row!.id;
 }
 
-const isThere = async (id: string) => (await sql('SELECT 1 FROM client_sessions WHERE id = $1', [id])).length > 0;
+const exists = async (id: string) => (await sql('SELECT 1 FROM client_sessions WHERE id = $1', [id])).length > 0;
 const hasToken = async (hash: Buffer) =>
   (await sql('SELECT 1 FROM access_tokens WHERE token_hash = $1', [hash])).length > 0;
 
-test('a code is redeemed, refused or revoked as the rule says (security R14, R15, R16, R17, R22)', async () => {
+test('a code is redeemed, refused or revoked as the rule decides (security R14, R15, R16, R17, R22)', async () => {
   const challenges = ['a'.repeat(43), 'b'.repeat(43)];
   const stored = fc.record({
     codeChallenge: optional(...challenges),
     audience: optional([resource]),
-    // mostly good, so that what comes after is reached
+    // mostly valid, so that later checks are reached, too
     live: fc.constantFrom(true, true, true, false),
     expired: fc.constantFrom(false, false, false, true),
     secondsSinceRedemption: fc.oneof(fc.constant(undefined), age),
@@ -89,18 +89,18 @@ test('a code is redeemed, refused or revoked as the rule says (security R14, R15
       if (refusal) expect(result).toMatchObject({ failure: refusal.failure, burned: refusal.burned });
       else expect(result).toMatchObject({ authorization: { clientSessionId: id } });
       expect(await hasToken(accessTokenHash)).toBe(!refusal);
-      expect(await isThere(id)).toBe(!refusal?.ends);
+      expect(await exists(id)).toBe(!refusal?.ends);
     }),
     { numRuns: 400 },
   );
-  // no rule was left out
+  // the samples reached every rule
   expect([...reached].sort()).toEqual([
     ...['client', 'ended', 'expired', 'pkce', 'pkce_missing', 'pkce_unexpected'],
     ...['redirect_uri', 'replayed', 'resource', 'retried', undefined],
   ]);
 });
 
-test('a refresh token buys tokens, is refused or ends its client session as the rule says (security R12, R31, R32, R33, R121)', async () => {
+test('a refresh token gets tokens, is refused or ends its client session as the rule decides (security R12, R31, R32, R33, R121)', async () => {
   const scopes = ['openid', 'email', 'profile'];
   const some = fc.subarray(scopes, { minLength: 1 });
   const mostly = fc.oneof({ arbitrary: fc.constant(scopes), weight: 3 }, { arbitrary: some, weight: 1 });
@@ -150,7 +150,7 @@ test('a refresh token buys tokens, is refused or ends its client session as the 
           authorization: { clientSessionId: id, scope: outcome.scope.join(' ') },
         });
       expect(await hasToken(accessTokenHash)).toBe(!('failure' in outcome));
-      expect(await isThere(id)).toBe(!('failure' in outcome && outcome.failure === 'reused'));
+      expect(await exists(id)).toBe(!('failure' in outcome && outcome.failure === 'reused'));
     }),
     { numRuns: 400 },
   );

@@ -168,7 +168,7 @@ test('ID Tokens and settings requested at once each belong to their own user and
   );
 });
 
-test('client credentials grants requested at once each get a token of their own client (RFC 6749 4.4)', async () => {
+test('concurrent client credentials grants each get a token of the client that requests it (RFC 6749 4.4)', async () => {
   const issued = await Promise.all(
     range(120).map(async (index) => {
       const client = clients[index % clients.length]!;
@@ -215,7 +215,7 @@ test('of tokens stored at once those of unknown and disabled clients are refused
   }
 });
 
-test('batched selects use the index also where the table was small when they were planned, however much it grows (security R108)', async () => {
+test('batched selects use the index even if the table was small when they were planned, and has grown since (security R108)', async () => {
   const database = await createTestDatabase();
   const opened = openDatabase({ connection: database.connection, poolSize: 20, onError: () => undefined });
   try {

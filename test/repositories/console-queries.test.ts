@@ -28,7 +28,7 @@ const totals = async (since = new Date(Date.now() - 40 * day * 1000)) => {
   return sums;
 };
 
-test('each event is counted once, in its own hour, whether or not the background job has processed it (issue 6)', async () => {
+test('each event is counted once, in the hour in which it happened, whether or not the background job has processed it (issue 6)', async () => {
   const at = (age: string) =>
     sql(
       `INSERT INTO audit_events (at, type, outcome) SELECT now() - interval '${age}', type, outcome
@@ -57,7 +57,7 @@ test('each event is counted once, in its own hour, whether or not the background
   expect(await service.store.hourlyCounts.state()).toMatchObject({ finishedAt: undefined });
 });
 
-test('the audit trail loses only events older than its retention, in batches that are events themselves (security R91)', async () => {
+test('the background job deletes only events older than the retention from the audit trail, in batches that are recorded as events (security R91)', async () => {
   await sql(`UPDATE clean_up SET counted_until = now()`);
   await insertEvents(7000, '40 days');
   await insertEvents(10, '20 days');
@@ -92,11 +92,11 @@ test('the audit trail loses only events older than its retention, in batches tha
     { actor: 'service', detail: { rows: 2000 } },
   ]);
   expect(events[0]!.detail.before).toMatch(/T00:00:00.000Z$/);
-  // afterwards the deletion is forbidden again
+  // after the job the deletion is forbidden again
   await expect(sql(`DELETE FROM audit_events WHERE at < now() - interval '10 days'`)).rejects.toThrow('append-only');
 });
 
-test('a search combines all filters, page by page, and says where it stopped searching (issue 6)', async () => {
+test('a search of the audit trail combines all filters, page by page, and says where it stopped searching (issue 6)', async () => {
   const { search } = service.store.auditSearch;
   await insertEvents(
     45,
@@ -132,7 +132,7 @@ test('a search combines all filters, page by page, and says where it stopped sea
     before = page.next.id;
   }
   expect(new Set(seen).size).toBe(45);
-  // many that do not fit lie above the one that does
+  // many events that do not match come before the one that does
   await insertEvents(maxScanned + 5, '2 hours', ', sub, client_id', `, 'busy', 'loud'`);
   await insertEvents(1, '3 hours', ', sub, client_id', `, 'busy', 'quiet'`);
   const first = await search({ sub: 'busy', clientId: 'quiet' }, { limit: 10, before: undefined });
@@ -144,13 +144,13 @@ test('a search combines all filters, page by page, and says where it stopped sea
 test.each<[string, AuditSearch]>([
   ['everything', {}],
   ['an address', { address: '192.0.2.1', type: 'user.signed_in' }],
-  ['a person', { sub: 's2', outcome: 'failure' }],
+  ['a user', { sub: 's2', outcome: 'failure' }],
   ['an actor', { actor: 'ann' }],
   ['a client', { clientId: 'c1', type: 'code.replayed' }],
   ['a type', { type: 'token.revoked', outcome: 'success' }],
   ['failures', { outcome: 'failure', since: new Date(0) }],
 ])(
-  'the search of %s reads the trail by an index, on the first page and on later pages (issue 6)',
+  'the search for %s reads the trail by an index, on the first page and on later pages (issue 6)',
   async (_, filter) => {
     await sql('ANALYZE audit_events');
     const plans: string[] = [];
