@@ -23,8 +23,8 @@ afterEach(async ({ task }) => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** Kills `kills` times under load, and checks each time what is left. */
-async function killAgainAndAgain(what: { service: boolean; database: boolean }): Promise<void> {
+/** Kills `kills` times under load, and checks each time what is still stored. */
+async function killRepeatedly(what: { service: boolean; database: boolean }): Promise<void> {
   const dataDir = join(folder, 'data');
   const settings = { PORT: String(await freePort()), DATA_DIR: dataDir, ADMIN_PASSWORD: 'correct horse battery' };
   let server = startServer(settings);
@@ -84,18 +84,18 @@ async function killAgainAndAgain(what: { service: boolean; database: boolean }):
 
 test(
   'a killed service comes up at the next start with everything that it acknowledged (decisions section 8, security F5)',
-  () => killAgainAndAgain({ service: true, database: false }),
+  () => killRepeatedly({ service: true, database: false }),
   limit,
 );
 
 test(
   'the service restarts a killed database by itself and loses nothing that it acknowledged (decisions section 8, security R109)',
-  () => killAgainAndAgain({ service: false, database: true }),
+  () => killRepeatedly({ service: false, database: true }),
   limit,
 );
 
 test(
   'a service and a database that are killed at once come up with everything that was acknowledged, and spent tokens are dead (decisions section 8, security F16)',
-  () => killAgainAndAgain({ service: true, database: true }),
+  () => killRepeatedly({ service: true, database: true }),
   limit,
 );

@@ -77,7 +77,7 @@ async function startReport(
 }
 
 describe('the launcher', () => {
-  test('starts the service or a command with the Node of the checkout, through a symbolic link and from any folder (decisions section 8)', async () => {
+  test('the launcher starts the service or a command with the Node of the checkout, through a symbolic link and from any folder (decisions section 8)', async () => {
     installNode();
     const link = join(folder, 'gatehouse');
     symlinkSync(join(checkout, 'bin/gatehouse'), link);
@@ -100,12 +100,12 @@ describe('the launcher', () => {
     expect((await startReport([], { npm_lifecycle_event: 'idp' })).argv).toEqual([join(checkout, 'src/cli.ts')]);
   });
 
-  test('uses the Node of PATH where the checkout has none, and refuses one before 24 in one sentence (decisions section 8)', async () => {
+  test('the launcher uses the Node of PATH if the checkout has none, and refuses one before 24 in one sentence (decisions section 8)', async () => {
     expect(await startReport([], {})).toMatchObject({
       execPath: process.execPath,
       argv: [join(checkout, 'src/server.ts')],
     });
-    // a package whose program was never installed, and a Node that refuses an operator's own options
+    // a package whose program was never installed, and a Node that refuses options of the operator
     mkdirSync(join(packages(), '.bin'));
     symlinkSync('../node/bin/node', join(packages(), '.bin/node'));
     expect(await startReport([], { NODE_OPTIONS: '--no-deprecation' })).toMatchObject({ execPath: process.execPath });
@@ -116,7 +116,7 @@ describe('the launcher', () => {
       });
   });
 
-  test('says in one sentence that packages are missing (decisions section 8)', async () => {
+  test('the launcher says in one sentence that packages are missing (decisions section 8)', async () => {
     rmSync(packages(), { recursive: true });
     expect(await run(join(checkout, 'bin/gatehouse'), [], { PATH: path() })).toEqual({
       ...{ code: 1, stdout: '' },
@@ -124,9 +124,9 @@ describe('the launcher', () => {
     });
   });
 
-  test('sets the allocator, the compile cache and the options of V8, unless the operator has set them', async () => {
+  test('the launcher sets the allocator, the compile cache and the options of V8, unless the operator has set them', async () => {
     const usual = await startReport([], {});
-    // names of the launcher's own variables mean nothing
+    // the names of the launcher's variables have no effect
     expect(await startReport([], { settings: '--trace-gc', young: '--trace-gc', node: '/bin/false' })).toEqual(usual);
     expect(usual).toMatchObject({
       execArgv: [expect.any(String), expect.any(String), expect.any(String), expect.any(String)],
@@ -141,7 +141,7 @@ describe('the launcher', () => {
     expect(own.execArgv).toEqual(usual.execArgv.filter((option) => !option.includes('semi-space')));
   });
 
-  test('reads the settings of a file that --env-file names (decisions section 8)', async () => {
+  test('the launcher reads the settings of a file that --env-file names (decisions section 8)', async () => {
     const file = join(folder, 'my settings');
     writeFileSync(file, 'PORT=4711\n');
     for (const args of [[], ['start'], ['user', 'list']])
@@ -165,7 +165,7 @@ describe('npm', () => {
     await vi.waitUntil(() => postmasterOf(dataDir) === undefined, { timeout: 20_000, interval: 10 });
   });
 
-  /** Runs npm start in a process group of its own, as a terminal's shell does. */
+  /** Runs npm start in a new process group, as a terminal's shell does. */
   async function npmStart(): Promise<{ child: ChildProcess; exited: Promise<unknown[]> }> {
     const port = await freePort();
     issuer = `http://localhost:${port}`;
@@ -196,7 +196,7 @@ describe('npm', () => {
     expect(printed).toContain('stopping: requests under way are answered first');
   });
 
-  test('a SIGINT of the terminal during the start ends the service gracefully, though npm repeats it (decisions section 8)', async () => {
+  test('a SIGINT of the terminal during the start ends the service gracefully, although npm repeats it (decisions section 8)', async () => {
     const { child, exited } = await npmStart();
     await until(() => postmasterOf(dataDir) !== undefined);
     process.kill(-child.pid!, 'SIGINT');

@@ -36,7 +36,7 @@ const settings = async () => ({
   DATA_DIR: folder,
 });
 const linesOf = (printed: string) => printed.split('\n').filter((line) => line !== '');
-const strangeLines = (printed: string) => linesOf(printed).filter((line) => !line.startsWith('{"level":'));
+const linesOutsideLog = (printed: string) => linesOf(printed).filter((line) => !line.startsWith('{"level":'));
 
 /** Runs the service on a pseudo terminal, whose keyboard is standard input; Debian has script(1) in every installation. */
 function onTerminal(environment: Record<string, string>) {
@@ -58,7 +58,7 @@ function onTerminal(environment: Record<string, string>) {
 }
 
 describe('the service on a terminal', () => {
-  test('greets the operator with the address of the console, prints readable lines, and ends by Ctrl-C (decisions section 8)', async () => {
+  test('the service greets the operator with the address of the console, prints readable lines, and ends on Ctrl-C (decisions section 8)', async () => {
     const given = await settings();
     const hostile = preload(`setTimeout(() => console.error('a package \\x1b[2J\\x9b2J\\u202e printed this'), 1);`);
     const terminal = onTerminal({ ...given, ...hostile });
@@ -82,7 +82,7 @@ describe('the service on a terminal', () => {
     expect(terminal.screen).toContain('\x1b[32minfo');
   });
 
-  test('prints an error with its stack, and without colours where NO_COLOR is set (decisions section 8)', async () => {
+  test('the service prints an error with its stack, and without colours if NO_COLOR is set (decisions section 8)', async () => {
     const failing = preload(`
       const write = process.stdout.write.bind(process.stdout);
       process.stdout.write = (...what) => {
@@ -100,7 +100,7 @@ describe('the service on a terminal', () => {
 
 describe('the service', () => {
   test.each([['1'], ['2']])(
-    'logs what packages print and warn of, in one process or several, here %s (security R126)',
+    'the service logs what packages print and warn of, with WORKERS=%s (security R126)',
     async (workers) => {
       const code = `
         const say = () => {
@@ -109,7 +109,7 @@ describe('the service', () => {
           console.error(new Error('a package printed its trouble'));
           console.log('a package', 'talks');
         };
-        // as soon as our own first file is loaded, and later
+        // when our first file is loaded, and later
         const { log } = console;
         const watch = setInterval(() => {
           if (console.log === log) return;
@@ -128,12 +128,12 @@ describe('the service', () => {
       );
       server.kill('SIGTERM');
       await server.exited;
-      expect(strangeLines(server.stderr)).toEqual([]);
+      expect(linesOutsideLog(server.stderr)).toEqual([]);
       expect(server.stdout).not.toContain('a package');
     },
   );
 
-  test('logs an error that no code handled, and ends (security R126)', async () => {
+  test('the service logs an error that no code handled, and exits (security R126)', async () => {
     const afterTheGreeting = (code: string) => `
       const write = process.stdout.write.bind(process.stdout);
       process.stdout.write = (...what) => {
@@ -146,8 +146,8 @@ describe('the service', () => {
     ].map(afterTheGreeting)) {
       const server = startServer({ ...(await settings()), ...preload(code) });
       expect((await server.exited).code).toBe(1);
-      expect(strangeLines(server.stderr)).toEqual([]);
-      // an earlier line may arrive after the last one, which does not wait
+      expect(linesOutsideLog(server.stderr)).toEqual([]);
+      // an earlier line may arrive after the last one, which is written at once
       const lines = linesOf(server.stderr).map((line) => JSON.parse(line) as Record<string, unknown>);
       const fatal = lines.filter(({ level }) => level === 60);
       expect(fatal).toEqual([
@@ -156,17 +156,17 @@ describe('the service', () => {
     }
   });
 
-  test('says in one sentence why it does not start, even when the driver prints a warning of its own (security R126)', async () => {
+  test('the service says in one sentence why it does not start, even if the driver prints a warning (security R126)', async () => {
     const url = `postgresql://gatehouse@127.0.0.1:1/gatehouse?sslmode=require`;
     const server = startServer({ ...(await settings()), DATABASE_URL: url, DATABASE_WAIT: '0' });
     expect((await server.exited).code).toBe(1);
-    expect(strangeLines(server.stderr)).toEqual([expect.stringMatching(/^The database of DATABASE_URL/)]);
+    expect(linesOutsideLog(server.stderr)).toEqual([expect.stringMatching(/^The database of DATABASE_URL/)]);
     expect(server.stderr).toContain('SECURITY WARNING');
   });
 });
 
-/** Runs a command whose output is closed before the command writes. */
-async function unread(args: string[], which: 'stdout' | 'stderr' = 'stdout') {
+/** Runs a command whose output is closed before it writes. */
+async function runUnread(args: string[], which: 'stdout' | 'stderr' = 'stdout') {
   const child = spawn(launcher, args, {
     env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -188,18 +188,18 @@ describe('a command', () => {
     ['user export --format csv'],
     ['user export --format jsonl'],
     ['audit export --format csv'],
-  ])('ends silently when its output is closed: %s (POSIX, SIGPIPE)', async (words) => {
-    expect(await unread(words.split(' '))).toEqual({ printed: '', code: 141, signal: null });
+  ])('a command ends silently when its output is closed: %s (POSIX, SIGPIPE)', async (words) => {
+    expect(await runUnread(words.split(' '))).toEqual({ printed: '', code: 141, signal: null });
   });
 
-  test('does its work even when no process reads its output (POSIX, SIGPIPE)', async () => {
+  test('a command does its work even if no process reads its output (POSIX, SIGPIPE)', async () => {
     const name = `unread-${randomBytes(4).toString('hex')}`;
-    expect(await unread(['group', 'create', name])).toMatchObject({ printed: '', code: 141 });
+    expect(await runUnread(['group', 'create', name])).toMatchObject({ printed: '', code: 141 });
     expect(await bed.database.sql('SELECT name FROM groups WHERE name = $1', [name])).toHaveLength(1);
-    expect(await unread(['user', 'disable', 'nobody at all'], 'stderr')).toMatchObject({ printed: '', code: 141 });
+    expect(await runUnread(['user', 'disable', 'nobody at all'], 'stderr')).toMatchObject({ printed: '', code: 141 });
   });
 
-  test('that cannot write its output says so in one line (security R126)', async () => {
+  test('a command that cannot write its output says so in one line (security R126)', async () => {
     const child = spawn('/bin/sh', ['-c', `exec "$0" user list > /dev/full`, launcher], {
       env: { ...surroundings, DATABASE_URL: bed.database.url, SECRET_KEY: bed.secretKey, BASE_URL: bed.issuer },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -208,7 +208,7 @@ describe('a command', () => {
     expect([linesOf(printed), code]).toEqual([[expect.stringContaining('ENOSPC')], 1]);
   });
 
-  test('prints one clear line for an unexpected error, and for a warning of a package (security R126)', async () => {
+  test('a command prints one clear line for an unexpected error, and for a warning of a package (security R126)', async () => {
     const thrown = preload(`setTimeout(() => { throw new Error('thrown by a package\\n at the second line'); }, 1);`);
     const failed = await runCommandProcess(bed, ['user', 'list'], { environment: thrown });
     expect(failed.code).toBe(1);

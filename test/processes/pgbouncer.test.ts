@@ -160,7 +160,7 @@ behindPgBouncer(
   },
 );
 
-behindPgBouncer('a time limit also applies to what goes through the pooler (security R108)', async () => {
+behindPgBouncer('a time limit also applies to statements that go through the pooler (security R108)', async () => {
   const through = new pg.Client({ connectionString: pooler.url });
   await through.connect();
   await expect(through.query('SELECT pg_sleep(5)')).rejects.toMatchObject({ code: '57014' });
@@ -168,7 +168,7 @@ behindPgBouncer('a time limit also applies to what goes through the pooler (secu
 });
 
 behindPgBouncer(
-  'while the pooler has no session to lend, an answer is 503 with Retry-After (security R108)',
+  'an answer is 503 with Retry-After while the pooler has no free session to lend (security R108)',
   async () => {
     const holders = await Promise.all(
       Array.from({ length: sessions }, async () => {

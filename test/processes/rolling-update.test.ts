@@ -38,7 +38,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-test('no sign-in fails while a version with one migration more starts, serves beside the current one and takes over (security F19)', async () => {
+test('no sign-in fails while a version with one more migration starts, serves beside the current one and takes over (security F19)', async () => {
   const [port, nextPort] = [await freePort(), await freePort()];
   const issuer = `http://localhost:${port}`;
   const settings = {
@@ -80,7 +80,7 @@ test('no sign-in fails while a version with one migration more starts, serves be
   serving = [issuer, `http://localhost:${nextPort}`];
   await more(6);
   serving = serving.slice(1);
-  // the requests of the old version are finished
+  // the old version has answered its last requests
   await more(2);
   old.kill('SIGTERM');
   expect(await old.exited).toMatchObject({ code: 0 });

@@ -52,7 +52,7 @@ class Balancer {
     });
   }
 
-  /** The next request opens a new connection. */
+  /** Makes the next request open a new connection. */
   cut(): void {
     for (const socket of this.sockets) socket.destroy();
   }
@@ -76,7 +76,7 @@ afterEach(async () => {
   await database.drop();
 }, 60_000);
 
-test('a key of SECRET_KEY is replaced while two instances serve, and nothing fails at any step (decisions section 8, security R29, R111)', async () => {
+test('an operator replaces a key of SECRET_KEY while two instances serve, and no request fails at any step (decisions section 8, security R29, R111)', async () => {
   const port = await freePort();
   await new Promise<void>((resolve) => balancer.server.listen(port, 'localhost', resolve));
   const issuer = `http://localhost:${port}`;
@@ -132,8 +132,8 @@ test('a key of SECRET_KEY is replaced while two instances serve, and nothing fai
   const browserState = steady.cookies.get('GATEHOUSE_BROWSER_STATE');
   expect(browserState).toBeDefined();
 
-  /** Sign-in, consent, code, tokens by a secret and by a signing key, the signed end of a session, and a delivered logout. */
-  async function visit(): Promise<void> {
+  /** Runs sign-in, consent, codes, tokens signed by a secret and by a key, a delivered logout, and the signed end of a session. */
+  async function runFlows(): Promise<void> {
     const agent = new UserAgent({ issuer });
     for (const of of [client, signed]) {
       const { code } = responseParameters(
@@ -165,28 +165,28 @@ test('a key of SECRET_KEY is replaced while two instances serve, and nothing fai
     expect(await agent.get(`/end-session?request=${request}`)).toMatchObject({ status: 302, location: redirectUri });
   }
 
-  let visits = 0;
+  let runs = 0;
   let running = true;
   let held: Promise<unknown> = Promise.resolve();
   let failure: unknown;
-  const visitors = (async () => {
+  const traffic = (async () => {
     while (running) {
       await held;
-      await visit();
-      visits++;
+      await runFlows();
+      runs++;
     }
   })().catch((error: unknown) => (failure = error));
-  /** Waits for the end of the visit under way. */
-  const visited = async () => {
-    const begun = visits;
+  /** Waits until the current run has ended. */
+  const runEnds = async () => {
+    const begun = runs;
     await eventually(
-      async () => failure !== undefined || visits > begun,
+      async () => failure !== undefined || runs > begun,
       (done) => done,
       60_000,
     );
     expect(failure).toBeUndefined();
   };
-  /** As an operator restarts an instance: the load balancer leaves it out first. What was open before is finished afterwards. */
+  /** Restarts an instance as an operator does: first the load balancer leaves it out. Flows that were open before continue afterwards. */
   async function restart(index: number, ...keys: string[]): Promise<void> {
     const agent = new UserAgent({ issuer });
     const form = await agent.get('/login');
@@ -197,7 +197,7 @@ test('a key of SECRET_KEY is replaced while two instances serve, and nothing fai
 
     let resume!: () => void;
     held = new Promise<void>((resolve) => (resume = resolve));
-    await visited();
+    await runEnds();
     balancer.up.splice(balancer.up.indexOf(ports[index]!), 1);
     balancer.cut();
     resume();
@@ -205,18 +205,18 @@ test('a key of SECRET_KEY is replaced while two instances serve, and nothing fai
     expect(await instances[index]!.exited).toMatchObject({ code: 0 });
     instances[index] = await start(index, keys.join(','));
 
-    await visited();
+    await runEnds();
     expect((await agent.signIn({ username: 'admin', password }, form)).url).toBe(`${issuer}/account`);
     expect((await guest.submit(secondStep, { code: app.code(1) })).url).toBe(`${issuer}/account`);
     expect((await steady.get('/account')).status).toBe(200);
-    // the code that the old key made is valid for as long as that key is there
+    // a code of the old key is valid as long as SECRET_KEY lists that key
     const code = deferred['verification_code'] as string;
     const review = await steady.get(`/admin/registration?verification_code=${code}`);
     if (keys.includes(oldKey)) expect(review.body).toContain('Deferred');
   }
   const reencrypt = (...keys: string[]) => command(keys.join(','), ['secret-key', 'reencrypt']);
 
-  await visited();
+  await runEnds();
   await restart(0, oldKey, newKey);
   await restart(1, oldKey, newKey);
   await expect(reencrypt(newKey, oldKey)).rejects.toThrow(`2 instances encrypt with the key ${oldId}`);
@@ -224,7 +224,7 @@ test('a key of SECRET_KEY is replaced while two instances serve, and nothing fai
   await expect(reencrypt(newKey, oldKey)).rejects.toThrow(`An instance encrypts with the key ${oldId}`);
   await expect(reencrypt(oldKey, newKey)).rejects.toThrow(`An instance encrypts with the key ${newId}`);
   await restart(1, newKey, oldKey);
-  // the key that is not first any more is still needed
+  // the key that is no longer first is still needed
   const early = startServer({ ...settings(newKey), PORT: String(await freePort()) });
   expect(await early.exited).toMatchObject({ code: 1 });
   expect(early.stderr).toMatch(
@@ -234,14 +234,14 @@ test('a key of SECRET_KEY is replaced while two instances serve, and nothing fai
   const encrypted = { secret_key_id: newId, not_needed: [oldId], not_needed_in: 1800 };
   expect(await reencrypt(newKey, oldKey)).toEqual({ ...encrypted, values: 9 });
   expect(await reencrypt(newKey, oldKey)).toEqual({ ...encrypted, values: 0 });
-  await visited();
-  // all this time relying parties saw no change of the session
+  await runEnds();
+  // relying parties saw no change of the session in all this time
   expect(steady.cookies.get('GATEHOUSE_BROWSER_STATE')).toBe(browserState);
   await restart(0, newKey);
   await restart(1, newKey);
   expect(await reencrypt(newKey)).toEqual({ secret_key_id: newId, not_needed: [], not_needed_in: 0, values: 0 });
   running = false;
-  await visitors;
+  await traffic;
   expect(failure).toBeUndefined();
 
   await mailServer.start();
@@ -289,7 +289,7 @@ test('the file in DATA_DIR holds a list of keys as SECRET_KEY does (decisions se
   }
 }, 120_000);
 
-test('a re-encryption that is killed in the middle is finished by the next one (decisions section 8, security R29)', async () => {
+test('a re-encryption that is killed in the middle is completed by the next one (decisions section 8, security R29)', async () => {
   const [oldKey, newKey] = [randomSecret(), randomSecret()];
   const settings = (secretKey: string) => ({ DATABASE_URL: database.url, SECRET_KEY: secretKey });
   await runCommand(['user', 'create', '--username', 'ada', '--password-stdin'], settings(oldKey), password);

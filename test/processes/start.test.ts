@@ -92,7 +92,7 @@ test.each<[string, Record<string, string>, string[]]>([
   },
 );
 
-test('a DATA_DIR that is a file, and a HOST that this machine does not have, are named (decisions section 8)', async () => {
+test('the start names a DATA_DIR that is a file, and a HOST that this machine does not have (decisions section 8)', async () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   const misplaced = startServer({ DATA_DIR: file, PORT: '0' });
@@ -120,7 +120,7 @@ test('a taken port stops the start with one line, and the first password is not 
   expect(server.stdout).toMatch(/user name {2}admin\n +password {3}\S{24}\n/);
 });
 
-test('with DATABASE_URL it serves from that server and starts none of its own (decisions section 8)', async () => {
+test('a service with DATABASE_URL uses that server and starts none (decisions section 8)', async () => {
   const database = await emptyDatabase();
   const dataDir = join(folder, 'data');
   const port = await freePort();
@@ -138,7 +138,7 @@ test('with DATABASE_URL it serves from that server and starts none of its own (d
   expect(existsSync(dataDir)).toBe(false);
 });
 
-test('SIGTERM answers the requests in progress, accepts no new ones, and ends with 0 (decisions section 8)', async () => {
+test('after SIGTERM the service answers the requests in progress, accepts no new ones, and exits with 0 (decisions section 8)', async () => {
   const service = await startTestService();
   cleanUps.push(() => service.stop());
   const client = await service.createClient({ grant_types: ['client_credentials'], redirect_uris: [] });
@@ -166,12 +166,12 @@ test('SIGTERM answers the requests in progress, accepts no new ones, and ends wi
   const answered = performance.now();
   expect(await answer).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
   expect(await server.exited).toEqual({ code: 0, signal: null });
-  // the client would keep its connection alive, and it does not hold the process
+  // the client keeps its connection alive, which does not keep the process from ending
   expect(performance.now() - answered).toBeLessThan(10_000);
   expect(complaint(server)).toEqual([]);
 });
 
-test('SIGTERM during the start ends the process gracefully, and the database with it (decisions section 8)', async () => {
+test('SIGTERM during the start ends the process and its database gracefully (decisions section 8)', async () => {
   const dataDir = join(folder, 'data');
   const server = startServer({ DATA_DIR: dataDir, PORT: String(await freePort()) });
   const ended = server.exited.then(() => true);
@@ -193,7 +193,7 @@ test('instances that start at once on an empty database create one schema, one k
   await Promise.all(servers.map((server) => server.ready()));
   expect(servers.filter((server) => server.stderr.includes('"migrations":["0101')).length).toBe(1);
   expect(servers.filter((server) => /password {3}\S{24}\n/.test(server.stdout)).length).toBe(1);
-  // the log comes through another stream than the line that says ready
+  // the log arrives on another stream than the line that says ready
   const lines = () => servers.flatMap((server) => server.stderr.split('\n').slice(0, -1));
   await vi.waitUntil(() => lines().some((line) => line.includes('"user.created"')), { timeout: 10_000, interval: 10 });
   const made = lines().filter((line) => line.includes('"user.created"'));
@@ -268,7 +268,7 @@ test('a start that generates the first password is alive, but not ready, until i
   expect(await isUp(server)).toBe(true);
 });
 
-test('two services share one DATA_DIR, whichever starts or stops first (decisions section 8)', async () => {
+test('two services share one DATA_DIR, in any order of starts and stops (decisions section 8)', async () => {
   const dataDir = join(folder, 'data');
   const settings = { DATA_DIR: dataDir, ADMIN_PASSWORD: 'correct horse battery' };
   const first = startServer({ ...settings, PORT: String(await freePort()) });

@@ -31,7 +31,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await delay(20);
 }
 
-/** Sends each request on a connection of its own, so that all workers get some. */
+/** Sends each request on a new connection, so that every worker gets some. */
 const ask = (url: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
   fetch(url, { ...init, headers: { connection: 'close', ...init.headers } });
 
@@ -57,7 +57,7 @@ test('WORKERS processes share the port, their metrics are summed up, and SIGTERM
   for (let count = 0; count < 10; count++) expect((await ask(`${server.issuer}/jwks`)).status).toBe(200);
   const workers = workersOf(server.pid);
   expect(workers).toHaveLength(2);
-  // whichever worker answers
+  // any worker may answer
   for (let count = 0; count < 4; count++) {
     const text = await (await ask(`${server.issuer}/metrics`, { headers: { authorization } })).text();
     expect(text).toMatch(/_duration_seconds_count\{method="GET",route="\/jwks",status="200"\} 10\n/);
@@ -67,7 +67,7 @@ test('WORKERS processes share the port, their metrics are summed up, and SIGTERM
   for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 });
 
-test('a worker that crashes is started again while the others serve, on the same embedded database (issue 7)', async () => {
+test('a worker that crashes is restarted while the others serve, on the same embedded database (issue 7)', async () => {
   const dataDir = join(folder, 'data');
   const port = await freePort();
   const server = startServer({ DATA_DIR: dataDir, PORT: String(port), WORKERS: '2' });
@@ -85,7 +85,7 @@ test('a worker that crashes is started again while the others serve, on the same
   expect(workers).toContain(second);
   expect(workers).not.toContain(first);
   expect(postmasterOf(dataDir)).toBe(postmaster);
-  // the password of the first administrator, once
+  // the first administrator's password is printed once
   expect(server.stdout.match(/password {3}\S{24}\n/g)).toHaveLength(1);
   server.kill('SIGTERM');
   expect(await server.exited).toEqual({ code: 0, signal: null });
