@@ -7,7 +7,7 @@ import { clientAuthenticationMethods } from '../../src/oauth/registrable-values.
 import { call } from '../helpers/grants.ts';
 import type { TestClient, TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
-import { approvalPage, discovery, makeInConsole, plant, startWithWords } from './planted.ts';
+import { approvalPage, discovery, createInConsole, plant, startWithWords } from './planted.ts';
 
 const name = 'example_badge';
 const words = 'a badge that it shows';
@@ -58,7 +58,7 @@ test('a planted method authenticates its clients, and no others (architecture, e
   expect((await tokenRequest(service.issuer, undefined, byName)).status).toBe(401);
 });
 
-test('discovery names it for each endpoint, and clients register it (architecture, extension points)', async () => {
+test('discovery lists the planted method for each endpoint, and a client registers it (architecture, extension points)', async () => {
   const document = await discovery(service);
   for (const endpoint of ['token', 'revocation', 'introspection'])
     expect(document[`${endpoint}_endpoint_auth_methods_supported`]).toContain(name);
@@ -68,9 +68,9 @@ test('discovery names it for each endpoint, and clients register it (architectur
   expect(registered.body).not.toHaveProperty('client_secret');
 });
 
-test('an administrator reads its words, and chooses it for a client in the console (architecture, extension points)', async () => {
-  const { form, client: made } = await makeInConsole(service, { token_endpoint_auth_method: name });
+test('an administrator reads the words of the planted method, and chooses it for a client in the console (architecture, extension points)', async () => {
+  const { form, client: created } = await createInConsole(service, { token_endpoint_auth_method: name });
   expect(form).toContain(words);
-  expect(made.metadata.token_endpoint_auth_method).toBe(name);
+  expect(created.metadata.token_endpoint_auth_method).toBe(name);
   expect(await approvalPage(service, { token_endpoint_auth_method: name })).toContain(words);
 });

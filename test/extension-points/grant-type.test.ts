@@ -8,7 +8,7 @@ import { grantTypes } from '../../src/protocol/token/grants/grant-types.ts';
 import { call } from '../helpers/grants.ts';
 import type { TestClient, TestService } from '../helpers/service.ts';
 import { tokenRequest } from '../helpers/user-agent.ts';
-import { approvalPage, discovery, makeInConsole, plant, startWithWords } from './planted.ts';
+import { approvalPage, discovery, createInConsole, plant, startWithWords } from './planted.ts';
 
 const name = 'urn:example:grant-type:voucher';
 const words = 'It redeems a voucher';
@@ -36,7 +36,7 @@ afterAll(() => service?.stop());
 const redeem = (by: TestClient, parameters: Record<string, string>) =>
   tokenRequest(service.issuer, by, { grant_type: name, ...parameters });
 
-test('a planted grant type gets tokens that work, and only for its own resource (architecture, extension points)', async () => {
+test('a client gets working tokens by a planted grant type, and each only for its resource (architecture, extension points)', async () => {
   const { status, body } = await redeem(client, { voucher: 'good' });
   expect({ status, body }).toMatchObject({ status: 200, body: { token_type: 'Bearer', scope: 'admin' } });
   const path = `${service.issuer}/admin/api/clients`;
@@ -45,7 +45,7 @@ test('a planted grant type gets tokens that work, and only for its own resource 
   expect((await call(path, { token: String(elsewhere.body['access_token']) })).status).toBe(401);
 });
 
-test('its endpoint keeps the rules of all grants: its parameters, the registration and the resource (architecture, extension points)', async () => {
+test('the token endpoint applies the rules of all grants to the planted one: its parameters, the registration and the resource (architecture, extension points)', async () => {
   const error = async (by: TestClient, parameters: Record<string, string>) => {
     const { status, body } = await redeem(by, parameters);
     return [status, body['error'], body['error_description']];
@@ -58,7 +58,7 @@ test('its endpoint keeps the rules of all grants: its parameters, the registrati
   expect((await error(other, { voucher: 'good' })).slice(0, 2)).toEqual([400, 'unauthorized_client']);
 });
 
-test('discovery names it, and clients register it (architecture, extension points)', async () => {
+test('discovery lists the planted grant type, and a client registers it (architecture, extension points)', async () => {
   expect((await discovery(service))['grant_types_supported']).toContain(name);
   const body = { redirect_uris: ['https://rp.example.com/callback'], grant_types: ['authorization_code', name] };
   expect(await call(`${service.issuer}/register`, { body })).toMatchObject({
@@ -67,9 +67,9 @@ test('discovery names it, and clients register it (architecture, extension point
   });
 });
 
-test('an administrator reads its words, and chooses it for a client in the console (architecture, extension points)', async () => {
-  const { form, client: made } = await makeInConsole(service, { grant_types: name });
+test('an administrator reads the words of the planted grant type, and chooses it for a client in the console (architecture, extension points)', async () => {
+  const { form, client: created } = await createInConsole(service, { grant_types: name });
   expect(form).toContain(words);
-  expect(made.metadata.grant_types).toContain(name);
+  expect(created.metadata.grant_types).toContain(name);
   expect(await approvalPage(service, { grant_types: ['authorization_code', name] })).toContain(words);
 });

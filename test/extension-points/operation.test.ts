@@ -1,4 +1,4 @@
-// A planted administrative operation: one value in the list is a route, an entry of the OpenAPI document, a command with help, and an error of a form.
+// Plants an administrative operation: one value in the list becomes a route, an entry of the OpenAPI document, a command with help, and errors of a form.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { perform } from '../../src/admin/console/perform.ts';
@@ -54,14 +54,14 @@ afterAll(async () => {
 const greet = (body: object, bearer: string | undefined = token) =>
   call(`${service.issuer}/admin/api/groups/crew/greeting`, { body, ...(bearer !== undefined && { token: bearer }) });
 
-test('it is a route for administrators, which checks its input and refuses by name (architecture, extension points)', async () => {
+test('a planted operation is a route for administrators, which checks its input and names its refusals (architecture, extension points)', async () => {
   expect(await greet({ words: 'Ahoy' })).toMatchObject({ status: 200, body: { name: 'crew' } });
   expect(await greet({ words: 'Ahoy' }, '')).toMatchObject({ status: 401 });
   expect(await greet({ words: 'Ahoy', shout: true })).toMatchObject({ status: 400 });
   expect(await greet({ words: 'anything' })).toMatchObject({ status: 409, body: { error: 'conflict' } });
 });
 
-test('it is in the OpenAPI document (architecture, extension points)', async () => {
+test('the OpenAPI document lists the planted operation (architecture, extension points)', async () => {
   const { body } = await call(`${service.issuer}/admin/api/openapi.json`, { token });
   const { post } = (body['paths'] as Record<string, Record<string, object>>)['/admin/api/groups/{name}/greeting']!;
   expect(post).toMatchObject({
@@ -71,7 +71,7 @@ test('it is in the OpenAPI document (architecture, extension points)', async () 
   });
 });
 
-test('it is a command with options, help and JSON (architecture, extension points)', async () => {
+test('the command line has the planted operation with options, help and JSON (architecture, extension points)', async () => {
   const run = (...args: string[]) => runCommand(service, ['group', 'greet', ...args]);
   expect((await run('--help')).stdout).toBe(
     'Usage: gatehouse group greet NAME --words WORDS [--tone kind|formal] [--loud] [--json]\n\nGreets a group.\n\n' +
@@ -88,7 +88,7 @@ test('it is a command with options, help and JSON (architecture, extension point
     expect(await run(...args)).toEqual({ code: 1, stdout: '', stderr: `${stderr}\n` });
 });
 
-test('a form of the console shows its refusals by their names (architecture, extension points)', async () => {
+test('a form of the console shows the refusals of the planted operation by their names (architecture, extension points)', async () => {
   const context = { config: loadConfig({}), store: service.store } as OperationContext;
   const submit = (words: string) =>
     perform(greetGroup, context, { params: { name: 'crew' }, input: { words }, actor: { actor: 'ada' } });

@@ -1,4 +1,4 @@
-// Gives a planted value its words, and shows the pages on which people meet it.
+// Gives a planted value its words, and reads the pages that show it to users and administrators.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,18 +27,19 @@ export async function discovery(service: TestService): Promise<Record<string, st
 }
 
 /**
- * Makes a client by the console's form.
- * @param take the values to choose, by the name of their field
- * @returns the text of the form, and the client that it made
+ * Creates a client by the console's form.
+ * @param choices the values to choose, by the name of their field
+ * @returns the text of the form, and the client that it created
  */
-export async function makeInConsole(service: TestService, take: Record<string, string>) {
+export async function createInConsole(service: TestService, choices: Record<string, string>) {
   const user = await service.createUser({ admin: true });
   const { agent, page } = await openConsole(service, user, '/admin/clients/new');
   const form = { ...filledForm(page), client_name: 'Harbour', redirect_uris: 'https://rp.example.com/callback' };
-  for (const [name, value] of Object.entries(take)) Object.assign(form, chosen(page.body, name, value));
-  const made = await agent.post('/admin/clients/new', form);
-  const clientId = /client_id<\/code><\/dt><dd><bdi class="secret" dir="ltr">([^<]*)/.exec(made.body)?.[1];
-  if (clientId === undefined) throw new Error(`no client was made: ${made.status} ${made.body.slice(0, 2000)}`);
+  for (const [name, value] of Object.entries(choices)) Object.assign(form, chosen(page.body, name, value));
+  const created = await agent.post('/admin/clients/new', form);
+  const clientId = /client_id<\/code><\/dt><dd><bdi class="secret" dir="ltr">([^<]*)/.exec(created.body)?.[1];
+  if (clientId === undefined)
+    throw new Error(`no client was created: ${created.status} ${created.body.slice(0, 2000)}`);
   return { form: page.body, client: (await service.store.clients.find(clientId))! };
 }
 

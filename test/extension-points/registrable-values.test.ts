@@ -15,26 +15,23 @@ const lists: Record<string, readonly string[]> = {
   scope: [...registrableScopes(), ...administratorScopes],
 };
 
-/** The keys that a language lacks. */
+/** Returns the keys that a language lacks. */
 const missing = (locale: string, ofLists = lists) => {
   const messages = translation(locale);
   const keys = Object.entries(ofLists).flatMap(([kind, values]) => values.map((value) => `${kind}.${value}`));
   return keys.filter((key) => !Object.hasOwn(messages, key));
 };
 
-test.each(['en', 'de', 'ar'])(
-  'each registrable value has its words in %s (architecture, extension points)',
-  (locale) => {
-    expect(missing(locale)).toEqual([]);
-  },
-);
+test.each(['en', 'de', 'ar'])('each registrable value has words in %s (architecture, extension points)', (locale) => {
+  expect(missing(locale)).toEqual([]);
+});
 
-test('a value without words is found (architecture, extension points)', () => {
+test('a registrable value without words is found (architecture, extension points)', () => {
   expect(missing('de', { scope: ['openid', 'example'] })).toEqual(['scope.example']);
 });
 
 test('each registrable grant type and authentication method is served, and no other (architecture, extension points)', () => {
-  // a grant type and a method are made without anything of the service, as long as nobody uses them
+  // a grant type and a method can be made without the service, as long as no request uses them
   const served = grantTypes.map((grantType) => grantType({ store: {}, tokens: {} } as never).name);
   // the implicit grant has no token request
   expect(new Set([...served, 'implicit'])).toEqual(new Set(registrable));

@@ -4,7 +4,7 @@ import { scopeClaims } from '../../src/oauth/scope.ts';
 import { call, obtainTokens, userinfo } from '../helpers/grants.ts';
 import type { TestService } from '../helpers/service.ts';
 import { authorizationUrl, UserAgent } from '../helpers/user-agent.ts';
-import { approvalPage, discovery, makeInConsole, startWithWords } from './planted.ts';
+import { approvalPage, discovery, createInConsole, startWithWords } from './planted.ts';
 
 const name = 'example_birthday';
 const words = { en: 'Know when you were born', de: 'Wissen, wann Sie geboren sind', ar: 'معرفة تاريخ ميلادك' };
@@ -19,7 +19,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-test('a planted scope is asked of the user in each language, and releases its claims (architecture, extension points)', async () => {
+test('the consent page asks for a planted scope in each language, and the scope releases its claims (architecture, extension points)', async () => {
   const client = await service.createClient({ scope: `openid ${name}` });
   const user = await service.createUser({ claims: { birthdate: '1990-01-01', name: 'Ada' } });
   const parameters = { scope: `openid ${name}` };
@@ -32,7 +32,7 @@ test('a planted scope is asked of the user in each language, and releases its cl
   expect((await userinfo(service.issuer, access_token)).body).toEqual({ sub: user.sub, birthdate: '1990-01-01' });
 });
 
-test('discovery names it, and clients register it (architecture, extension points)', async () => {
+test('discovery lists the planted scope, and a client registers it (architecture, extension points)', async () => {
   expect((await discovery(service))['scopes_supported']).toContain(name);
   const body = { redirect_uris: ['https://rp.example.com/callback'], scope: `openid ${name}` };
   expect(await call(`${service.issuer}/register`, { body })).toMatchObject({
@@ -41,8 +41,8 @@ test('discovery names it, and clients register it (architecture, extension point
   });
 });
 
-test('an administrator reads its words, and chooses it for a client in the console (architecture, extension points)', async () => {
-  const { form, client } = await makeInConsole(service, { scope: name });
+test('an administrator reads the words of the planted scope, and chooses it for a client in the console (architecture, extension points)', async () => {
+  const { form, client } = await createInConsole(service, { scope: name });
   expect(form).toContain(words.en);
   expect(client.metadata.scope.split(' ')).toContain(name);
   expect(await approvalPage(service, { scope: `openid ${name}` })).toContain(words.en);
