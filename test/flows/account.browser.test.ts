@@ -54,7 +54,7 @@ describe.each(walks)('in $locale at $width pixels, $colorScheme', ({ locale, wid
       const open = (to: string) => page.goto(service.issuer + to);
       const mailed = async (to: string, count = 1) =>
         page.goto((await mail.to(to, count)).findLast(({ link }) => link)!.link!);
-      /** The page names the completed operation, and so does its title. */
+      /** Expects that the page and its title name the completed operation. */
       const done = async () => {
         const said = await page.locator('.notice.done[role=status] strong').textContent();
         expect(await page.title()).toContain(said);

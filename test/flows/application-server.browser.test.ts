@@ -23,7 +23,7 @@ describe('the sample application server', () => {
   let neighbour: ApplicationServer;
   let relyingParty: RelyingParty;
   let browser: Browser;
-  /** The complaints of the browser: console errors, broken policies, uncaught exceptions. */
+  /** What the browser reports: console errors, violated policies, uncaught exceptions. */
   let complaints: string[] = [];
 
   beforeAll(async () => {
@@ -139,29 +139,29 @@ describe('the sample application server', () => {
       const page = await open();
       const alice = await newPerson(sampleUser);
       await signIn(page, application, alice, 'Berths');
-      const light = await ground(page);
+      const light = await backgroundOf(page);
       await page.getByLabel('Dark', { exact: true }).check();
       await press(page, 'Keep');
       await page.getByText('Your settings are kept').waitFor();
-      const dark = await ground(page);
+      const dark = await backgroundOf(page);
       expect(dark).not.toBe(light);
 
       const later = await open();
       await signIn(later, application, alice);
       await heading(later, `Come in, ${alice.username}`);
       expect(await later.getByLabel('Dark', { exact: true }).isChecked()).toBe(true);
-      expect(await ground(later)).toBe(dark);
+      expect(await backgroundOf(later)).toBe(dark);
 
       const elsewhere = await open();
       await signIn(elsewhere, neighbour, alice, 'Berths');
       await heading(elsewhere, `Come in, ${alice.username}`);
       expect(await elsewhere.getByLabel('As the browser has it', { exact: true }).isChecked()).toBe(true);
-      expect(await ground(elsewhere)).toBe(light);
+      expect(await backgroundOf(elsewhere)).toBe(light);
 
       await later.getByLabel('As the browser has it', { exact: true }).check();
       await press(later, 'Keep');
       await later.getByText('Your settings are kept').waitFor();
-      expect(await ground(later)).toBe(light);
+      expect(await backgroundOf(later)).toBe(light);
     },
   );
 
@@ -219,7 +219,7 @@ describe('the sample application server', () => {
     expect(page.url()).toBe(`${application.url}/`);
   });
 
-  browserTest('a user who withdraws the consent has no session here any more (specification 4.7)', async () => {
+  browserTest('a user who withdraws the consent no longer has a session here (specification 4.7)', async () => {
     const page = await open();
     const alice = await newPerson(sampleUser);
     const code = await signIn(page, application, alice, 'Berths');
@@ -231,7 +231,7 @@ describe('the sample application server', () => {
     expect(await statusOf(code)).toBe(401);
   });
 
-  browserTest('a user who refuses consent comes back not signed in (RFC 6749 4.1.2.1)', async () => {
+  browserTest('a user who refuses consent returns without being signed in (RFC 6749 4.1.2.1)', async () => {
     const page = await open();
     const alice = await newPerson(sampleUser);
     await page.goto(application.url);
@@ -244,7 +244,7 @@ describe('the sample application server', () => {
     await heading(page, 'Welcome to Berths');
   });
 
-  browserTest('an answer that this browser did not request is refused (RFC 6749 10.12)', async () => {
+  browserTest('a response that this browser did not request is refused (RFC 6749 10.12)', async () => {
     const alice = await newPerson(sampleUser);
     const page = await open();
     await signIn(page, application, alice, 'Berths');
@@ -291,8 +291,8 @@ async function heading(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 }
 
-/** The background colour of the page. */
-const ground = async (page: Page): Promise<string> => {
+/** Returns the background colour of the page. */
+const backgroundOf = async (page: Page): Promise<string> => {
   // a page that can be read may not have its style sheet yet
   await page.waitForLoadState('load');
   return page.evaluate<string>('getComputedStyle(document.body).backgroundColor');

@@ -25,7 +25,7 @@ async function approve(clientId: string): Promise<void> {
   expect(answer).toMatchObject({ status: 200, body: { status: 'enabled' } });
 }
 
-/** Plays the browser: from the client's authorization address to the answer at its redirect URI. */
+/** Acts as the browser, from the client's authorization address to the answer at its redirect URI. */
 async function followTo(url: URL): Promise<URL> {
   const agent = new UserAgent(service);
   let page = await agent.follow(await agent.get(url.href));

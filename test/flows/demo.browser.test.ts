@@ -14,7 +14,7 @@ import { startTestService, type TestService } from '../helpers/service.ts';
 type Person = Awaited<ReturnType<TestService['createUser']>>;
 
 /** How a user operates a page. */
-interface Hand {
+interface InputMethod {
   press(role: 'button' | 'link', name: string): Promise<void>;
   fill(label: string, value: string): Promise<void>;
 }
@@ -30,7 +30,7 @@ describe('the sample application', () => {
   let service: TestService;
   let application: RelyingParty;
   let browser: Browser;
-  /** The complaints of the browser: console errors, broken policies, uncaught exceptions. */
+  /** What the browser reports: console errors, violated policies, uncaught exceptions. */
   let complaints: string[] = [];
 
   beforeAll(async () => {
@@ -73,32 +73,32 @@ describe('the sample application', () => {
 
   const newPerson = (): Promise<Person> => service.createUser({ ...sampleUser, ...uniqueNames() });
 
-  /** From the application's page to its page again: a wrong password, the right one, consent, refresh, sign-out. */
+  /** Starts and ends at the application's page: a wrong password, the right one, consent, refresh, sign-out. */
   async function wholeJourney(
     page: Page,
-    hand: Hand,
+    input: InputMethod,
     person: Person,
     look: () => Promise<void> = async () => undefined,
   ): Promise<void> {
     await page.goto(application.url);
     await look();
-    await hand.press('button', 'Sign in');
+    await input.press('button', 'Sign in');
     await heading(page, 'Sign in');
     expect(new URL(page.url()).origin).toBe(service.issuer);
     await expectText(page, 'to continue to Harbour');
     await look();
-    await hand.fill(usernameLabel, person.username);
-    await hand.fill(passwordLabel, 'not the password');
-    await hand.press('button', 'Sign in');
+    await input.fill(usernameLabel, person.username);
+    await input.fill(passwordLabel, 'not the password');
+    await input.press('button', 'Sign in');
     await expectText(page, 'do not go together');
     expect(await page.getByLabel(usernameLabel).inputValue()).toBe(person.username);
     expect(await page.getByLabel(passwordLabel, { exact: true }).inputValue()).toBe('');
     await look();
-    await hand.fill(passwordLabel, person.password);
-    await hand.press('button', 'Sign in');
+    await input.fill(passwordLabel, person.password);
+    await input.press('button', 'Sign in');
     await heading(page, 'Allow Harbour to use your account?');
     await look();
-    await hand.press('button', 'Allow');
+    await input.press('button', 'Allow');
 
     await heading(page, 'Signed in as Alice Adams');
     expect(page.url()).toBe(`${application.url}/`);
@@ -115,7 +115,7 @@ describe('the sample application', () => {
       address: expect.stringContaining('Port Ellen') as string,
     });
 
-    await hand.press('button', 'Refresh the tokens');
+    await input.press('button', 'Refresh the tokens');
     await expectText(page, 'The tokens are new');
     await look();
     for (const token of ['Access token', 'Refresh token', 'ID Token']) {
@@ -125,22 +125,22 @@ describe('the sample application', () => {
       expect(now).not.toBe(before);
     }
 
-    await hand.press('button', 'Sign out');
+    await input.press('button', 'Sign out');
     await heading(page, 'Sign out?');
     expect(new URL(page.url()).origin).toBe(service.issuer);
     await look();
-    await hand.press('button', 'Sign out');
+    await input.press('button', 'Sign out');
     await expectText(page, 'You are signed out');
     expect(page.url()).toBe(`${application.url}/`);
     await heading(page, 'Welcome to Harbour');
     await look();
 
     // both sessions are gone: the next sign-in asks for the password, but not for consent
-    await hand.press('button', 'Sign in');
+    await input.press('button', 'Sign in');
     await heading(page, 'Sign in');
-    await hand.fill(usernameLabel, person.username);
-    await hand.fill(passwordLabel, person.password);
-    await hand.press('button', 'Sign in');
+    await input.fill(usernameLabel, person.username);
+    await input.fill(passwordLabel, person.password);
+    await input.press('button', 'Sign in');
     await heading(page, 'Signed in as Alice Adams');
   }
 
@@ -152,40 +152,40 @@ describe('the sample application', () => {
     },
   );
 
-  browserTest('the keyboard alone is enough (WCAG 2.2, 2.1.1)', async () => {
+  browserTest('a user can do everything by the keyboard alone (WCAG 2.2, 2.1.1)', async () => {
     const page = await open();
     await wholeJourney(page, keyboard(page), await newPerson());
   });
 
-  browserTest('a telephone is enough: nothing scrolls sideways (WCAG 2.2, 1.4.10)', async () => {
+  browserTest('a user can do everything on a telephone, and no page scrolls sideways (WCAG 2.2, 1.4.10)', async () => {
     const page = await open({
       viewport: { width: 320, height: 640 },
       deviceScaleFactor: 2,
       isMobile: true,
       hasTouch: true,
     });
-    await wholeJourney(page, finger(page), await newPerson(), async () => {
+    await wholeJourney(page, touch(page), await newPerson(), async () => {
       const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
       expect(await page.evaluate<number>(beyond), page.url()).toBe(0);
     });
   });
 
-  browserTest('it works without script', async () => {
+  browserTest('a user can do everything without script', async () => {
     const page = await open({ javaScriptEnabled: false });
     await wholeJourney(page, mouse(page), await newPerson());
   });
 
-  browserTest('a user who refuses consent comes back not signed in (RFC 6749 4.1.2.1)', async () => {
+  browserTest('a user who refuses consent returns without being signed in (RFC 6749 4.1.2.1)', async () => {
     const page = await open();
     const person = await newPerson();
-    const hand = mouse(page);
+    const input = mouse(page);
     await page.goto(application.url);
-    await hand.press('button', 'Sign in');
-    await hand.fill(usernameLabel, person.username);
-    await hand.fill(passwordLabel, person.password);
-    await hand.press('button', 'Sign in');
+    await input.press('button', 'Sign in');
+    await input.fill(usernameLabel, person.username);
+    await input.fill(passwordLabel, person.password);
+    await input.press('button', 'Sign in');
     await heading(page, 'Allow Harbour to use your account?');
-    await hand.press('button', "Don't allow");
+    await input.press('button', "Don't allow");
     await expectText(page, 'You are not signed in');
     await heading(page, 'Welcome to Harbour');
     expect(page.url()).toBe(`${application.url}/`);
@@ -194,18 +194,18 @@ describe('the sample application', () => {
   browserTest('a user who stays signed in at the service is signed in again without a page', async () => {
     const page = await open();
     const person = await newPerson();
-    const hand = mouse(page);
+    const input = mouse(page);
     await page.goto(application.url);
-    await hand.press('button', 'Sign in');
-    await hand.fill(usernameLabel, person.username);
-    await hand.fill(passwordLabel, person.password);
-    await hand.press('button', 'Sign in');
-    await hand.press('button', 'Allow');
-    await hand.press('button', 'Sign out');
-    await hand.press('button', 'Stay signed in');
+    await input.press('button', 'Sign in');
+    await input.fill(usernameLabel, person.username);
+    await input.fill(passwordLabel, person.password);
+    await input.press('button', 'Sign in');
+    await input.press('button', 'Allow');
+    await input.press('button', 'Sign out');
+    await input.press('button', 'Stay signed in');
     await heading(page, 'You are still signed in');
     await page.goto(application.url);
-    await hand.press('button', 'Sign in');
+    await input.press('button', 'Sign in');
     await heading(page, 'Signed in as Alice Adams');
   });
 
@@ -224,7 +224,7 @@ describe('the sample application', () => {
         );
         const person = await newPerson();
         const page = await open({ javaScriptEnabled });
-        const hand = mouse(page);
+        const input = mouse(page);
         const codeVerifier = oidc.randomPKCECodeVerifier();
         const state = `<"&'> ${oidc.randomState()}`;
         const target = oidc.buildAuthorizationUrl(provider, {
@@ -236,10 +236,10 @@ describe('the sample application', () => {
           code_challenge_method: 'S256',
         });
         await page.goto(target.href);
-        await hand.fill(usernameLabel, person.username);
-        await hand.fill(passwordLabel, person.password);
-        await hand.press('button', 'Sign in');
-        await hand.press('button', 'Allow');
+        await input.fill(usernameLabel, person.username);
+        await input.fill(passwordLabel, person.password);
+        await input.press('button', 'Sign in');
+        await input.press('button', 'Allow');
         if (!javaScriptEnabled) await page.getByRole('button').click();
         await expectText(page, 'Received');
         expect(page.url()).toBe(receiver.url);
@@ -281,19 +281,19 @@ async function claimsOf(page: Page, section: string): Promise<Record<string, str
   );
 }
 
-function mouse(page: Page): Hand {
+function mouse(page: Page): InputMethod {
   return {
     press: (role, name) => page.getByRole(role, { name, exact: true }).click(),
     fill: (label, value) => page.getByLabel(label, { exact: true }).fill(value),
   };
 }
 
-function finger(page: Page): Hand {
+function touch(page: Page): InputMethod {
   return { ...mouse(page), press: (role, name) => page.getByRole(role, { name, exact: true }).tap() };
 }
 
 /** Moves from control to control by Tab, and presses Enter. */
-function keyboard(page: Page): Hand {
+function keyboard(page: Page): InputMethod {
   async function goTo(target: ReturnType<Page['locator']>): Promise<void> {
     await target.waitFor();
     for (let presses = 0; presses < 40; presses++) {

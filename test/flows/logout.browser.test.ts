@@ -21,7 +21,7 @@ describe('signing out in a browser', () => {
   let one: RelyingParty;
   let two: RelyingParty;
   let browser: Browser;
-  /** The complaints of the browser: console errors, broken policies, uncaught exceptions. */
+  /** What the browser reports: console errors, violated policies, uncaught exceptions. */
   let complaints: string[] = [];
 
   beforeAll(async () => {
@@ -112,7 +112,7 @@ describe('signing out in a browser', () => {
     },
   );
 
-  browserTest('without script a link returns to the relying party, and the frames notify all the same', async () => {
+  browserTest('without script a link returns to the relying party, and the frames still notify', async () => {
     const page = await open(undefined, false);
     const { sid } = await begin(page);
     await confirm(page);
@@ -122,7 +122,7 @@ describe('signing out in a browser', () => {
     await page.getByRole('heading', { name: 'bye of Harbour' }).waitFor();
   });
 
-  browserTest('a frame that never answers does not hold up the user', async () => {
+  browserTest('a frame that never answers does not delay the user', async () => {
     const page = await open();
     await begin(page);
     two.hangs = true;
@@ -198,7 +198,7 @@ describe('signing out in a browser', () => {
     );
 
   browserTest(
-    'the frame says unchanged before, changed after, and error where it cannot know (Session Management 1.0 section 3.2)',
+    'the session-management frame answers unchanged before a sign-out, changed after it, and error where it cannot know (Session Management 1.0 section 3.2)',
     async () => {
       const page = await open();
       const { sessionStates } = await begin(page);

@@ -50,7 +50,7 @@ async function signOut(page: Page): Promise<void> {
 const atAccount = (page: Page) => page.waitForURL(`${service.issuer}/account`);
 
 browserTest(
-  'a passkey is created, signs in by the button, by the suggestion and after the password, and no longer once it is removed (issue 6)',
+  'a passkey signs the user in by the button, by the suggestion and after the password, until it is removed (issue 6)',
   { timeout: 90_000 },
   async () => {
     const user = await service.createUser();
@@ -68,7 +68,7 @@ browserTest(
     await page.goto(`${service.issuer}/account/passkeys`);
     await page.getByText('Not used yet').waitFor();
     expect(await page.getByText('Adding a passkey needs').count()).toBe(0);
-    // the authenticator has one already
+    // the authenticator already has a passkey
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByText('already holds a passkey').waitFor();
 
@@ -114,7 +114,7 @@ browserTest(
     const user = await service.createUser();
     const { page, devtools, authenticatorId } = await open();
     await page.goto(`${service.issuer}/login`);
-    // there is no passkey at all: the browser refuses, as when a user refuses
+    // there is no passkey: the browser refuses, as when a user refuses
     await devtools.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
     await page.getByText('No passkey was used.').waitFor();

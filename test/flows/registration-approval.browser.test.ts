@@ -43,7 +43,7 @@ const poll = (deferred: Record<string, string>) =>
   call(`${service.issuer}/register`, { body: { registration_code: deferred['registration_code'] } });
 
 browserTest(
-  'an administrator types the code in small letters, reviews the registration and presses Approve: the client collects its credentials (approval-based DCR 4)',
+  'an administrator types the code in lower case, reviews the registration and presses Approve: the client collects its credentials (approval-based DCR 4)',
   { timeout: 60_000 },
   async () => {
     const deferred = await defer();
@@ -61,7 +61,7 @@ browserTest(
 );
 
 browserTest(
-  'Enter in the reason refuses, and never approves (approval-based DCR 6.3)',
+  'the Enter key in the reason refuses, and never approves (approval-based DCR 6.3)',
   { timeout: 60_000 },
   async () => {
     const deferred = await defer();

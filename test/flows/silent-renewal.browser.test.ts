@@ -70,21 +70,25 @@ describe('a hidden frame with prompt=none', () => {
     return Object.fromEntries(new URL(answer).searchParams);
   };
 
-  browserTest('renews a sign-in of the same site (OpenID Connect Core 3.1.2.1, security R8)', async () => {
+  browserTest('a frame of the same site renews a sign-in (OpenID Connect Core 3.1.2.1, security R8)', async () => {
     const page = await signIn(sameSite);
     const address = (more: Record<string, string>) =>
       authorizationUrl(service.issuer, sameSite, { prompt: 'none', state: 's', ...more });
-    expect(await renew(page, address({}))).toMatchObject({ code: expect.any(String), state: 's', iss: service.issuer });
+    expect(await renew(page, address({}))).toMatchObject({
+      code: expect.any(String),
+      state: 's',
+      iss: service.issuer,
+    });
     expect(await renew(page, address({ max_age: '0' }))).toMatchObject({ error: 'login_required', state: 's' });
   });
 
-  browserTest('of another site gets login_required, and not a time-out (security R8)', async () => {
+  browserTest('a hidden frame of another site gets login_required, and not a time-out (security R8)', async () => {
     const page = await signIn(otherSite);
     const address = authorizationUrl(service.issuer, otherSite, { prompt: 'none', state: 's' });
     expect(await renew(page, address)).toMatchObject({ error: 'login_required', state: 's' });
   });
 
-  browserTest('shows nothing of a page, whatever the request asks for (security R8, R57)', async () => {
+  browserTest('a hidden frame shows no page, whatever the request asks for (security R8, R57)', async () => {
     const page = await signIn(sameSite);
     for (const address of [
       authorizationUrl(service.issuer, sameSite, { prompt: 'login' }),
