@@ -59,7 +59,7 @@ interface Source {
   text: string;
 }
 
-/** What breaks the rules in these sources, one line each. */
+/** The violations of the rules in these sources, one line each. */
 function violations(sources: readonly Source[]): string[] {
   const found: string[] = [];
   for (const { file, text } of sources) {
@@ -84,7 +84,7 @@ function violations(sources: readonly Source[]): string[] {
       !['cli.ts', 'start/process.ts', 'start/terminal-log.ts'].includes(file)
     )
       found.push(`${file} reads or prints by itself: a command gets its terminal`);
-    if (/\bdeclare module\b/.test(text)) found.push(`${file} extends somebody else's types`);
+    if (/\bdeclare module\b/.test(text)) found.push(`${file} extends the types of another module`);
     if (!/^(\/\/|#!)/.test(text)) found.push(`${file} does not say in its first line what it is for`);
     if (
       /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\b.*\b(FROM|VALUES|SET|WHERE)\b/s.test(codeOf(text)) &&
@@ -111,7 +111,7 @@ function wrongDirection(from: string, to: string): string | undefined {
   if (source !== target) return undefined;
   const [fromPath, toPath] = [from.split('/'), to.split('/')];
   if (fromPath[0] !== toPath[0]) return 'these are side by side';
-  // a folder's own file may import its folders, and they may import it
+  // a file in a folder may import the folders beside it, and they may import it
   const depth = fromPath[0] === 'admin' && fromPath[1] === 'console' && toPath[1] === 'console' ? 2 : 1;
   const siblings = fromPath.length > depth + 1 && toPath.length > depth + 1 && fromPath[depth] !== toPath[depth];
   if (featureAreas.includes(fromPath[0]!) && siblings && toPath[1] !== 'operations')
@@ -120,15 +120,15 @@ function wrongDirection(from: string, to: string): string | undefined {
 }
 
 const parsing = [
-  // a pattern over the words of an error
+  // a pattern that is applied to the text of an error
   /\.(test|exec)\(\s*([\w$]+[!?]*\.)*(message|description)\b/,
   /\b(message|description)[!?]*\.(match|matchAll|search|startsWith|endsWith|includes|indexOf)\(/,
   /\.(message|description)\s*[!=]==?\s*['"`]/,
 ];
-/** A rule of zod that gives a sentence where oauth/refusals.ts expects a code. */
+/** A rule of zod that holds a sentence where oauth/refusals.ts expects a code. */
 const wordedRule = /(error:|[,(])\s*['"`](must|is|holds|may) [^'"`]*['"`]/;
 
-/** The files that read an English sentence back, or that give a rule one. Databases have no other way to tell some errors apart. */
+/** The files that parse an English sentence, or put one into a rule. The database layer can tell some errors apart in no other way. */
 function parsedEnglish(sources: readonly Source[]): string[] {
   return sources.flatMap(({ file, text }) => {
     const code = codeOf(text);
@@ -184,7 +184,7 @@ function sources(): Source[] {
     });
 }
 
-test('imports go down, never to a sibling, and each outside package has its importer (architecture, directions)', () => {
+test('imports go down, never to a sibling, and only the listed files import an outside package (architecture, directions)', () => {
   expect(violations(sources())).toEqual([]);
 });
 
@@ -192,7 +192,7 @@ test('no files import each other in a circle, types included (architecture, dire
   expect(circles(sources())).toEqual([]);
 });
 
-test('nothing reads an English sentence back: refusals are data (architecture, extension points)', () => {
+test('no file parses an English sentence: refusals are data (architecture, extension points)', () => {
   expect(parsedEnglish(sources())).toEqual([]);
 });
 
@@ -205,7 +205,7 @@ test.each([
   `if (issue.message === 'is missing') return;`,
   `import { z } from 'zod';\nconst name = z.string().max(255, 'must have at most 255 characters');`,
   `import { z } from 'zod';\nconst flag = z.boolean({ error: 'must be true or false' });`,
-])('a planted sentence that is read back is found: %s (architecture, extension points)', (line) => {
+])('a planted line that parses or words a sentence is found: %s (architecture, extension points)', (line) => {
   expect(parsedEnglish([{ file: 'oauth/a.ts', text: `// A planted fault.\n${line}\n` }])).toHaveLength(1);
 });
 

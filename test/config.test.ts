@@ -1,4 +1,4 @@
-// The settings: their rules, and that .env.example lists every one with its default.
+// Checks the rules of the settings, and that .env.example lists every setting with its default.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -64,7 +64,7 @@ test.each([
   }
   expect(message).toContain(name);
   expect(message).toMatch(/^The setting .*\.$/);
-  // no key of the list, and no part that is no key
+  // neither a key of the list, nor a part that is not a key
   const secrets = name === 'SECRET_KEY' ? value.split(',').filter(Boolean) : name === 'ADMIN_PASSWORD' ? [value] : [];
   for (const secret of secrets) expect(message).not.toContain(secret);
 });
@@ -79,7 +79,7 @@ test('SECRET_KEY is one key or a list of up to eight, with or without padding an
   );
 });
 
-test('each setting that cannot have any text says in plain words what it must be (decisions section 8)', () => {
+test('the error of each setting that has rules says in plain words what the value must be (decisions section 8)', () => {
   const accepting = Object.keys(settings).filter((name) => {
     try {
       loadConfig({ [name]: '\0,<' });
@@ -98,14 +98,14 @@ test('DATABASE_URL without SECRET_KEY is refused (decisions section 8, security 
   expect(() => loadConfig({ DATABASE_URL: 'postgresql://localhost/gatehouse', SECRET_KEY: secretKey })).not.toThrow();
 });
 
-test('http is for loopback only, and the base address may have a path (decisions sections 1 and 8)', () => {
+test('http is allowed for loopback only, and the base address may have a path (decisions sections 1 and 8)', () => {
   expect(loadConfig({}).issuer).toBe('http://localhost:3000');
   expect(loadConfig({ PORT: '8080' }).issuer).toBe('http://localhost:8080');
   const config = loadConfig({ BASE_URL: 'https://example.com/idp' });
   expect(config).toMatchObject({ issuer: 'https://example.com/idp', basePath: '/idp', secureCookies: true });
 });
 
-test('password hashes leave a thread of the pool, and by default half of the processors, to everything else (security R102)', () => {
+test('password hashes leave one thread of the pool, and by default half of the processors, to other work (security R102)', () => {
   const concurrency = (environment: Record<string, string>) => loadConfig(environment).passwordHashConcurrency;
   expect(concurrency({})).toBe(Math.min(3, Math.max(1, Math.floor(availableParallelism() / 2))));
   expect(concurrency({ UV_THREADPOOL_SIZE: '2' })).toBe(1);

@@ -4,7 +4,7 @@
 //   npm test -- --install               the same, but first installs what is missing (as root on Debian or Ubuntu)
 //   npm test -- test/protocol/token    only vitest, with these arguments, on the embedded PostgreSQL
 //
-// With CI=true it installs what is missing, and whatever was left out or skipped is a failure.
+// With CI=true it installs what is missing, and any omitted or skipped test is a failure.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { stripVTControlCharacters } from 'node:util';
 const BLACK_BOX = ['protocol', 'login', 'account', 'admin', 'jobs', 'server', 'flows', 'repositories', 'spec'].map(
   (folder) => `test/${folder}/`,
 );
-/** What these show beyond the files that remain does not depend on the version of PostgreSQL. */
+/** Files that the second run omits: what only they show does not depend on the version of PostgreSQL. */
 const SAME_ON_ALL = `
   account* admin-recent-sign-in authentication authorization authorization-errors authorization-prompt
   claims-parameter cli connections consent console* database-deadline discovery encrypted-responses end-session frontchannel-logout
@@ -35,9 +35,9 @@ const ci = process.env.CI === 'true';
 const vitestArguments = process.argv.slice(2).filter((argument) => argument !== '--install');
 const mayInstall = ci || process.argv.includes('--install');
 const totals = { passed: 0, failed: 0, skipped: 0 };
-/** What went wrong apart from failed tests; each counts as one failure. */
+/** Failures other than failed tests; each counts as one. */
 const problems: string[] = [];
-/** What vitest says of its failures, to be said again at the end, where it is looked for. */
+/** What vitest prints about failures; it is printed again at the end. */
 const explanations: string[] = [];
 const leftOut: string[] = [];
 
@@ -55,8 +55,8 @@ if (vitestArguments.length > 0) {
   if (!existsSync(PGBOUNCER)) leftOut.push('Nothing was tested behind PgBouncer: install pgbouncer.');
   const postgres = installedPostgres();
   if (postgres) {
-    // what a browser or a page shows, what a terminal prints, how long keys are kept and what is refused before any statement does not
-    // depend on the database's version; the statements behind it are those of the files that remain
+    // what a browser or a page shows, what a terminal prints, how long keys are kept and what is refused before any statement do not
+    // depend on the database's version; the remaining files run the same statements
     await tests(`black-box tests on PostgreSQL ${postgres.major} (${postgres.bin})`, postgres, [
       ...BLACK_BOX,
       `--exclude=${BROWSER_TESTS}`,
@@ -103,11 +103,11 @@ async function installMissing(): Promise<void> {
     if (!run('apt-get', ['-qq', 'update'], options)) return false;
     const packages: string[] = [];
     if (!installedChromium()) packages.push('chromium');
-    // It brings the programs of Apache, and no service that would be started.
+    // It brings the programs of Apache, and starts no service.
     if (!existsSync(APACHE_MODULE)) packages.push('libapache2-mod-auth-openidc');
     if (!existsSync(PGBOUNCER)) packages.push('pgbouncer');
     if (!installedPostgres()) {
-      // Only the programs are wanted: no cluster is created, so none is started.
+      // Only the programs are needed: no cluster is created, so none is started.
       mkdirSync(CLUSTER_DEFAULTS, { recursive: true });
       writeFileSync(join(CLUSTER_DEFAULTS, 'no-main-cluster.conf'), 'create_main_cluster = false\n');
       packages.push(output('apt-cache', ['show', 'postgresql-15']) ? 'postgresql-15' : 'postgresql');
@@ -117,7 +117,7 @@ async function installMissing(): Promise<void> {
   });
 }
 
-/** What `npm run check` does, its tools side by side: each uses one core. */
+/** Runs what `npm run check` runs, the tools side by side: each uses one core. */
 async function checks(): Promise<boolean> {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { check: string } };
   const environment = { ...process.env, PATH: `${resolve('node_modules/.bin')}${delimiter}${process.env.PATH}` };
@@ -146,7 +146,7 @@ async function tests(title: string, postgres: Postgres | 'embedded', filters: st
     if (!leftOut.includes(remark)) leftOut.push(remark);
   }
   await step(title, async () => {
-    const ok = await runAloud(
+    const ok = await runAndRecord(
       process.execPath,
       ['node_modules/vitest/vitest.mjs', 'run', ...options, ...filters],
       environment,
@@ -155,7 +155,7 @@ async function tests(title: string, postgres: Postgres | 'embedded', filters: st
     totals.passed += counts.numPassedTests ?? 0;
     totals.failed += counts.numFailedTests ?? 0;
     totals.skipped += (counts.numPendingTests ?? 0) + (counts.numTodoTests ?? 0);
-    // Such as a file that does not load: no test failed, and yet it went wrong.
+    // For example, a file that does not load fails no test.
     if (!ok && !counts.numFailedTests) problems.push(`vitest failed: ${title}.`);
     return ok;
   });
@@ -182,8 +182,8 @@ function run(
   return status === 0;
 }
 
-/** Runs vitest, and keeps what it says of failures: of tests, of errors that none of them handled, of its own end. */
-async function runAloud(command: string, args: string[], environment: Record<string, string | undefined>) {
+/** Runs vitest, and keeps what it prints about failures: of tests, unhandled errors, its own exit. */
+async function runAndRecord(command: string, args: string[], environment: Record<string, string | undefined>) {
   const colour = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};
   const child = spawn(command, args, {
     env: { ...process.env, ...colour, ...environment },
@@ -202,7 +202,7 @@ async function runAloud(command: string, args: string[], environment: Record<str
   const [status] = (await once(child, 'close')) as [number | null];
   if (status !== 0) {
     const lines = stripVTControlCharacters(said).split('\n');
-    // vitest draws a rule before its account of what failed
+    // vitest prints a line of ⎯ before it reports failures
     const first = lines.findIndex((line) => line.startsWith('⎯⎯⎯'));
     explanations.push(...(first < 0 ? lines.slice(-40) : lines.slice(first, first + 150)));
     if (status === null) explanations.push(`It was ended by ${child.signalCode}.`);
@@ -210,7 +210,7 @@ async function runAloud(command: string, args: string[], environment: Record<str
   return status === 0;
 }
 
-/** What a command prints, or nothing when it is not there. */
+/** The output of a command; empty if the command does not exist. */
 function output(command: string, args: string[]): string {
   return spawnSync(command, args, { encoding: 'utf8' }).stdout?.trim() ?? '';
 }

@@ -1,4 +1,4 @@
-// Keeps docs/security.md true: it is what code and tests cite, and each requirement has a place and a test.
+// Checks that docs/security.md is current, and that each requirement has a file that implements it and a test that shows it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -9,33 +9,33 @@ import { attackCases, faults, requirements } from '../scripts/security/requireme
 const found = evidence();
 const missing = gaps(found);
 
-test('the page is what code and tests cite: node scripts/security.ts writes it', () => {
+test('docs/security.md equals what scripts/security.ts makes of code and tests', () => {
   expect(readFileSync(join(import.meta.dirname, '../docs/security.md'), 'utf8')).toBe(securityPage(found));
 });
 
-test('every requirement has a place that keeps it and a test that shows it', () => {
+test('every requirement has a file that implements it and a test that shows it', () => {
   expect(missing['requirements without a place']).toEqual([]);
   expect(missing['requirements without a test']).toEqual([]);
 });
 
-test('every attack case has a test that plays it, and every fault a test or a program that brings it about', () => {
+test('every attack case has a test that performs it, and every fault a test or a program that causes it', () => {
   expect(missing['attack cases without a test']).toEqual([]);
   expect(missing['faults without a test']).toEqual([]);
 });
 
-test('nothing cites a requirement, a case or a fault that is not there, and no case is told twice', () => {
+test('code and tests cite no unknown requirement, case or fault, and register no case twice', () => {
   expect(missing['cited but unknown']).toEqual([]);
   expect(missing['attack cases told twice']).toEqual([]);
 });
 
-test('the list has every requirement, case and fault of the rules', () => {
+test('the lists have every requirement, case and fault of the rules', () => {
   const numbers = Object.values(requirements).flatMap((group) => Object.keys(group).map(Number));
   expect(numbers).toEqual(Array.from({ length: 127 }, (_, index) => index + 1));
   expect(new Set(attackCases).size).toBe(88);
   expect(Object.keys(faults)).toHaveLength(21);
 });
 
-test('what cites is found: a comment, a title within its groups, a title of many values, an attack', () => {
+test('citations are found in comments, in titles within groups, in titles with values, and in attack cases', () => {
   expect(citationsIn('// once (security R15)\n/* (RFC 7009, security R1, F2) */ // R7, (security, R8)')).toEqual([
     'R15',
     'R1',
@@ -58,7 +58,7 @@ test('what cites is found: a comment, a title within its groups, a title of many
   expect(() => attacksIn('x.test.ts', 'attack({ id: `A${n}` }, run);')).toThrow('plain literals');
 });
 
-test('what nothing cites is missing', () => {
+test('a requirement, case or fault without a citation is missing', () => {
   const none = gaps({ rows: new Map(), attacks: [] });
   expect(none['requirements without a place']).toHaveLength(127);
   expect(none['requirements without a test']).toHaveLength(127);

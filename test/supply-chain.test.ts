@@ -1,4 +1,4 @@
-// What the service is installed with: pinned, without scripts that nobody named, old enough, under licences that are allowed (security R112).
+// Checks the installed packages: pinned versions, no unlisted install script, no version younger than a week, only allowed licences (security R112).
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -14,7 +14,7 @@ const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string,
 const packages = lockedPackages();
 const versionOf = (name: string) => packages.filter((each) => each.name === name).map((each) => each.version);
 
-test('every package is pinned to one version and one content, and the lock file is what package.json says (security R112)', () => {
+test('every package is pinned to one version and one content, and the lock file matches package.json (security R112)', () => {
   for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies']) {
     const named = manifest[kind] as Record<string, string>;
     expect(lock.packages['']![kind]).toEqual(named);
@@ -26,7 +26,7 @@ test('every package is pinned to one version and one content, and the lock file 
   for (const { name, integrity } of packages) expect(integrity, name).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
 });
 
-test('builds install by the lock file alone (security R112)', () => {
+test('builds install from the lock file alone (security R112)', () => {
   const workflows = readdirSync(join(root, '.github/workflows')).map((file) => `.github/workflows/${file}`);
   for (const file of ['.ci/run', 'Dockerfile', ...workflows]) {
     const installs = read(file).match(/\bnpm (ci|i|in|install|add|update|exec)\b.*|\bnpx\b.*/g) ?? [];
@@ -35,7 +35,7 @@ test('builds install by the lock file alone (security R112)', () => {
   expect(read('.ci/run')).toContain('npm ci');
 });
 
-test('no package runs a script when it is installed but those that are named, and a new version waits for a week (security R112)', () => {
+test('only listed packages run a script when they are installed, and an update waits until a version is a week old (security R112)', () => {
   const named = Object.entries(manifest.allowScripts).flatMap(([name, may]) => (may ? [name] : []));
   expect(
     packages
@@ -45,7 +45,7 @@ test('no package runs a script when it is installed but those that are named, an
   ).toEqual(named.sort());
   const settings = read('.npmrc').split('\n');
   expect(settings).toEqual(expect.arrayContaining(['strict-allow-scripts=true', 'save-exact=true']));
-  // asked for where a version is chosen: npm's own setting would also refuse to install what the lock file names
+  // the delay applies where a version is chosen: npm's own setting would also refuse to install from the lock file
   const updates = read('.github/dependabot.yml').split('package-ecosystem:').slice(1);
   for (const update of updates) expect(update).toMatch(/cooldown:\n +default-days: 7\n/);
   expect(read('CONTRIBUTING.md')).toContain('npm install --save-exact --min-release-age=7');
@@ -55,18 +55,18 @@ test.each([
   ['fastify', '5.12.2'],
   ['node', '24.0.0'],
   ['jose', '4.15.5'],
-])('%s is not below its floor, %s (security R112)', (name, floor) => {
+])('%s is at least version %s (security R112)', (name, floor) => {
   const number = (version: string) => version.split('.').reduce((sum, part) => sum * 10_000 + Number(part), 0);
   expect(versionOf(name).length).toBeGreaterThan(0);
   for (const version of versionOf(name)) expect(number(version), version).toBeGreaterThanOrEqual(number(floor));
   expect(read('Dockerfile')).toMatch(/^ARG BASE=node:24-/m);
 });
 
-test('the page of licences is what the lock file says: node scripts/licences.ts writes it (security R112)', () => {
+test('docs/licences.md equals what scripts/licences.ts makes of the lock file (security R112)', () => {
   expect(read('docs/licences.md')).toBe(licences());
 });
 
-test('no package has a licence that is not allowed where it is used (security R112)', () => {
+test('every package has a licence that is allowed for its use (security R112)', () => {
   const refused = packages.filter(
     ({ use, licence }) => !(use === 'development' ? allowedInDevelopment : allowed).includes(licence),
   );
@@ -90,6 +90,6 @@ test.each<[string, string, number, RegExp]>([
   ['an error', '{"error":{"code":"ENOTFOUND","summary":"request failed"}}', 2, /^NOT CHECKED.*request failed/],
   ['half a report', '{"vulnerabilities":{}}', 2, /^NOT CHECKED/],
   ['no answer', '', 2, /^NOT CHECKED/],
-])('for %s the audit says so, and only a clean report is clean (security R112)', (_what, answer, code, text) => {
+])('the audit reports %s, and passes only a clean report (security R112)', (_what, answer, code, text) => {
   expect(verdict(answer)).toEqual({ code, text: expect.stringMatching(text) as string });
 });
