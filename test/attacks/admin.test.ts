@@ -1,4 +1,4 @@
-// Attacks the administration: the first administrator, the page that approves registrations, and forgotten addresses.
+// Attacks the administration: the first administrator, the page that approves registrations, and addresses that need no sign-in.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
@@ -22,9 +22,9 @@ attack(
     id: 'A113',
     name: 'First-admin race',
     request:
-      'Several instances start at once on an empty database, and one more afterwards with another secret; strangers look for a page of a first start and make users by the admin route',
+      'Several instances start at once on an empty database, and one more afterwards with another secret; unauthenticated clients request a first-start page, and try to create users by the admin route',
     answer:
-      'One administrator with the first secret and no other; there is no such page, and the route refuses strangers',
+      'One administrator with the first secret and no other; there is no such page, and the route refuses unauthenticated clients',
     source: 'pocket-id ca28ddc, authentik#4033',
     requirements: ['R92'],
   },
@@ -163,10 +163,10 @@ attack(
 attack(
   {
     id: 'A115',
-    name: 'Forgotten addresses',
+    name: 'Unprotected addresses',
     request:
       'Metrics, debugging, documentation, health with parameters, environment and version files, source maps, server paths and errors, without signing in',
-    answer: '401 or 404, with no word about files, versions or stacks; health says up or down and nothing more',
+    answer: '401 or 404, without a word about files, versions or stacks; health answers up or down, and nothing more',
     source: 'CVE-2026-55106',
     requirements: ['R89', 'R100'],
   },

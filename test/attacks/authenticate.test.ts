@@ -1,4 +1,4 @@
-// Attacks /authenticate, the short way to a code: clients that may not use it, loads that are no navigation, dropped bindings.
+// Attacks /authenticate, the short form of the authorization request: clients that may not use it, loads that are not navigations, dropped bindings.
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { redeem, withoutLimits } from '../helpers/grants.ts';
@@ -19,7 +19,7 @@ afterAll(() => service?.stop());
 
 const short = (parameters: Record<string, string>) => `/authenticate?${new URLSearchParams(parameters).toString()}`;
 const of = ({ clientId, redirectUri }: TestClient) => ({ client_id: clientId, redirect_uri: redirectUri });
-const own = { 'sec-fetch-site': 'none' };
+const navigation = { 'sec-fetch-site': 'none' };
 /** Every row that a sign-in could leave behind. */
 async function rows(): Promise<string> {
   const counted = [
@@ -36,7 +36,7 @@ async function rows(): Promise<string> {
 attack(
   {
     id: 'A106',
-    name: 'Not for everyone',
+    name: 'Clients that may not use /authenticate',
     request:
       "/authenticate for a public, a disabled and an unknown client, with a redirect_uri that is missing, changed or another client's, signed in and signed out",
     answer: 'The sign-in page with the error and 400, no address outside the service, and no code',
@@ -69,7 +69,7 @@ attack(
       const pages = new Set<string>();
       for (const request of requests) {
         const what = JSON.stringify(request);
-        const first = await agent.get(short({ ...request, state: 's' }), own);
+        const first = await agent.get(short({ ...request, state: 's' }), navigation);
         expect(first.location ?? service.issuer, what).toMatch(new RegExp(`^${service.issuer}(/login|$)`));
         const page = await agent.follow(first);
         expect([page.status, page.location], what).toEqual([400, undefined]);
@@ -80,7 +80,7 @@ attack(
       expect(pages.size).toBe(1);
     }
     expect(await rows()).toBe(before);
-    expect((await mine.agent.get(short(of(client)), own)).location).toMatch(
+    expect((await mine.agent.get(short(of(client)), navigation)).location).toMatch(
       /^https:\/\/rp\.example\.com\/callback\?code=/,
     );
   },
@@ -122,7 +122,7 @@ attack(
     const posted = await mine.agent.post(address, {});
     expect(posted.location).toBe(`${service.issuer}/login?problem=request`);
     expect(await rows()).toBe(before);
-    expect((await mine.agent.get(address, own)).location).toContain('code=');
+    expect((await mine.agent.get(address, navigation)).location).toContain('code=');
   },
 );
 
@@ -143,7 +143,7 @@ attack(
   },
   async () => {
     const { code_verifier, ...binding } = pkce();
-    const begun = await mine.agent.get(short({ ...of(client), ...binding, nonce: 'n-1', state: 's' }), own);
+    const begun = await mine.agent.get(short({ ...of(client), ...binding, nonce: 'n-1', state: 's' }), navigation);
     const { code, state } = responseParameters(begun);
     expect(state).toBe('s');
     const invalid = { status: 400, body: { error: 'invalid_grant' } };
@@ -155,21 +155,21 @@ attack(
     expect(good.status).toBe(200);
     expect(decodeJwt(good.body['id_token'] as string)['nonce']).toBe('n-1');
 
-    const bare = responseParameters(await mine.agent.get(short(of(client)), own));
+    const bare = responseParameters(await mine.agent.get(short(of(client)), navigation));
     expect(await redeem(base, client, bare['code']!, { code_verifier })).toMatchObject(invalid);
-    // half a binding is no binding
-    for (const half of [
+    // an incomplete or invalid binding is refused, not ignored
+    for (const incomplete of [
       { code_challenge_method: 'S256' },
       { ...binding, code_challenge_method: 'plain' },
       { ...binding, code_challenge: `${binding.code_challenge}=` },
       { code_challenge: binding.code_challenge },
     ] as Record<string, string>[]) {
-      const page = await mine.agent.get(short({ ...of(client), ...half }), own);
-      expect(responseParameters(page), JSON.stringify(half)).toMatchObject({ error: 'invalid_request' });
+      const page = await mine.agent.get(short({ ...of(client), ...incomplete }), navigation);
+      expect(responseParameters(page), JSON.stringify(incomplete)).toMatchObject({ error: 'invalid_request' });
     }
     const strict = await service.createClient({ require_pkce: true, scope: 'openid' });
     await mine.agent.authorize(strict, undefined, challenge());
-    expect(responseParameters(await mine.agent.get(short(of(strict)), own))).toMatchObject({
+    expect(responseParameters(await mine.agent.get(short(of(strict)), navigation))).toMatchObject({
       error: 'invalid_request',
     });
   },

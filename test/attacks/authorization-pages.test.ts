@@ -43,7 +43,7 @@ attack(
     request:
       'A state with CR, LF and a header, with letters beyond Latin-1, with escapes, with 4 KB, with NUL, and with bytes that are not escaped, in each response mode',
     answer:
-      'The state comes back exactly, encoded for its place; a state that is too long is invalid_request, and a page of the service refuses NUL and unescaped bytes; the answer has no added header, and the server reports no error',
+      'The state comes back exactly, encoded as its context requires; a state that is too long is invalid_request, and a page of the service refuses NUL and unescaped bytes; the answer has no added header, and the server reports no error',
     source: 'RFC 6749 10.14',
     requirements: ['R7'],
   },
@@ -239,7 +239,7 @@ attack(
 attack(
   {
     id: 'A20',
-    name: 'Empty POST passes a stage',
+    name: 'Empty POST skips a stage',
     request:
       'The forms of sign-in, fresh sign-in and consent with only their hidden fields, with empty, missing or repeated members, and as JSON',
     answer: 'The same form or a page with 400, or 415: never a session, never a fresh sign-in, never the next page',
@@ -304,7 +304,7 @@ attack(
 attack(
   {
     id: 'A21',
-    name: 'Odd max_age',
+    name: 'Unusual max_age',
     request:
       'max_age as -1, 1e9, 0x10, 1.5, NaN, with signs, blanks and other digits, of ten digits, twice, empty and 0',
     answer:

@@ -104,7 +104,7 @@ attack(
     id: 'A2',
     name: 'Three rejections, one page',
     request:
-      'One request with an unknown client, with a disabled one, and with an enabled one’s wrong redirect URI, again and again',
+      'One request with an unknown client, with a disabled one, and with an enabled one’s wrong redirect URI, repeated many times',
     answer: 'Status, headers, body and the work in the database are the same, so the response time reveals nothing',
     source: 'keycloak#12164, keycloak#26110',
     requirements: ['R2'],
@@ -142,7 +142,7 @@ attack(
     id: 'A5',
     name: 'Honest use of prompt=none',
     request:
-      'A signed-out browser brings a good request with prompt=none and a state, for a confidential and for a public client',
+      'A signed-out browser sends a valid request with prompt=none and a state, for a confidential and for a public client',
     answer:
       'A 302 to the redirect URI with login_required, the state and iss; no cookie is set and no row is left behind',
     source: 'OpenID Connect Core 3.1.2.6, RFC 9207',
@@ -175,7 +175,7 @@ attack(
 attack(
   {
     id: 'A6',
-    name: 'prompt=none with a hint for someone else',
+    name: 'prompt=none with a hint for another user',
     request:
       'In Alice’s browser, prompt=none with Bob’s ID Token as hint, expired or of another client, too, with a claims parameter that names Bob, and with a forged hint',
     answer:
@@ -211,7 +211,7 @@ attack(
     id: 'A8',
     name: 'Query against body',
     request:
-      'POST /authorize with a good parameter in the query and the same one, changed or not, in the body: redirect_uri and each other',
+      'POST /authorize with a valid parameter in the query and the same one, changed or not, in the body: redirect_uri and each other',
     answer: 'The sign-in page with 400: a parameter in both the query and the body counts as repeated',
     source: 'RFC 6749 3.1',
     requirements: ['R5'],
@@ -288,7 +288,7 @@ attack(
     id: 'A12',
     name: 'Consent double-submit',
     request:
-      'Fifty browsers’ worth of one consent form at once, each followed to its end, on two instances, twenty times',
+      'One consent form submitted fifty times at once, each answer followed to its end, on two instances, twenty times',
     answer:
       'Exactly one code; the others learn that the request was already answered or that their form is no longer valid; the server reports no error',
     source: 'double-submit tests of ory/hydra',
@@ -368,7 +368,7 @@ attack(
     ];
     for (const url of addresses) {
       for (const headers of loads) {
-        // a frame renews tokens this way
+        // a frame renews tokens in this form
         if (headers['sec-fetch-dest'] === 'iframe' && url === silent) continue;
         const page = await browser.get(url, headers);
         expect([page.status, page.location], `${url} ${JSON.stringify(headers)}`).toEqual([403, undefined]);

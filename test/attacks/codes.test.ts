@@ -46,7 +46,7 @@ function withChecksum(body: string): string {
 attack(
   {
     id: 'A30',
-    name: 'Code outlives its minute',
+    name: 'Code used after a minute',
     request:
       'A code redeemed when it is 61 seconds old by the clock of the database, also by a service whose own clock is ten minutes behind',
     answer: 'invalid_grant; at 55 seconds it is redeemed, though the service’s own clock is ten minutes ahead',
@@ -137,7 +137,7 @@ attack(
 attack(
   {
     id: 'A33',
-    name: 'PKCE method games',
+    name: 'PKCE downgrade',
     request:
       'code_challenge_method plain, S512, s256 or none, a method without a challenge, challenges of 42 and 44 characters; the challenge or half a verifier sent as verifier',
     answer:
@@ -205,7 +205,7 @@ attack(
       token.slice(0, -1),
       token.slice(1),
       `${token}A`,
-      ...[0, 5, 20, 40, 50].map((place) => flipped(token, place)),
+      ...[0, 5, 20, 40, 50].map((index) => flipped(token, index)),
       withChecksum(flipped(token, 10).slice(0, -6)),
       `${token}=`,
       `${token}%20`,
@@ -234,7 +234,7 @@ attack(
       expect(await isSignedIn(anotherBrowser, issuer()), wrong).toBe(false);
     }
 
-    // and every valid token is as before
+    // every valid token still works
     expect((await userinfo(issuer(), tokens.access_token)).status).toBe(200);
     expect((await ask(issuer(), '/user/me/scope', `Bearer ${tokens.client_session_handle}`)).status).toBe(200);
     expect(await refresh(issuer(), client, tokens.refresh_token)).toMatchObject(ok);
@@ -258,7 +258,7 @@ attack(
     await agent.authorize(other, undefined);
     const [mine, theirs] = [await newCode(), await newCode({}, other)];
     const cuts = Array.from({ length: 42 }, (_, index) => 6 + index);
-    // the last character holds four bits only, so one time in sixteen both codes end alike
+    // the last character holds only four bits, so in one case of sixteen both codes end in the same character
     const mixed = cuts
       .map((cut) => withChecksum(mine.slice(0, cut) + theirs.slice(cut, -6)))
       .filter((code) => code !== mine && code !== theirs);
@@ -276,8 +276,8 @@ attack(
       expect(mine).not.toContain(known.slice(0, 8));
       expect(inside.includes(known)).toBe(false);
     }
-    // two codes of one session and second share no longer run of characters than random codes do
-    const runs = Array.from({ length: 39 }, (_, place) => mine.slice(5 + place, 10 + place));
+    // two codes of one session and one second share no longer run of characters than random codes
+    const runs = Array.from({ length: 39 }, (_, index) => mine.slice(5 + index, 10 + index));
     const next = await newCode();
     expect(runs.filter((run) => next.slice(5, 48).includes(run))).toEqual([]);
     expect(await redeem(issuer(), client, mine)).toMatchObject(ok);
@@ -429,8 +429,8 @@ attack(
 );
 
 function flipped(text: string, from: number): string {
-  const place = [...text].findIndex((letter, index) => index >= from && /[a-z]/i.test(letter));
-  const letter = text[place]!;
+  const position = [...text].findIndex((letter, index) => index >= from && /[a-z]/i.test(letter));
+  const letter = text[position]!;
   const other = letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase();
-  return text.slice(0, place) + other + text.slice(place + 1);
+  return text.slice(0, position) + other + text.slice(position + 1);
 }

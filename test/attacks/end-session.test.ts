@@ -20,17 +20,17 @@ import { attack } from './attack.ts';
 
 let service: TestService;
 let client: TestClient;
-/** A client with keys of its own besides the shared secret. */
+/** A client that has registered keys besides its shared secret. */
 let keyed: TestClient;
-let own: { privateKey: KeyObject; publicKey: KeyObject };
+let keyPair: { privateKey: KeyObject; publicKey: KeyObject };
 let alice: Visit;
 beforeAll(async () => {
   service = await startTestService({ instances: 2, environment: withoutLimits });
-  own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   client = await service.createClient(wholeClient);
   keyed = await service.createClient({
     ...wholeClient,
-    jwks: { keys: [{ ...own.publicKey.export({ format: 'jwk' }), kid: 'own', alg: 'ES256' }] },
+    jwks: { keys: [{ ...keyPair.publicKey.export({ format: 'jwk' }), kid: 'own', alg: 'ES256' }] },
   });
   alice = await visit(service, client, { scope: 'openid' });
   await obtainTokens(service, keyed, undefined, {}, alice.agent);
@@ -59,7 +59,7 @@ function hmac(payload: Record<string, unknown>, key: string | Buffer, header: Re
 }
 const send = (jwt: string, agent = alice.agent): Promise<Page> =>
   agent.get(`/end-session?request=${encodeURIComponent(jwt)}`);
-const shown = (page: Page) => ({
+const summaryOf = (page: Page) => ({
   status: page.status,
   location: page.location,
   body: page.body === '' ? undefined : (JSON.parse(page.body) as unknown),
@@ -73,8 +73,8 @@ const unsigned = {
       'the end-session request is not one that an enabled client signed with its shared_secret or a registered key',
   },
 };
-/** Expects that the client session of a sign-in is alive, on the instance that did not answer the request. */
-async function lives(of = alice): Promise<void> {
+/** Expects that the session of a sign-in is valid, at the instance that did not answer the request. */
+async function expectAlive(of = alice): Promise<void> {
   expect((await userinfo(second(service), of.tokens.access_token)).status).toBe(200);
   expect(await isSignedIn(of.agent, second(service))).toBe(true);
 }
@@ -87,7 +87,7 @@ attack(
     name: 'Algorithm swap',
     request:
       'The same claims unsigned, under HS384 and HS512, under RS256 and ES256 with a key of the attacker, under HS256 keyed with public keys of the service or the client, and with jwk, jku, x5u, x5c or crit in the header',
-    answer: '401 with the same body each time, and the session lives',
+    answer: '401 with the same body each time, and the session stays valid',
     source: 'RFC 8725 3.1, CVE-2026-16093',
     requirements: ['R71'],
   },
@@ -96,7 +96,7 @@ attack(
     const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { keys } = (await call(`${service.issuer}/jwks`)).body as unknown as { keys: JWK[] };
     const publicKeys = [
-      own.publicKey,
+      keyPair.publicKey,
       ...keys.map((jwk) => createPublicKey({ key: jwk as Record<string, string>, format: 'jwk' })),
     ];
     const jwk = ec.publicKey.export({ format: 'jwk' }) as JWK;
@@ -129,18 +129,18 @@ attack(
         ].map((more) => hmac(payload, of.sharedSecret, more)),
       );
     }
-    for (const jwt of forged) expect(shown(await send(jwt)), jwt).toEqual(unsigned);
-    await lives();
+    for (const jwt of forged) expect(summaryOf(await send(jwt)), jwt).toEqual(unsigned);
+    await expectAlive();
   },
 );
 
 attack(
   {
     id: 'A87',
-    name: 'Immortal request',
+    name: 'Request without a valid expiry',
     request:
       'Signed correctly, but without exp, iat, jti or iss, expiring in a hundred years, issued in an hour or an hour ago, for several audiences, with a wrong typ, with bytes around it, or with a jti that was used before',
-    answer: '401 for each, although the library alone would accept several; the session lives',
+    answer: '401 for each, although the library alone would accept several; the session stays valid',
     source: 'measurement M2, RFC 8725 3.8 to 3.12',
     requirements: ['R71', 'R72'],
   },
@@ -175,22 +175,26 @@ attack(
     for (const [change, header] of changes) {
       const what = JSON.stringify([change, header]);
       const page = await send(hmac(claims(client, change), client.sharedSecret, header));
-      expect(shown(page), what).toMatchObject({ status: 401, location: undefined, body: { error: 'invalid_client' } });
+      expect(summaryOf(page), what).toMatchObject({
+        status: 401,
+        location: undefined,
+        body: { error: 'invalid_client' },
+      });
     }
     // the same token with bytes that a lenient parser ignores (measurement M3)
     const whole = hmac(claims(), client.sharedSecret);
     for (const sloppy of [`${whole}=`, `${whole}\n`, ` ${whole}`, `${whole}.`, whole.replace('.', '..')])
-      expect(shown(await send(sloppy)), JSON.stringify(sloppy.slice(-5))).toEqual(unsigned);
-    await lives();
+      expect(summaryOf(await send(sloppy)), JSON.stringify(sloppy.slice(-5))).toEqual(unsigned);
+    await expectAlive();
 
-    const reused = claims(client, { sid: 'somebody-elses' });
+    const reused = claims(client, { sid: 'of-another-user' });
     expect((await send(hmac(reused, client.sharedSecret))).status).toBe(400);
     for (const again of [reused, { ...claims(), jti: reused['jti'] }])
-      expect(shown(await send(hmac(again, client.sharedSecret)))).toMatchObject({
+      expect(summaryOf(await send(hmac(again, client.sharedSecret)))).toMatchObject({
         status: 401,
         body: { error_description: expect.stringContaining('jti was used before') },
       });
-    await lives();
+    await expectAlive();
     // two tokens whose last character differs only in unused bits are one request: it works once
     const other = await visit(service, client, { scope: 'openid' });
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -227,14 +231,14 @@ attack(
       [alice.agent, { sid, all: true }, client],
     ] as const) {
       const page = await send(hmac(claims(of, change), of.sharedSecret), agent);
-      expect(shown(page), JSON.stringify(change)).toMatchObject({
+      expect(summaryOf(page), JSON.stringify(change)).toMatchObject({
         status: 400,
         location: undefined,
         body: { error: 'invalid_request' },
       });
     }
-    await lives();
-    await lives(bob);
+    await expectAlive();
+    await expectAlive(bob);
   },
 );
 
@@ -261,23 +265,23 @@ attack(
       const whole = { client_id: body['client_id'], redirect_uris: ['https://rp.example.com/callback'] };
       for (const value of [shared_secret, body['client_secret'], `${body['shared_secret']}A`])
         expect((await manage(body, 'PUT', { ...whole, shared_secret: value })).status).toBe(400);
-      const made = await call(path, { token, body: { redirect_uris: whole.redirect_uris, shared_secret } });
-      expect(made).toMatchObject({ status: 201, body: { shared_secret: expect.stringMatching(/^[\w-]{43}$/) } });
+      const created = await call(path, { token, body: { redirect_uris: whole.redirect_uris, shared_secret } });
+      expect(created).toMatchObject({ status: 201, body: { shared_secret: expect.stringMatching(/^[\w-]{43}$/) } });
       const address = `${path}/${body['client_id']}`;
       expect((await call(address, { method: 'PATCH', token, body: { shared_secret } })).status).toBe(400);
     }
     const decoded = Buffer.from(client.sharedSecret, 'base64url');
     const shortened = client.sharedSecret.slice(0, -1);
     for (const key of [...weak, client.clientSecret, shortened, decoded, keyed.sharedSecret])
-      expect(shown(await send(hmac(claims(), key)))).toEqual(unsigned);
-    await lives();
+      expect(summaryOf(await send(hmac(claims(), key)))).toEqual(unsigned);
+    await expectAlive();
 
     const fresh = await service.createClient(wholeClient);
     const visitor = await visit(service, fresh, { scope: 'openid' });
     const metadata = { redirect_uris: [fresh.redirectUri], post_logout_redirect_uris: [signedOutUri] };
     const repeated = await register(service, metadata, { authorization: `Bearer ${fresh.registrationAccessToken}` });
     expect(repeated.status).toBe(200);
-    expect(shown(await send(hmac(claims(fresh), fresh.sharedSecret), visitor.agent))).toEqual(unsigned);
+    expect(summaryOf(await send(hmac(claims(fresh), fresh.sharedSecret), visitor.agent))).toEqual(unsigned);
     const rotated = await endSessionAddress(service, fresh, {}, repeated.body['shared_secret']);
     expect((await visitor.agent.get(rotated)).location).toBe(signedOutUri);
   },
@@ -336,7 +340,7 @@ attack(
       bad.push(bytes(await send(jwt)));
     expect(bad[0]).toMatchObject({ status: 401 });
     for (const answer of bad) expect(answer).toEqual(bad[0]);
-    await lives();
-    await lives(bob);
+    await expectAlive();
+    await expectAlive(bob);
   },
 );

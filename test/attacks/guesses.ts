@@ -8,8 +8,8 @@ export type Guess = (
 ) => Promise<Page>;
 
 /**
- * Creates an attacker who guesses the password of one account: in a new browser unless one is given, in a network of its own if one is
- * given (TRUST_PROXY must contain the loopback).
+ * Creates an attacker who guesses the password of one account: in a new browser unless one is given, and in a separate network if one
+ * is given (TRUST_PROXY must contain the loopback).
  */
 export async function guesser(service: TestService, username: string): Promise<Guess> {
   const newBrowser = new UserAgent(service);
@@ -18,7 +18,7 @@ export async function guesser(service: TestService, username: string): Promise<G
     const hidden = agent ? hiddenFields((await agent.get('/login')).body) : form;
     const cookies = agent ?? newBrowser;
     const headers = { ...(network !== undefined && { 'x-forwarded-for': `10.${network >> 8}.${network & 255}.7` }) };
-    // after a right guess a new browser would be known to the account
+    // after a right guess the account would know a new browser
     const browser = agent ?? Object.assign(new UserAgent(service), { cookies: new Map(cookies.cookies) });
     return browser.post(`${service.instances[instance]}/login`, { ...hidden, username, password }, headers);
   };

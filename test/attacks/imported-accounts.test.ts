@@ -16,8 +16,8 @@ afterEach(() => vi.restoreAllMocks());
 afterAll(() => service?.stop());
 
 const hash = bcrypt.hashSync('a long password of elsewhere', 5);
-/** The kind of hash that a sign-in computed, and its input. */
-async function computed(username: string, password = 'not the password'): Promise<string[]> {
+/** Returns the kind of each hash that a sign-in computes, and its input. */
+async function hashesOf(username: string, password = 'not the password'): Promise<string[]> {
   const seen: string[] = [];
   const { compare } = bcrypt;
   const { verify } = argon2;
@@ -35,30 +35,30 @@ async function computed(username: string, password = 'not the password'): Promis
   return seen;
 }
 
-test('an unknown name costs as much as a known one, each kind of hash in its share, and always the same (security R60)', async () => {
+test('an unknown name costs as much as a known one, with each kind of hash in its share, and the same hash each time (security R60)', async () => {
   for (let n = 0; n < 9; n++) await service.createUser({ username: `imported-${n}`, passwordHash: hash });
   await service.createUser({ username: 'native' });
   const names = Array.from({ length: 12 }, (_, n) => `nobody-${n}`);
   const kinds: string[] = [];
   for (const name of names) {
-    const [first, again] = [await computed(name), await computed(name)];
+    const [first, again] = [await hashesOf(name), await hashesOf(name)];
     expect([first.length, again.length]).toEqual([1, 1]);
     expect(again[0]!.slice(0, 7)).toBe(first[0]!.slice(0, 7));
     expect(first[0]).not.toBe(hash);
     kinds.push(first[0]!.slice(0, 7));
   }
-  // nine of ten; chance fails this once in a million runs
+  // nine of ten names; chance fails this once in a million runs
   expect(kinds.filter((kind) => kind === '$2b$05$').length).toBeGreaterThan(4);
 });
 
-test('a throttled or disabled account costs as much as before, and its own hash is not checked (security R60)', async () => {
+test('a throttled or disabled account costs as much as before, and the service does not check its hash (security R60)', async () => {
   const user = await service.createUser({ username: 'held', passwordHash: hash });
-  for (let n = 0; n < 2; n++) expect(await computed('held')).toEqual([hash]);
-  const [held] = await computed('held', 'a long password of elsewhere');
+  for (let n = 0; n < 2; n++) expect(await hashesOf('held')).toEqual([hash]);
+  const [held] = await hashesOf('held', 'a long password of elsewhere');
   expect([held!.slice(0, 7), held === hash]).toEqual(['$2b$05$', false]);
   await service.database.sql('DELETE FROM sign_in_failures');
   await service.database.sql(`UPDATE users SET status = 'disabled' WHERE sub = $1`, [user.sub]);
-  const [disabled] = await computed('held', 'a long password of elsewhere');
+  const [disabled] = await hashesOf('held', 'a long password of elsewhere');
   expect([disabled!.slice(0, 7), disabled === hash]).toEqual(['$2b$05$', false]);
 });
 

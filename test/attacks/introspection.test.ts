@@ -151,7 +151,7 @@ attack(
 attack(
   {
     id: 'A98',
-    name: 'Other shapes',
+    name: 'Unusual requests',
     request:
       'GET with the token in the query, credentials or the token of a POST in the query, a JSON, text and multipart body, Accept of a signed answer, HEAD, and a preflight of another origin',
     answer: '405, 400 or 415; the answer is JSON whatever Accept says; no CORS header, and no token in the log',
@@ -202,7 +202,7 @@ attack(
     expect(signed.headers.get('cache-control')).toBe('no-store');
     expect(signed.headers.has('access-control-allow-origin')).toBe(false);
     expect(JSON.stringify(service.logs)).not.toContain(token);
-    // a new browser is as far as before
+    // other endpoints answer as before
     expect((await register(service)).status).toBe(201);
     expect((await tokenRequest(service.issuer, undefined, { grant_type: 'x' })).status).toBe(401);
   },

@@ -1,4 +1,4 @@
-// Locks a user out by guessing: the user can still sign in from a known browser, and the attacker cannot.
+// Locks a user out by guessing: the user still signs in from a known browser, and the attacker does not.
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('of 50 parallel guesses on two instances no more than the limit reach the password, and then the user can sign in from a known browser (security R62, F4)', async () => {
+test('of 50 concurrent guesses on two instances no more than the limit reach the password, and then the user signs in from a known browser (security R62, F4)', async () => {
   const user = await service.createUser();
   const home = new UserAgent(service);
   await home.signIn(user);
@@ -84,28 +84,28 @@ test('when the database hangs, all attempts that wait for one another are refuse
   }
 });
 
-test('a stolen cookie of a known browser signs in no user, helps with no other account, and allows few guesses (security R63)', async () => {
+test('a stolen cookie of a known browser signs in no user, has no effect on another account, and allows few guesses (security R63)', async () => {
   const [alice, bob] = [await service.createUser(), await service.createUser()];
   const home = new UserAgent(service);
   await home.signIn(alice);
   const name = 'GATEHOUSE_KNOWN_BROWSER';
-  const thief = () => Object.assign(new UserAgent(service), { cookies: new Map([[name, home.cookies.get(name)!]]) });
-  expect((await thief().get('/account')).location).toContain('/login');
+  const attacker = () => Object.assign(new UserAgent(service), { cookies: new Map([[name, home.cookies.get(name)!]]) });
+  expect((await attacker().get('/account')).location).toContain('/login');
   const [guess, other] = [await guesser(service, alice.username), await guesser(service, bob.username)];
   for (let times = 0; times < limit; times++) await other('a wrong password', { network: 500 });
-  expect((await other(bob.password, { agent: thief(), network: 501 })).status).toBe(400);
-  for (let times = 0; times < limit; times++) await guess('a wrong password', { agent: thief(), network: 502 });
-  expect((await guess(alice.password, { agent: thief(), network: 502 })).status).toBe(400);
+  expect((await other(bob.password, { agent: attacker(), network: 501 })).status).toBe(400);
+  for (let times = 0; times < limit; times++) await guess('a wrong password', { agent: attacker(), network: 502 });
+  expect((await guess(alice.password, { agent: attacker(), network: 502 })).status).toBe(400);
   expect(await looks(service, alice.sub)).toEqual({ looked: limit, refused: 1 });
-  // other browsers are not held up by it, and the cookie loses its use too: its delays grow until it allows no more than a new browser
+  // other browsers are not delayed, and the cookie loses its use: its delays grow until it allows no more than a new browser
   for (let pause = 0; pause < 5; pause++) {
     await service.database.sql('UPDATE known_browsers SET held_until = now() WHERE sub = $1', [alice.sub]);
-    await guess('a wrong password', { agent: thief(), network: 503 });
+    await guess('a wrong password', { agent: attacker(), network: 503 });
   }
   expect(await looks(service, alice.sub)).toEqual({ looked: limit + 5, refused: 1 });
-  for (let times = 0; times < limit; times++) await guess('a wrong password', { agent: thief(), network: 504 });
+  for (let times = 0; times < limit; times++) await guess('a wrong password', { agent: attacker(), network: 504 });
   await service.database.sql('UPDATE known_browsers SET held_until = now() WHERE sub = $1', [alice.sub]);
-  expect((await guess(alice.password, { agent: thief(), network: 505 })).status).toBe(400);
+  expect((await guess(alice.password, { agent: attacker(), network: 505 })).status).toBe(400);
 });
 
 attack(
@@ -125,7 +125,7 @@ attack(
     await home.submit(await home.get('/logout'), { decision: 'sign-out' });
     expect((await home.get('/account')).location).toContain('/login');
     const guess = await guesser(service, alice.username);
-    const own = 1;
+    const ownNetwork = 1;
     for (let times = 0; times < limit; times++) {
       const instance = times % 2;
       expect((await guess('a wrong password', { network: 100 + times, instance })).status).toBe(400);
@@ -133,13 +133,13 @@ attack(
     expect((await guess(alice.password, { network: 200 })).status).toBe(400);
     // the network that she shares with the attacker, then everything that unknown browsers may try in a minute
     const crowd = await guesser(service, 'nobody at all');
-    const tries = await Promise.all(Array.from({ length: 13 }, () => crowd('x', { network: own })));
+    const tries = await Promise.all(Array.from({ length: 13 }, () => crowd('x', { network: ownNetwork })));
     expect(tries.filter(({ status }) => status === 429)).toHaveLength(1);
-    expect((await guess(alice.password, { agent: home, network: own, instance: 1 })).status).toBe(303);
+    expect((await guess(alice.password, { agent: home, network: ownNetwork, instance: 1 })).status).toBe(303);
     expect((await home.get('/account')).status).toBe(200);
     expect((await guess(alice.password, { network: 201 })).status).toBe(400);
     await service.database.sql(`UPDATE rate_limits SET points = 1000 WHERE key LIKE 'signInFailures%'`);
     expect((await crowd('x', { network: 202 })).status).toBe(503);
-    expect((await guess(alice.password, { agent: work, network: own })).status).toBe(303);
+    expect((await guess(alice.password, { agent: work, network: ownNetwork })).status).toBe(303);
   },
 );

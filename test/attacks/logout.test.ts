@@ -43,8 +43,8 @@ afterAll(async () => {
 
 const query = (parameters: Record<string, string>) => `/logout?${new URLSearchParams(parameters).toString()}`;
 const back = () => ({ client_id: client.clientId, post_logout_redirect_uri: signedOutUri });
-/** The answer is at most a page of the service, and the session lives. */
-async function harmless(page: Page, what: string): Promise<void> {
+/** Expects at most a page of the service, and that the session is still valid. */
+async function expectHarmless(page: Page, what: string): Promise<void> {
   expect(page.location ?? service.issuer, what).toMatch(new RegExp(`^${service.issuer}`));
   expect(page.body, what).not.toContain('http-equiv');
   expect(await isSignedIn(mine.agent, second(service)), what).toBe(true);
@@ -73,15 +73,15 @@ attack(
     for (const headers of loads) {
       const page = await agent.get(link, headers);
       expect(page.status).toBe(403);
-      await harmless(page, JSON.stringify(headers));
+      await expectHarmless(page, JSON.stringify(headers));
     }
     const head = await agent.fetch(link, { method: 'HEAD' });
     expect(head.status).toBe(405);
-    await harmless(head, 'HEAD');
+    await expectHarmless(head, 'HEAD');
     const visited = await agent.get(link, { 'sec-fetch-site': 'cross-site' });
     expect(visited.status).toBe(200);
     expect(visited.body).toContain('value="sign-out"');
-    await harmless(visited, 'a link');
+    await expectHarmless(visited, 'a link');
 
     const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
     const token = hiddenFields(visited.body)['csrf']!;
@@ -95,11 +95,11 @@ attack(
       { ...back(), decision: 'sign-out', csrf: token },
     ];
     for (const form of forms) {
-      await harmless(await agent.post('/logout', form, foreign), JSON.stringify(form));
+      await expectHarmless(await agent.post('/logout', form, foreign), JSON.stringify(form));
       // as browsers send it: without the cookies of SameSite=Lax
-      await harmless(await new UserAgent(service).post('/logout', form, foreign), JSON.stringify(form));
+      await expectHarmless(await new UserAgent(service).post('/logout', form, foreign), JSON.stringify(form));
     }
-    await harmless(await agent.post('/logout', forms[3]!), 'a token of another browser');
+    await expectHarmless(await agent.post('/logout', forms[3]!), 'a token of another browser');
   },
 );
 
@@ -130,8 +130,8 @@ attack(
     const [header, payload, signature] = tokens.id_token.split('.') as [string, string, string];
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const flipped = signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'));
-    const changed = Buffer.from(JSON.stringify({ ...claims, aud: 'someone-else' })).toString('base64url');
-    // tokens that the service itself signs for this client, but that are not ID Tokens
+    const changed = Buffer.from(JSON.stringify({ ...claims, aud: 'another-client' })).toString('base64url');
+    // tokens that the service signs for this client, but that are not ID Tokens
     const logged = await service.createClient({ backchannel_logout_uri: receiver.uri('/logout') });
     const visitor = await visit(service, logged, { scope: 'openid' });
     await visitor.agent.submit(await visitor.agent.get('/logout'), { decision: 'sign-out' });
@@ -166,7 +166,7 @@ attack(
         const page = await agent.get(query({ id_token_hint: hint, ...more }));
         expect(page.status, what).toBe(400);
         expect(page.body, what).not.toContain('value="sign-out"');
-        await harmless(page, what);
+        await expectHarmless(page, what);
         // no user is signed in: no question, and no redirect either
         const empty = await new UserAgent(service).get(query({ id_token_hint: hint, ...more }));
         expect([empty.status, empty.location], what).toEqual([400, undefined]);
@@ -175,11 +175,11 @@ attack(
     // valid, but of another client than the request names, or of another user than the one who is signed in
     const contradictory = await agent.get(query({ ...back(), id_token_hint: visitor.tokens.id_token }));
     expect(contradictory.status).toBe(400);
-    await harmless(contradictory, 'a hint of another client');
+    await expectHarmless(contradictory, 'a hint of another client');
     const others = (await visit(service, client, { scope: 'openid' })).tokens.id_token;
     const asked = await agent.get(query({ id_token_hint: others, post_logout_redirect_uri: signedOutUri }));
     expect(asked.body).toContain('value="sign-out"');
-    await harmless(asked, 'a hint of another user');
+    await expectHarmless(asked, 'a hint of another user');
 
     await expect.poll(() => decodeJwt(expired.tokens.id_token).exp! * 1000 < Date.now(), { timeout: 3000 }).toBe(true);
     const good = await expired.agent.get(
@@ -236,7 +236,7 @@ attack(
         }
       }),
     );
-    await harmless(await mine.agent.get('/logout'), 'all of them');
+    await expectHarmless(await mine.agent.get('/logout'), 'all of them');
     // registration refuses such an address in the first place
     for (const uri of [
       'javascript:alert(1)',

@@ -133,7 +133,7 @@ attack(
       expect(await family.use(chain[3]!)).toMatchObject(invalidGrant);
       expect(await events(family, 'refresh_token.reused')).toHaveLength(1);
     }
-    // the last token, which is not spent, is valid however old the others are
+    // the last token, which is not spent, is valid, although the others are old
     const family = await confidential();
     const live = next(await family.use(next(await family.use(family.tokens.refresh_token))));
     await age(family, 3600);
@@ -154,10 +154,10 @@ attack(
   },
   async () => {
     const owner = await confidential();
-    const neighbours = [await confidential(), await open()];
+    const otherFamilies = [await confidential(), await open()];
     const present = async (token: string) => {
-      for (const neighbour of neighbours)
-        for (const index of [0, 1]) expect(await neighbour.use(token, index)).toMatchObject(invalidGrant);
+      for (const otherFamily of otherFamilies)
+        for (const index of [0, 1]) expect(await otherFamily.use(token, index)).toMatchObject(invalidGrant);
     };
     await present(owner.tokens.refresh_token);
     const first = await owner.use(owner.tokens.refresh_token);
@@ -172,8 +172,9 @@ attack(
     expect(await events(owner, 'refresh_token.reused')).toEqual([]);
     const misuse = await events(owner, 'refresh_token.misused');
     expect(misuse).toHaveLength(12);
-    for (const neighbour of neighbours)
-      expect(misuse.filter(({ actor }) => actor === neighbour.client.clientId)).toHaveLength(6);
-    for (const neighbour of neighbours) expect(await neighbour.use(neighbour.tokens.refresh_token)).toMatchObject(ok);
+    for (const otherFamily of otherFamilies)
+      expect(misuse.filter(({ actor }) => actor === otherFamily.client.clientId)).toHaveLength(6);
+    for (const otherFamily of otherFamilies)
+      expect(await otherFamily.use(otherFamily.tokens.refresh_token)).toMatchObject(ok);
   },
 );

@@ -173,7 +173,7 @@ attack(
     expect(opened.map(([first]) => first!.status)).toEqual([202, 202, 202]);
     await Promise.all(others.map(everywhere));
     expect((await looked({ request_uris: [open[1]!] })).status).toBe(202);
-    // the one address that is fetched at registration: the answer is the same sentence whatever responds there
+    // the only address that is fetched at registration: the error is the same sentence for any response
     const sector = async (uri: string) => await looked({ subject_type: 'pairwise', sector_identifier_uri: uri });
     const said = await Promise.all(
       [...open, ...closed, 'https://169.254.169.254/', 'https://[::ffff:a00:1]/'].map(sector),
@@ -391,7 +391,7 @@ attack(
     expect(fresh).toMatchObject({ status: 201, body: { status: 'disabled' } });
     expect(fresh.body['client_id']).not.toBe(client.clientId);
 
-    // the Idempotency-Key of a lost answer names a registration that is gone
+    // the Idempotency-Key of a lost answer belongs to a registration that is gone
     const key = { 'idempotency-key': randomUUID() };
     const first = await register(service, again, key);
     expect((await manage(first.body, 'DELETE')).status).toBe(204);

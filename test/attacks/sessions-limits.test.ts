@@ -15,7 +15,7 @@ afterAll(() => service?.stop());
 attack(
   {
     id: 'A110',
-    name: 'Loop',
+    name: 'Request loop',
     request: 'One browser asks /authenticate 100 times in a minute and its client redeems nothing.',
     answer: 'Twenty codes of which only the newest is valid, then 429 with Retry-After and never the sign-in page.',
     source: 'the short form renews a client session at every call',
@@ -96,7 +96,7 @@ attack(
       1,
     );
 
-    // the remedy: a new sign-in, and a token from it
+    // a new sign-in, and a token of it, are accepted
     const page = await agent.get(authorizationUrl(service.issuer, console, { scope: 'openid admin', max_age: '900' }));
     const fresh = responseParameters(await agent.signIn(ada, await agent.follow(page)))['code']!;
     const next = (await redeem(service.issuer, console, fresh)).body['access_token'] as string;

@@ -21,8 +21,8 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function signedIn(who: Person, agent = new UserAgent(service)): Promise<UserAgent> {
-  await agent.signIn(who);
+async function signedIn(user: Person, agent = new UserAgent(service)): Promise<UserAgent> {
+  await agent.signIn(user);
   return agent;
 }
 function copyOf(agent: UserAgent): UserAgent {

@@ -1,4 +1,4 @@
-// Attacks sign-in: one account under many spellings, answers that reveal accounts, other addresses that check a password, awkward
+// Attacks sign-in: one account under many spellings, answers that reveal accounts, other addresses that check a password, unusual
 // passwords.
 import { randomBytes } from 'node:crypto';
 import argon2 from 'argon2';
@@ -142,10 +142,10 @@ function seen(page: Page, typed: string) {
 attack(
   {
     id: 'A79',
-    name: 'The other ways to a password',
+    name: 'Every address that checks a password',
     request:
       'The guesses go in turn through the sign-in page, an authorization request, the form of another signed-in user, the administrators’ sign-in, another instance and the change of the password; then a password as a grant and as Basic credentials',
-    answer: 'All these ways share one counter and refuse at its limit; no other address accepts a user’s password',
+    answer: 'All of them share one counter and refuse at its limit; no other address accepts a user’s password',
     source: 'CVE-2025-64102, CVE-2026-9798, CVE-2026-16103, GHSA-25rw-g6ff-fmg8',
     requirements: ['R64'],
   },
@@ -211,7 +211,7 @@ attack(
         path,
       ).toBe(401);
     expect((await register(service, {}, { authorization })).status).toBe(401);
-    // none of these was an attempt at the password
+    // none of these requests tried the password
     expect(isIn(await guess(username, password))).toBe(true);
   },
 );
@@ -219,7 +219,7 @@ attack(
 attack(
   {
     id: 'A80',
-    name: 'Awkward passwords',
+    name: 'Unusual passwords',
     request:
       'Passwords that differ at byte 80 only, in emoji, in a space at an end, in the form of an accent; with NUL, a lone surrogate, of 2 KB and of 1 MiB',
     answer:

@@ -1,4 +1,4 @@
-// Attacks the start: secrets that are weak, and an issuer that is not valid.
+// Attacks the start: weak secrets, and an invalid issuer.
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ afterAll(() => stopServers());
 
 const root = join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
-// other packages bring it, and npm decides by it
+// npm decides with this package, which other packages bring
 const { satisfies } = createRequire(import.meta.url)('semver') as {
   satisfies(version: string, range: string): boolean;
 };
@@ -55,7 +55,7 @@ const refused: [string, Record<string, string>][] = [
   ].map((BASE_URL): [string, Record<string, string>] => ['BASE_URL', { SECRET_KEY: key, BASE_URL }]),
 ];
 
-function complaintOf(environment: Record<string, string>): string {
+function errorOf(environment: Record<string, string>): string {
   try {
     loadConfig(environment);
   } catch (error) {
@@ -78,7 +78,7 @@ attack(
   },
   async () => {
     for (const [name, environment] of refused) {
-      const complaint = complaintOf(environment);
+      const complaint = errorOf(environment);
       expect(complaint, JSON.stringify(environment)).toMatch(new RegExp(`^The setting ${name} .*\\.$`));
       for (const secret of ['SECRET_KEY', 'ADMIN_PASSWORD', 'DATABASE_URL'])
         if (environment[secret]) expect(complaint).not.toContain(environment[secret]);
@@ -108,23 +108,22 @@ test('no secret has a default, and no secret that the documentation shows starts
       ...[...text.matchAll(/SECRET_KEY[=:] *(\S+)/g)].map((match) => match[1]!),
       ...(text.match(/(?<![\w-])[\w-]{43}=?(?![\w-])/g) ?? []),
     ];
-    for (const sample of shown)
-      expect(complaintOf({ SECRET_KEY: sample }), `${file}: ${sample}`).toContain('SECRET_KEY');
+    for (const sample of shown) expect(errorOf({ SECRET_KEY: sample }), `${file}: ${sample}`).toContain('SECRET_KEY');
   }
 });
 
-test('the service starts with valid settings, whatever the path (security R111)', () => {
+test('the service starts with valid settings, with any path (security R111)', () => {
   for (const path of ['', '/idp', '/a/b.c/~d', '/Realm_1'])
     expect(loadConfig({ SECRET_KEY: key, BASE_URL: `https://idp.example.com${path}` }).basePath).toBe(path);
   expect(loadConfig({ SECRET_KEY: `${key}=`, ADMIN_PASSWORD: random(12) }).secretKeys).toEqual([key]);
   for (let round = 0; round < 1000; round++) loadConfig({ SECRET_KEY: random(32) });
 });
 
-test('one file sets the options of Node, and every documented or packaged start uses it', () => {
+test('one file sets the options of Node, and every documented or packaged start uses that file', () => {
   const named = 'README.md CONTRIBUTING.md .env.example package.json Dockerfile docker-compose.yml .ci .github';
-  const text = `${named} bin deploy docs bench demo scripts src`.split(' ').flatMap((place) => {
-    if (!statSync(join(root, place)).isDirectory()) return [place];
-    const found = readdirSync(join(root, place), { recursive: true, withFileTypes: true });
+  const text = `${named} bin deploy docs bench demo scripts src`.split(' ').flatMap((path) => {
+    if (!statSync(join(root, path)).isDirectory()) return [path];
+    const found = readdirSync(join(root, path), { recursive: true, withFileTypes: true });
     return found.flatMap((file) => (file.isFile() ? [relative(root, join(file.parentPath, file.name))] : []));
   });
   const setters = text.filter((file) => /\b(semi-space-size|heap-growing-percent|malloc\.\w+)=\d/.test(read(file)));
@@ -159,8 +158,8 @@ test('no other user can change the compiled code that Node caches, and a start n
   const cache = join(folder, 'compiled');
   writeFileSync(join(folder, 'file'), '');
   try {
-    for (const place of [cache, join(folder, 'file')]) {
-      const server = startServer({ PORT: 'none', NODE_COMPILE_CACHE: place });
+    for (const path of [cache, join(folder, 'file')]) {
+      const server = startServer({ PORT: 'none', NODE_COMPILE_CACHE: path });
       expect((await server.exited).code).toBe(1);
       expect(server.stderr).toBe('The setting PORT must be a port number from 0 to 65535.\n');
     }

@@ -33,7 +33,7 @@ attack(
     name: 'Code used as a handle',
     request:
       'A code presented as a Bearer token for a client without uma_profile, after its 60 s without a use, after a second redemption, and in a query string',
-    answer: '401 invalid_token in the first three, for good; in a query string 400, and the handle is ended',
+    answer: '401 invalid_token in the first three, permanently; in a query string 400, and the handle is ended',
     source: "the specification's UMA profile",
     requirements: ['R81', 'R82', 'R83'],
   },
@@ -75,7 +75,7 @@ attack(
     id: 'A101',
     name: 'Handle in the URL',
     request:
-      'A code or a handle in the path, in the query of a GET, of a POST and of a PUT, in a form and in a JSON body, alone, repeated, and together with a good Authorization header',
+      'A code or a handle in the path, in the query of a GET, of a POST and of a PUT, in a form and in a JSON body, alone, repeated, and together with a valid Authorization header',
     answer: '400 and the handle is ended; its value is in no log, and Referrer-Policy is no-referrer',
     source: 'RFC 9700 4.3, stonyx-oauth#45, TREK#2360',
     requirements: ['R83', 'R99'],
@@ -133,7 +133,7 @@ attack(
     id: 'A103',
     name: 'Second item of another user',
     request:
-      'Requests that name something of one’s own together with something of another user: two resources, two subjects, the grant and the registration of another user, lists of everything',
+      'Requests that name a value of the user together with one of another user: two resources, two subjects, the grant and the registration of another user, lists of everything',
     answer:
       'The whole request is refused and has no effect; only an administrator gets a list, and the account page shows only the user’s own data',
     source: 'CVE-2025-14778, CVE-2026-4636, CVE-2026-4630, CVE-2026-3190',
@@ -162,7 +162,7 @@ attack(
       200,
     );
 
-    // a user by name or by number, together with oneself
+    // another user by name or by number, together with the user of the token
     const token = bearer(alice.tokens.access_token);
     const denied = { status: 403, body: { error: 'access_denied' } };
     for (const name of ['info', 'address', 'settings', 'scope'])
@@ -177,7 +177,7 @@ attack(
       for (const name of ['info', 'address', 'settings'])
         expect(await ask(second(service), `/user/${sub}/${name}`, otherClient.basic), name).toMatchObject(denied);
 
-    // the tokens of another are not revoked, the registration and grant of another not touched, nothing is listed
+    // another client revokes no token and changes no registration or grant, and nothing is listed
     const revoke = (fields: Record<string, string>) =>
       form(`${service.issuer}/revoke`, fields, { authorization: otherClient.basic });
     for (const value of [bob.tokens.access_token, bob.tokens.refresh_token, bob.code]) await revoke({ token: value });
@@ -244,7 +244,7 @@ attack(
     });
     expect((await send(`/user/me/settings/${bob.user.sub}`)).status).toBe(404);
     expect((await send(`/user/me/settings/theme`)).status).toBe(404);
-    // the client with its secret writes its own settings of a user, whatever it sends about another client
+    // the client with its secret writes only its settings of the user of the path
     const bySecret = { authorization: client.basic };
     expect(
       (await send(`/user/${alice.user.sub}/settings?${query}`, { ...foreign, settings: { theme: 'sepia' } }, bySecret))
@@ -321,7 +321,7 @@ attack(
     expect(statuses.filter((status) => status === 200)).toHaveLength(6);
     expect(statuses.filter((status) => status === 413)).toHaveLength(44);
     expect(Object.keys((await settingsOf(visitor)) as object)).toHaveLength(256);
-    // the last keys again and again, by writers that do not know of each other
+    // concurrent writers add the last keys repeatedly
     const nearlyFull = JSON.stringify(many(254));
     for (let round = 0; round < 20; round++) {
       await service.database.sql('UPDATE user_settings SET settings = $1 WHERE sub = $2', [
@@ -333,7 +333,7 @@ attack(
       );
       expect((await Promise.all(racers)).map(({ status }) => status).toSorted()).toEqual([200, 200, 413, 413]);
     }
-    // another user of that client has room
+    // another user of the client is not limited by this
     expect(
       (
         await ask(

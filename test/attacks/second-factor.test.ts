@@ -1,4 +1,4 @@
-// Attacks the second factor with a known password: with a session from before the second factor, and with a code in place of a sign-in.
+// Attacks the second factor with a known password: with a session from before its set-up, and with a code in place of a sign-in.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Authenticator as App, setUpAuthenticator } from '../helpers/authenticator.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
@@ -16,9 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-const later = (sub: string) =>
+const allowNextCode = (sub: string) =>
   service.database.sql('UPDATE authenticators SET last_step = last_step - 3 WHERE sub = $1', [sub]);
-const age = (sub: string, minutes: number) =>
+const ageSignIn = (sub: string, minutes: number) =>
   service.database.sql('UPDATE sessions SET auth_time = auth_time - make_interval(mins => $2) WHERE sub = $1', [
     sub,
     minutes,
@@ -31,56 +31,56 @@ const sessionsOf = (sub: string) =>
 const asksPassword = (page: Page) => page.body.includes('id="password"');
 const asksCode = (page: Page) => page.url.includes('/login/second-factor') && page.body.includes('id="code"');
 
-/** Two browsers in which a user signed in with the password alone; the user then set up a second factor in one of them. */
-async function enrolledElsewhere(person: Parameters<TestService['createUser']>[0] = {}) {
+/** Signs a user in in two browsers with the password alone, and then sets up a second factor in one of them. */
+async function enrolInOneBrowser(person: Parameters<TestService['createUser']>[0] = {}) {
   const user = await service.createUser(person);
   const [home, other] = [new UserAgent(service), new UserAgent(service)];
   for (const agent of [home, other]) await agent.signIn(user);
   const cookie = home.cookies.get('JSESSIONOPENID');
   const { app } = await setUpAuthenticator(home);
-  await later(user.sub);
+  await allowNextCode(user.sub);
   return { user, home, other, app, cookie };
 }
 
 describe('a session that has proved only the password', () => {
-  test('changes nothing any more once a second factor was set up in another browser, until it proves that factor (security R91)', async () => {
+  test('the session changes nothing after a second factor was set up in another browser, until it proves that factor (security R91)', async () => {
     const user = await service.createUser({ email: `changes-nothing@example.com`, emailVerified: true });
-    const [home, thief] = [new UserAgent(service), new UserAgent(service)];
-    for (const agent of [home, thief]) await agent.signIn(user);
-    // the attacker holds everything that the pages hand out before
+    const [home, attacker] = [new UserAgent(service), new UserAgent(service)];
+    for (const agent of [home, attacker]) await agent.signIn(user);
+    // the attacker has opened every page before
     const pages = new Map<string, Page>();
     for (const path of ['authenticator', 'passkeys', 'email', 'password', 'data', 'delete'])
-      pages.set(path, await thief.get(`/account/${path}`));
+      pages.set(path, await attacker.get(`/account/${path}`));
     const [setUp, making] = [pages.get('authenticator')!, passkeyForm(pages.get('passkeys')!)];
     await setUpAuthenticator(home);
     const { id } = (await service.store.secondFactors.list(user.sub))[0]!;
-    const factors = await thief.get('/account/second-factors');
-    const own = await thief.get('/account/passkeys');
-    expect(own.body).toContain('href="/login/second-factor?destination=passkeys"');
+    const factors = await attacker.get('/account/second-factors');
+    const passkeys = await attacker.get('/account/passkeys');
+    expect(passkeys.body).toContain('href="/login/second-factor?destination=passkeys"');
     const fields = (path: string) => hiddenFields(pages.get(path)!.body);
     const before = JSON.stringify(await service.store.users.find(user.sub));
     const answers: Record<string, Page> = {
-      authenticator: await thief.post('/account/authenticator', {
+      authenticator: await attacker.post('/account/authenticator', {
         ...hiddenFields(setUp.body),
         code: new App(setUp).code(),
       }),
-      'second-factors': await thief.post('/account/second-factors', {
+      'second-factors': await attacker.post('/account/second-factors', {
         ...formOf(factors, '/account/second-factors'),
         remove: id,
       }),
-      recovery: await thief.post('/account/recovery-codes', formOf(factors, '/account/recovery-codes')),
-      passkeys: await thief.post(making.action, {
+      recovery: await attacker.post('/account/recovery-codes', formOf(factors, '/account/recovery-codes')),
+      passkeys: await attacker.post(making.action, {
         ...making.fields,
         credential: new Authenticator(service.issuer).create(making.options),
       }),
-      email: await thief.post('/account/email', { ...fields('email'), email: 'thief@example.com' }),
-      password: await thief.post('/account/password', {
+      email: await attacker.post('/account/email', { ...fields('email'), email: 'attacker@example.com' }),
+      password: await attacker.post('/account/password', {
         ...fields('password'),
         current_password: user.password,
         new_password: 'three umbrellas under a lighthouse',
       }),
-      data: await thief.post('/account/data', fields('data')),
-      deletion: await thief.post('/account/delete', { ...fields('delete'), username: user.username }),
+      data: await attacker.post('/account/data', fields('data')),
+      deletion: await attacker.post('/account/delete', { ...fields('delete'), username: user.username }),
     };
     for (const [destination, { location }] of Object.entries(answers))
       expect([destination, location]).toEqual([
@@ -91,33 +91,33 @@ describe('a session that has proved only the password', () => {
     expect(JSON.stringify(await service.store.users.find(user.sub))).toBe(before);
     expect(await service.database.sql(`SELECT FROM outbox WHERE name = 'verify-address'`)).toEqual([]);
     for (const path of ['authenticator', 'email', 'password'])
-      expect((await thief.get(`/account/${path}`)).location).toContain('/login/second-factor?destination=');
+      expect((await attacker.get(`/account/${path}`)).location).toContain('/login/second-factor?destination=');
   });
 
-  test('requests no link that changes the address after that, sent or not (security R91)', async () => {
+  test('the session cannot use or request a link that changes the address after that (security R91)', async () => {
     const user = await service.createUser({ email: 'owner@example.com', emailVerified: true });
-    const [home, thief] = [new UserAgent(service), new UserAgent(service)];
-    for (const agent of [home, thief]) await agent.signIn(user);
-    await thief.submit(await thief.get('/account/email'), { email: 'thief@example.com' });
+    const [home, attacker] = [new UserAgent(service), new UserAgent(service)];
+    for (const agent of [home, attacker]) await agent.signIn(user);
+    await attacker.submit(await attacker.get('/account/email'), { email: 'attacker@example.com' });
     const sent = async () =>
       (await mailsIn(service.dataDir)).find(({ to, parsed }) =>
-        `${to} ${JSON.stringify(parsed.to)}`.includes('thief@example.com'),
+        `${to} ${JSON.stringify(parsed.to)}`.includes('attacker@example.com'),
       );
     await vi.waitUntil(async () => (await sent()) !== undefined, { timeout: 10_000, interval: 20 });
     const link = (await sent())!.link!.replace(service.issuer, '');
-    expect((await thief.get(link)).status).toBe(200);
+    expect((await attacker.get(link)).status).toBe(200);
     const due = `INSERT INTO outbox (channel, name, sub, recipient, data, next_attempt_at) VALUES ('mail', 'verify-address', $1, $2, '{}', now() + interval '1 hour')`;
-    for (const recipient of ['thief@example.com', 'owner@example.com'])
+    for (const recipient of ['attacker@example.com', 'owner@example.com'])
       await service.database.sql(due, [user.sub, recipient]);
     await setUpAuthenticator(home);
-    expect((await thief.get(link)).status).toBe(410);
+    expect((await attacker.get(link)).status).toBe(410);
     expect(await service.database.sql(`DELETE FROM outbox WHERE name = 'verify-address' RETURNING recipient`)).toEqual([
       { recipient: 'owner@example.com' },
     ]);
   });
 
-  test('continues under a new cookie where the second factor is set up, with the same time of sign-in (security R52)', async () => {
-    const { user, home, cookie } = await enrolledElsewhere();
+  test('the session in which the second factor is set up continues under a new cookie, with the same time of sign-in (security R52)', async () => {
+    const { user, home, cookie } = await enrolInOneBrowser();
     expect(home.cookies.get('JSESSIONOPENID')).not.toBe(cookie);
     const copied = new UserAgent(service);
     copied.cookies.set('JSESSIONOPENID', cookie!);
@@ -127,52 +127,52 @@ describe('a session that has proved only the password', () => {
     const [session, other] = await sessionsOf(user.sub);
     expect([session!.amr, other!.amr]).toEqual([['pwd', 'otp', 'mfa'], ['pwd']]);
 
-    const someone = await service.createUser();
+    const otherUser = await service.createUser();
     const agent = new UserAgent(service);
-    await agent.signIn(someone);
-    await age(someone.sub, 5);
-    const [before] = await sessionsOf(someone.sub);
+    await agent.signIn(otherUser);
+    await ageSignIn(otherUser.sub, 5);
+    const [before] = await sessionsOf(otherUser.sub);
     const { action, options, fields } = passkeyForm(await agent.get('/account/passkeys'));
     await agent.post(action, { ...fields, credential: new Authenticator(service.issuer).create(options) });
-    // the attacker saw only that the passkey was created
-    expect(await sessionsOf(someone.sub)).toEqual([{ ...before, amr: ['pwd', 'user', 'mfa'] }]);
+    // the creation of the passkey changes nothing else in the session
+    expect(await sessionsOf(otherUser.sub)).toEqual([{ ...before, amr: ['pwd', 'user', 'mfa'] }]);
     expect((await agent.get('/account/email')).status).toBe(200);
   });
 
-  test('continues with the second factor alone, and keeps the time at which the password was checked (OpenID Connect Core 2, auth_time)', async () => {
-    const { user, other, app } = await enrolledElsewhere();
-    await age(user.sub, 10);
+  test('the session continues with the second factor alone, and keeps the time at which the password was checked (OpenID Connect Core 2, auth_time)', async () => {
+    const { user, other, app } = await enrolInOneBrowser();
+    await ageSignIn(user.sub, 10);
     const [, before] = await sessionsOf(user.sub);
     const step = await other.follow(await other.get('/account/email'));
     expect(asksCode(step)).toBe(true);
     expect((await other.submit(step, { code: app.code() })).url).toBe(`${service.issuer}/account/email`);
     expect((await sessionsOf(user.sub))[1]).toEqual({ ...before, amr: ['pwd', 'otp', 'mfa'] });
-    // again by hand: from the beginning
-    await later(user.sub);
+    // opened directly, the page starts the sign-in from the beginning
+    await allowNextCode(user.sub);
     expect((await other.get('/login/second-factor?destination=email')).location).toBe(
       `${service.issuer}/login?destination=email`,
     );
     expect((await other.post('/login/second-factor', hiddenFields(step.body))).location).toBe(
       `${service.issuer}/login?destination=email`,
     );
-    await age(user.sub, 6);
+    await ageSignIn(user.sub, 6);
     expect((await other.get('/account/email')).location).toBe(`${service.issuer}/login?destination=email`);
   });
 
-  test('of an administrator is asked for the second factor in the console, which then continues (security R91)', async () => {
+  test('the console asks the session of an administrator for the second factor, and then continues (security R91)', async () => {
     const user = await service.createUser({ admin: true });
     const { agent } = await openConsole(service, user);
     const home = new UserAgent(service);
     await home.signIn(user);
     const { app } = await setUpAuthenticator(home);
-    await later(user.sub);
+    await allowNextCode(user.sub);
     const step = await agent.follow(await agent.get('/admin/keys/rotate'));
     expect([asksCode(step), asksPassword(step)]).toEqual([true, false]);
     const end = await agent.submit(step, { code: app.code() });
     expect([end.status, end.url]).toEqual([200, `${service.issuer}/admin/keys/rotate`]);
   });
 
-  test('gets a token with which an administrator reaches no dangerous route any more (security R91, RFC 9470 3)', async () => {
+  test('a token of the session no longer opens a route that needs a recent sign-in (security R91, RFC 9470 3)', async () => {
     const user = await service.createUser({ admin: true });
     const { access_token: token } = await obtainTokens(service, client, user, { scope: 'openid admin' });
     const enable = (bearer: string) =>
@@ -201,20 +201,20 @@ describe('a code without a new password', () => {
   test.each<[string, Record<string, string>]>([
     ['prompt=login', { prompt: 'login' }],
     ['max_age', { max_age: '60' }],
-  ])('does not satisfy %s, also where the page is opened by hand (OpenID Connect Core 3.1.2.1)', async (_, demand) => {
-    const { user, other, app } = await enrolledElsewhere();
-    await age(user.sub, 5);
+  ])('a code does not satisfy %s, even on a page opened directly (OpenID Connect Core 3.1.2.1)', async (_, demand) => {
+    const { user, other, app } = await enrolInOneBrowser();
+    await ageSignIn(user.sub, 5);
     const { transaction } = await ask(other, demand);
     const step = await other.get(`/login/second-factor?transaction=${transaction}`);
     const end = await other.submit(step, { code: app.code() });
     expect([asksPassword(end), end.location]).toEqual([true, undefined]);
-    await later(user.sub);
+    await allowNextCode(user.sub);
     const again = await other.submit(await other.signIn(user, end), { code: app.code() });
     expect(responseParameters(again)['code']).toBeDefined();
   });
 
-  test('does not satisfy it in a sign-in that began before the request either (OpenID Connect Core 3.1.2.1)', async () => {
-    const { user, app } = await enrolledElsewhere();
+  test('a code in a sign-in that began before the request does not satisfy prompt=login (OpenID Connect Core 3.1.2.1)', async () => {
+    const { user, app } = await enrolInOneBrowser();
     const agent = new UserAgent(service);
     expect(asksCode(await agent.signIn(user))).toBe(true);
     const { transaction } = await ask(agent, { prompt: 'login' });
@@ -222,11 +222,11 @@ describe('a code without a new password', () => {
     expect(asksPassword(await agent.submit(step, { code: app.code() }))).toBe(true);
   });
 
-  test('nor does an authenticator that is set up for it (OpenID Connect Core 3.1.2.1)', async () => {
+  test('setting up an authenticator does not satisfy prompt=login (OpenID Connect Core 3.1.2.1)', async () => {
     const user = await service.createUser();
     const agent = new UserAgent(service);
     await agent.signIn(user);
-    await age(user.sub, 5);
+    await ageSignIn(user.sub, 5);
     const { transaction } = await ask(agent, { prompt: 'login' });
     const setUp = await agent.get(`/login/authenticator?transaction=${transaction}`);
     const codes = await agent.submit(setUp, { code: new App(setUp).code() });

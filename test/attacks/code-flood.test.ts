@@ -1,4 +1,4 @@
-// Attacks the service with requests for too many codes, under the limits of a service in operation.
+// Attacks the service with requests for too many codes, under its default limits.
 import { afterAll, beforeAll, expect } from 'vitest';
 import { redeem } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
@@ -30,10 +30,10 @@ attack(
     await browser.signIn(user);
     const pages: Page[] = [];
     for (let batch = 0; batch < 20; batch++) {
-      const asked = Array.from({ length: 10 }, (_, index) =>
+      const requests = Array.from({ length: 10 }, (_, index) =>
         browser.get(authorizationUrl(service.instances[index % 2]!, rp)),
       );
-      pages.push(...(await Promise.all(asked)));
+      pages.push(...(await Promise.all(requests)));
     }
     const codes = pages.flatMap((page) => (page.status === 302 ? [responseParameters(page)['code']!] : []));
     expect(codes).toHaveLength(20);
@@ -44,7 +44,7 @@ attack(
     expect(responseParameters(await other.get(authorizationUrl(service.issuer, rp)))).toHaveProperty('code');
     const redeemed = [];
     for (const code of codes) redeemed.push((await redeem(service.issuer, rp, code)).status);
-    // they arrived ten at once: five of the last ten are valid
+    // the requests were sent ten at once: five of the last ten codes are valid
     expect(redeemed.slice(0, 10)).toEqual(Array(10).fill(400));
     expect(redeemed.filter((status) => status === 200)).toHaveLength(5);
     expect(await isSignedIn(browser, service.issuer)).toBe(true);
