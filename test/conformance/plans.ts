@@ -32,7 +32,7 @@ export interface Plan {
   cases: readonly Case[];
 }
 
-/** Modules that need a client of their own making: static clients leave them out. */
+/** Modules that register their client themselves: plans with static clients omit them. */
 const dynamicOnly = [
   'oidcc-idtoken-signature',
   'oidcc-idtoken-unsigned',
@@ -174,13 +174,13 @@ function anyType(
   return { name, profile, figures, cases };
 }
 
-const implicitFigures = { id_token: 27, 'id_token token': 31 };
-const hybridFigures = { 'code id_token': 36, 'code token': 33, 'code id_token token': 33 };
+const implicitCounts = { id_token: 27, 'id_token token': 31 };
+const hybridCounts = { 'code id_token': 36, 'code token': 33, 'code id_token token': 33 };
 
 export const plans: readonly Plan[] = [
   signInPlan('Basic OP', 'basic', { code: 38 }, 'default'),
-  signInPlan('Implicit OP', 'implicit', implicitFigures, 'default'),
-  signInPlan('Hybrid OP', 'hybrid', hybridFigures, 'default'),
+  signInPlan('Implicit OP', 'implicit', implicitCounts, 'default'),
+  signInPlan('Hybrid OP', 'hybrid', hybridCounts, 'default'),
   {
     name: 'oidcc-config',
     profile: 'Config OP',
@@ -205,8 +205,8 @@ export const plans: readonly Plan[] = [
     ),
   },
   signInPlan('Form Post OP, basic', 'basic', { code: 38 }, 'form_post'),
-  signInPlan('Form Post OP, implicit', 'implicit', implicitFigures, 'form_post'),
-  signInPlan('Form Post OP, hybrid', 'hybrid', hybridFigures, 'form_post'),
+  signInPlan('Form Post OP, implicit', 'implicit', implicitCounts, 'form_post'),
+  signInPlan('Form Post OP, hybrid', 'hybrid', hybridCounts, 'form_post'),
   anyType('3rd Party-Init OP', 'oidcc-3rdparty-init-login', thirdParty, 2, ['dynamic_client']),
   anyType('RP-Initiated OP', 'oidcc-rp-initiated-logout', rpInitiated, 11),
   anyType('Session OP', 'oidcc-session-management', session, 2),

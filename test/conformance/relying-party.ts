@@ -1,4 +1,4 @@
-// Plays one module's relying party, as the suite does: a fresh browser, clients of its own, and the checks that run in every module.
+// Acts as one module's relying party, as the suite does: a fresh browser, separate clients, and the checks that run in every module.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { JWK } from 'jose';
 import { expect } from 'vitest';

@@ -39,7 +39,7 @@ export function responseParameters(rp: RelyingParty, client: Client, outcome: Ou
   const own = inQuery.splice(0, [...registered.searchParams].length);
   expect(own).toEqual([...registered.searchParams]);
   const inFragment = [...new URLSearchParams(url.hash.slice(1))];
-  const where = outcome.sent['response_mode'] === 'form_post' ? 'body' : placeOf(outcome.sent['response_type']);
+  const where = outcome.sent['response_mode'] === 'form_post' ? 'body' : responseModeOf(outcome.sent['response_type']);
   expect(arrival.method).toBe(where === 'body' ? 'POST' : 'GET');
   if (where === 'body') expect(arrival.contentType).toBe('application/x-www-form-urlencoded');
   if (where !== 'query') expect(inQuery, 'parameters in the query').toEqual([]);
@@ -188,7 +188,7 @@ export function pkce(verifier: string): Record<string, string> {
   return { code_challenge: challenge, code_challenge_method: 'S256' };
 }
 
-/** query where only a code, or no known type, is requested. */
-function placeOf(responseType: string | undefined): 'query' | 'fragment' {
+/** The response mode: query if only a code, or no known type, is requested. */
+function responseModeOf(responseType: string | undefined): 'query' | 'fragment' {
   return responseType === undefined || responseType === 'code' ? 'query' : 'fragment';
 }

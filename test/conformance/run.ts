@@ -1,4 +1,4 @@
-// Defines the tests of plans: one for each module and variant, all at once as the suite runs them, each with a relying party of its own.
+// Defines the tests of plans: one for each module and variant, all at once as the suite runs them, each with a separate relying party.
 import { describe, it } from 'vitest';
 import type { Bed } from './bed/bed.ts';
 import { modules } from './modules/index.ts';

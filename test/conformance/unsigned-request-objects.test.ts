@@ -8,7 +8,7 @@ import { runCases } from './run.ts';
 
 const bed = useBed({ REQUEST_OBJECT_UNSIGNED: 'true' });
 
-test('the service announces what makes the suite run them (OpenID Connect Discovery 3)', async () => {
+test('the service announces that it accepts unsigned request objects (OpenID Connect Discovery 3)', async () => {
   const { discovery } = await new RelyingParty(bed(), plans[0]!.cases[0]!).start();
   expect(discovery['request_object_signing_alg_values_supported']).toContain('none');
   expect(discovery).toMatchObject({ request_parameter_supported: true, request_uri_parameter_supported: true });

@@ -1,4 +1,4 @@
-// Plays the suite's browser: one cookie jar per module, follows redirects within the service, enforces each page's policy, stops at the
+// Acts as the suite's browser: one cookie jar per module, follows redirects within the service, enforces each page's policy, stops at the
 // relying party's pages.
 import { expect } from 'vitest';
 import { elements, type Form, forms, inlineScripts, Policy, scripted } from './html.ts';

@@ -1,4 +1,4 @@
-// Plays the relying party's web server, as the suite has one: https on the loopback; modules publish documents on it and read its requests.
+// Runs the relying party's web server, as the suite has one: https on the loopback; modules publish documents on it and read its requests.
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
@@ -23,7 +23,7 @@ export interface SuiteServer {
 }
 
 export async function startSuiteServer(): Promise<SuiteServer> {
-  // does what NODE_EXTRA_CA_CERTS does for a service in a process of its own
+  // does what NODE_EXTRA_CA_CERTS does for a service in a separate process
   setDefaultCACertificates([...getCACertificates('bundled'), certificate]);
   const published = new Map<string, { contentType: string; body: string }>();
   const arrived = new Map<string, Received[]>();

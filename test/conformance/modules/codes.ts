@@ -9,7 +9,7 @@ import { json, type RelyingParty } from '../relying-party.ts';
 import { checkTokenResponse, checkUserinfo, type Grant, signIn } from '../responses.ts';
 import type { Modules } from './definition.ts';
 
-/** A grant with a refresh token, as the suite asks for one. */
+/** A grant with a refresh token, as the suite requests it. */
 export async function offline(rp: RelyingParty, client: Client): Promise<Grant> {
   expect(texts(rp.discovery, 'scopes_supported')).toContain('offline_access');
   expect(texts(rp.discovery, 'grant_types_supported')).toContain('refresh_token');

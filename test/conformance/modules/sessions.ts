@@ -53,7 +53,7 @@ async function staysSignedIn(
   expect(signedIn(second)).toEqual({ ...before, authTime: before.authTime - 1 });
 }
 
-/** prompt=none is refused with an error and without a page: no user is signed in, or no user any more. */
+/** prompt=none is refused with an error and without a page: the user is not signed in, or no longer. */
 export async function expectSignedOut(rp: RelyingParty, client: Client): Promise<void> {
   const outcome = await rp.authorize(client, { prompt: 'none', state: longState() });
   expect(outcome.pages, 'pages of prompt=none').toEqual([]);
