@@ -177,9 +177,9 @@ describe('the audit event of a change', () => {
 
   test('creating a client with settings writes one event, and so does ending a session (decisions section 7)', async () => {
     const body = { client_name: 'Tool', redirect_uris: [reviewedUri], self_managed: true, access_token_lifetime: 60 };
-    const made = await admin('/clients', 'POST', body);
-    expect(made.body).toMatchObject({ self_managed: true, access_token_lifetime: 60 });
-    expect(await rows({ client: made.body['client_id'] as string })).toEqual([]);
+    const created = await admin('/clients', 'POST', body);
+    expect(created.body).toMatchObject({ self_managed: true, access_token_lifetime: 60 });
+    expect(await rows({ client: created.body['client_id'] as string })).toEqual([]);
     const user = await service.createUser();
     await new UserAgent(service).signIn(user);
     const { sessions } = (await admin(`/sessions?sub=${user.sub}`)).body as { sessions: { id: string }[] };

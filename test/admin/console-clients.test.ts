@@ -406,13 +406,13 @@ describe('access to the client pages', () => {
 
   test('a user who is not an administrator sees no page and changes nothing (security R89)', async () => {
     const { clientId } = await service.createClient({ client_name: 'Anchor' });
-    const stranger = new UserAgent(service);
+    const signedOut = new UserAgent(service);
     const user = await service.createUser({ username: 'eve' });
     const eve = new UserAgent(service);
     await eve.signIn(user);
     for (const path of pages) {
       const address = `/admin/clients${path.replace('ID', clientId)}`;
-      expect((await stranger.get(address)).location, path).toContain('/authorize?');
+      expect((await signedOut.get(address)).location, path).toContain('/authorize?');
       expect((await eve.get(address)).status, path).toBe(403);
     }
     for (const path of operations) {
@@ -425,7 +425,7 @@ describe('access to the client pages', () => {
         name: 'Anchor',
         'client.0': 'on',
       };
-      expect((await stranger.post(address, form)).location, path).toContain('/authorize?');
+      expect((await signedOut.post(address, form)).location, path).toContain('/authorize?');
       expect((await eve.post(address, form)).status, path).toBe(403);
       // nor does an administrator with a forged form
       expect((await agent.post(address, form)).status, path).toBe(400);

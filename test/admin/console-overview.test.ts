@@ -39,9 +39,9 @@ test('the overview does not call the first clean-up of a new instance late (deci
 
 test('a client that an administrator creates as disabled does not wait for approval, and is not deleted (decisions section 2)', async () => {
   const body = { client_name: 'Made disabled', redirect_uris: redirectUris, status: 'disabled' };
-  const made = await admin('/clients', 'POST', body);
-  expect(made).toMatchObject({ status: 201, body: { status: 'disabled' } });
-  const id = made.body['client_id'] as string;
+  const created = await admin('/clients', 'POST', body);
+  expect(created).toMatchObject({ status: 201, body: { status: 'disabled' } });
+  const id = created.body['client_id'] as string;
   expect(texts(await agent.get('/admin'))).toContain('Nothing waits for you.');
   expect((await agent.get('/admin/clients/waiting')).body).not.toContain('Made disabled');
   expect((await agent.get('/admin/clients')).body).not.toContain('/admin/clients/waiting');
@@ -71,7 +71,7 @@ test('a client that an administrator creates as disabled does not wait for appro
 
 test('a mail that is scheduled for later is not delayed, and an overdue mail is (decisions section 7)', async () => {
   await register('Noticed');
-  // the digest that was sent now is followed by one in an hour; an order of another instance may say when it was made
+  // the next digest is scheduled an hour after the one that was just sent; another instance may have scheduled it
   const scheduled = `FROM outbox WHERE name = 'registrations' AND next_attempt_at > now() AND attempts = 0`;
   await vi.waitUntil(async () => (await service.database.sql(`SELECT ${scheduled}`)).length === 1, { timeout: 10_000 });
   expect(await mails()).toBe('None waits');

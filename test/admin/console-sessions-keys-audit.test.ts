@@ -113,9 +113,9 @@ test('an administrator makes new keys for chosen algorithms, and withdraws a key
   expect(path(await agent.post('/admin/keys/rotate', { ...form, alg_EdDSA: 'on' }))).toBe(
     '/admin/keys?done=keys-rotated',
   );
-  const made = (await kids()).filter(({ kid }) => !before.some((key) => key.kid === kid));
-  expect(made).toMatchObject([{ alg: 'EdDSA' }]);
-  const { kid } = made[0]!;
+  const newKeys = (await kids()).filter(({ kid }) => !before.some((key) => key.kid === kid));
+  expect(newKeys).toMatchObject([{ alg: 'EdDSA' }]);
+  const { kid } = newKeys[0]!;
   const page = texts(await agent.get('/admin/keys'));
   expect(page).toContain(`${kid} Published, signs soon`);
   // the key of SECRET_KEY, by its id
@@ -245,15 +245,15 @@ const operations: [string, Record<string, string>][] = [
   ['/admin/audit/export', { format: 'csv' }],
 ];
 test('a user who is not an administrator sees no page and changes nothing, and neither does a forged form (security R89, R55)', async () => {
-  const stranger = new UserAgent(service);
+  const signedOut = new UserAgent(service);
   const other = new UserAgent(service);
   await other.signIn(await service.createUser());
   for (const address of addresses) {
-    expect((await stranger.get(address)).location).toContain('/authorize?');
+    expect((await signedOut.get(address)).location).toContain('/authorize?');
     expect([address, (await other.get(address)).status]).toEqual([address, 403]);
   }
   for (const [address, fields] of operations) {
-    expect((await stranger.post(address, { csrf: 'x', ...fields })).location).toContain('/authorize?');
+    expect((await signedOut.post(address, { csrf: 'x', ...fields })).location).toContain('/authorize?');
     expect((await other.post(address, { csrf: 'x', ...fields })).status).toBe(403);
     expect((await agent.post(address, { csrf: 'x', ...fields })).status).toBe(400);
   }

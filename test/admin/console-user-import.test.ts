@@ -178,8 +178,8 @@ test('an invalid, empty or long text is refused with its reason, and an import t
   expect(long.body).toContain('use the command line');
   expect((await send('x'.repeat(9 * 1024 * 1024))).status).toBe(413);
   // a long form is read only from an administrator
-  const stranger = await new UserAgent(service).post(importPath, { ...form, users: 'x'.repeat(9 * 1024 * 1024) });
-  expect(stranger.location).toBe(service.issuer + importPath);
+  const signedOut = await new UserAgent(service).post(importPath, { ...form, users: 'x'.repeat(9 * 1024 * 1024) });
+  expect(signedOut.location).toBe(service.issuer + importPath);
   expect((await agent.get(`${importPath}/7b1c7a0e-4f6a-4f0e-9a53-0d6a5a0f1c11`)).status).toBe(404);
   expect((await agent.get(`${importPath}/x`)).status).toBe(404);
   const id = '7b1c7a0e-4f6a-4f0e-9a53-0d6a5a0f1c12';

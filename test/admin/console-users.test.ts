@@ -112,17 +112,17 @@ test('an administrator creates a user with a link to choose a password; sending 
   const typed = {
     ...form,
     username: 'made-here',
-    email: 'made@example.com',
+    email: 'created@example.com',
     email_verified: 'true',
     given_name: 'Mia',
   };
-  const made = await agent.post('/admin/users/new', typed);
-  expect(made.status).toBe(200);
-  expect(made.body).toContain('made-here is created');
+  const created = await agent.post('/admin/users/new', typed);
+  expect(created.status).toBe(200);
+  expect(created.body).toContain('made-here is created');
   const user = (await service.store.users.findByUsername('made-here'))!;
-  expect(user).toMatchObject({ email: 'made@example.com', emailVerified: true, claims: { given_name: 'Mia' } });
+  expect(user).toMatchObject({ email: 'created@example.com', emailVerified: true, claims: { given_name: 'Mia' } });
   // a browser without the administrator's session
-  const page = await new UserAgent(service).get(linkOf(made.body)!.slice(service.issuer.length));
+  const page = await new UserAgent(service).get(linkOf(created.body)!.slice(service.issuer.length));
   expect(page.status).toBe(200);
   const again = await agent.post('/admin/users/new', { ...typed, username: 'made-twice' });
   expect(again.location).toBe(`${service.issuer}/admin/users/${user.sub}?done=user-made`);

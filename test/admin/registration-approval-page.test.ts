@@ -414,14 +414,14 @@ describe('a decision', () => {
         })
       ).status,
     ).toBe(415);
-    const stranger = await new UserAgent(service).post('/admin/registration', approve);
-    expect(stranger.location).toContain('/login?destination=registration.');
+    const signedOut = await new UserAgent(service).post('/admin/registration', approve);
+    expect(signedOut.location).toContain('/login?destination=registration.');
     await expectPending(deferred);
     await expectPending(other);
     expect((await post(approve)).status).toBe(200);
   });
 
-  test('of ten concurrent decisions by two administrators, one takes effect (security R90)', async () => {
+  test('only one of ten concurrent decisions by two administrators takes effect (security R90)', async () => {
     const deferred = await defer();
     const bob = await service.createUser({ admin: true });
     const agents = [await signedIn(), await signedIn(bob)];

@@ -157,8 +157,8 @@ describe('a claim of a resource that another client holds', () => {
   test('an administrator cannot create or change a client with the claim, by admin route or in the console (decisions section 2)', async () => {
     const resource = newResource();
     const holder = await service.createClient({ resource_uris: [resource] });
-    const made = await admin('/clients', 'POST', { redirect_uris, resource_uris: [resource] });
-    expect(made).toMatchObject(held(resource, holder));
+    const created = await admin('/clients', 'POST', { redirect_uris, resource_uris: [resource] });
+    expect(created).toMatchObject(held(resource, holder));
     const { clientId } = await service.createClient({ client_name: 'Pier', resource_uris: [newResource()] });
     expect(await admin(`/clients/${clientId}`, 'PATCH', { resource_uris: [resource] })).toMatchObject(
       held(resource, holder),
@@ -204,7 +204,7 @@ test('two clients that claim one resource in concurrent updates learn nothing of
   }
 });
 
-test('of several clients with one resource that are approved concurrently, one is approved (decisions section 2)', async () => {
+test('only one of several clients with the same resource is approved when all are approved concurrently (decisions section 2)', async () => {
   for (let round = 0; round < 5; round++) {
     const resource = newResource();
     const claimants = await Promise.all(Array.from({ length: 6 }, () => register({ resource_uris: [resource] })));

@@ -229,7 +229,7 @@ test('a user with an imported hash signs in in six browsers at once (security R5
   for (const browser of browsers) expect((await browser.get('/account')).status).toBe(200);
 });
 
-test('of concurrent imports of the same users, one creates each user (issue 6)', async () => {
+test('concurrent imports of the same users create each user once (issue 6)', async () => {
   const rows = Array.from({ length: 600 }, (_, index) => `race${index},race${index}@example.com`);
   const file = (order: string[]) => `username,email\n${order.join('\n')}`;
   const reports = await Promise.all([

@@ -47,10 +47,10 @@ attack(
       database.sql<{ username: string; admin: boolean; password_hash: string }>('SELECT * FROM users');
     const instances = await Promise.all(passwords.map(start));
     try {
-      const made = await users();
-      expect(made).toMatchObject([{ username: 'admin', admin: true }]);
+      const created = await users();
+      expect(created).toMatchObject([{ username: 'admin', admin: true }]);
       instances.push(await start(randomUUID()));
-      expect(await users()).toEqual(made);
+      expect(await users()).toEqual(created);
       const events = await database.sql(`SELECT 1 FROM audit_events WHERE type = 'user.created'`);
       expect(events).toHaveLength(1);
       const base = `http://localhost:${instances[0]!.port}`;
@@ -70,7 +70,7 @@ attack(
         }
       const body = { username: 'mallory', password: randomUUID(), admin: true };
       expect((await call(`${base}/admin/api/users`, { body })).status).toBe(401);
-      expect(await users()).toEqual(made);
+      expect(await users()).toEqual(created);
     } finally {
       await Promise.all(instances.map((instance) => instance.stop()));
       await database.drop();

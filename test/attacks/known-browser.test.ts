@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-test('of 50 concurrent guesses on two instances no more than the limit reach the password, and then the user signs in from a known browser (security R62, F4)', async () => {
+test('50 concurrent guesses on two instances check no more passwords than the limit, and then the user signs in from a known browser (security R62, F4)', async () => {
   const user = await service.createUser();
   const home = new UserAgent(service);
   await home.signIn(user);

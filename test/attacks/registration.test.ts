@@ -159,22 +159,23 @@ attack(
     const members = ['jwks_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'client_uri', 'backchannel_logout_uri'];
     const admin = new UserAgent(service);
     await admin.signIn(await service.createUser({ admin: true }));
-    const looked = async (metadata: Record<string, unknown>) => {
+    const registerAndReview = async (metadata: Record<string, unknown>) => {
       const { status, body } = await register(service, { ...metadata, registration_mode: ['approval'] });
       if (status === 202) expect((await admin.get(body['verification_uri_complete']!)).status).toBe(200);
       return { status, error: body['error_description'] };
     };
     const everywhere = async (uri: string) => [
-      await looked(Object.fromEntries(members.map((member) => [member, uri]))),
-      await looked({ initiate_login_uri: uri }),
+      await registerAndReview(Object.fromEntries(members.map((member) => [member, uri]))),
+      await registerAndReview({ initiate_login_uri: uri }),
     ];
     const opened = await Promise.all(open.map(everywhere));
     expect(opened).toEqual(await Promise.all(closed.map(everywhere)));
     expect(opened.map(([first]) => first!.status)).toEqual([202, 202, 202]);
     await Promise.all(others.map(everywhere));
-    expect((await looked({ request_uris: [open[1]!] })).status).toBe(202);
+    expect((await registerAndReview({ request_uris: [open[1]!] })).status).toBe(202);
     // the only address that is fetched at registration: the error is the same sentence for any response
-    const sector = async (uri: string) => await looked({ subject_type: 'pairwise', sector_identifier_uri: uri });
+    const sector = async (uri: string) =>
+      await registerAndReview({ subject_type: 'pairwise', sector_identifier_uri: uri });
     const said = await Promise.all(
       [...open, ...closed, 'https://169.254.169.254/', 'https://[::ffff:a00:1]/'].map(sector),
     );

@@ -46,7 +46,7 @@ const addTo = async (key: number, more = key, on = opened[0]!) =>
   (await on.query<Added>(add, [key, more, ['"a", b', `}of ${key}\\`]]))[0]!;
 const sum = (numbers: number[]) => numbers.reduce((all, each) => all + each, 0);
 
-test('of many concurrent calls each gets its own result, and most share a transaction', async () => {
+test('many concurrent calls each get their own result, and most share a transaction', async () => {
   const answers = await Promise.all(keys.map((key) => addTo(key)));
   expect(answers.map(({ value, last }) => ({ value, last }))).toEqual(
     keys.map((key) => ({ value: key, last: `}of ${key}\\` })),

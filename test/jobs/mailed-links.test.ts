@@ -89,7 +89,7 @@ describe('a forgotten password', () => {
     expect([known, unconfirmed, disabled].map(({ email }) => mailsTo(email).length)).toEqual([1, 0, 0]);
   });
 
-  test('of several concurrent uses of a link, on any instance, one succeeds (security R62)', async () => {
+  test('only one of several concurrent uses of a link succeeds, on any instance (security R62)', async () => {
     const user = await newUser();
     await forgotten(user.username);
     const link = await linkTo(user.email, /new password/);
@@ -218,17 +218,17 @@ describe('an address', () => {
       [user.email.toUpperCase(), 'already'],
     ] as const)
       expect((await order('/account/email', { email }, agent)).body).toMatch(new RegExp(`email-fault">[^<]*${fault}`));
-    const wanted = `new-${user.email}`;
-    expect((await order('/account/email', { email: wanted }, agent)).body).toContain(wanted);
+    const newAddress = `new-${user.email}`;
+    expect((await order('/account/email', { email: newAddress }, agent)).body).toContain(newAddress);
     expect((await order('/account/email', { email: other.email }, agent)).body).toContain(other.email);
     const otherLink = await linkTo(other.email, /Confirm/);
-    const link = await linkTo(wanted, /Confirm/);
+    const link = await linkTo(newAddress, /Confirm/);
     expect((await service.store.users.find(user.sub))?.email).toBe(user.email);
     const taken = await follow(otherLink);
     expect([taken.status, taken.body]).toEqual([409, expect.stringContaining('belongs to another account')]);
     const pages = await Promise.all([follow(link), follow(link), follow(link)]);
     expect(pages.map(({ status }) => status).sort()).toEqual([200, 410, 410]);
-    expect(await service.store.users.find(user.sub)).toMatchObject({ email: wanted, emailVerified: true });
+    expect(await service.store.users.find(user.sub)).toMatchObject({ email: newAddress, emailVerified: true });
     await server.find(user.email, /address of your account was changed/);
     expect(await eventsOf(user.sub, 'user.email_changed')).toHaveLength(1);
     // a link that was requested before the change no longer works
@@ -239,20 +239,20 @@ describe('an address', () => {
     const user = await newUser();
     const agent = new UserAgent(service);
     await agent.signIn(user);
-    const wanted = `new-${user.email}`;
-    await order('/account/email', { email: wanted }, agent);
-    const link = await linkTo(wanted, /Confirm/);
+    const newAddress = `new-${user.email}`;
+    await order('/account/email', { email: newAddress }, agent);
+    const link = await linkTo(newAddress, /Confirm/);
     const telephone = new UserAgent(service);
     for (let look = 0; look < 2; look++) {
       const page = await telephone.get(link);
-      for (const text of [user.username, wanted]) expect(page.body).toContain(text);
+      for (const text of [user.username, newAddress]) expect(page.body).toContain(text);
     }
     expect((await service.store.users.find(user.sub))?.email).toBe(user.email);
     expect(
       (await new UserAgent(service).post('/account/email/confirm', { token: link.split('token=')[1]! })).status,
     ).toBe(400);
     expect((await follow(link, {}, telephone)).body).toContain(user.username);
-    expect((await service.store.users.find(user.sub))?.email).toBe(wanted);
+    expect((await service.store.users.find(user.sub))?.email).toBe(newAddress);
     // the link does not sign the user in
     expect((await telephone.get('/account')).status).toBe(303);
   });
@@ -276,7 +276,7 @@ describe('an address', () => {
 });
 
 test.each(['recovery', 'confirm', 'sign-up'])(
-  'of several concurrent uses of a link of the kind %s, on any instance, one succeeds (security R62)',
+  'only one of several concurrent uses of a link of the kind %s succeeds, on any instance (security R62)',
   async (kind) => {
     const user = await newUser();
     let link: string;

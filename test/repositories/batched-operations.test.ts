@@ -59,7 +59,7 @@ test('tokens of two families that are refreshed on two instances in crossing ord
   }
 });
 
-test("of a user's sign-ins in forty browsers at once, only the browsers used last stay known (security R63)", async () => {
+test("after a user's sign-ins in forty browsers at once, only the browsers used last stay known (security R63)", async () => {
   const { sub } = await service.createUser();
   const signedIn = await Promise.all(
     Array.from({ length: 40 }, () =>

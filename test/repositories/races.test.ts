@@ -73,7 +73,7 @@ describe('an authorization code', () => {
     }
   });
 
-  test('of right and wrong attempts at once at most one wins, and five wrong ones invalidate the code (security R16)', async () => {
+  test('at most one of concurrent right and wrong attempts succeeds, and five wrong ones invalidate the code (security R16)', async () => {
     const client = await service.createClient();
     const user = await service.createUser();
     for (let round = 0; round < 10; round++) {

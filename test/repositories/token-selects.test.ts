@@ -83,7 +83,7 @@ async function makeTokens(count: number): Promise<Sample[]> {
   return tokens;
 }
 
-test('of hundreds of tokens introspected at once, live, expired, revoked and unknown, each answer is right, with its own user and client (RFC 7662 2.2, security R30)', async () => {
+test('hundreds of tokens introspected at once, live, expired, revoked and unknown, each get the right answer, with their own user and client (RFC 7662 2.2, security R30)', async () => {
   const tokens = await makeTokens(240);
   const expired = tokens.filter((_, index) => index % 8 === 1);
   const revoked = tokens.filter((_, index) => index % 8 === 2);
@@ -187,7 +187,7 @@ test('concurrent client credentials grants each get a token of the client that r
   );
 });
 
-test('of tokens stored at once those of unknown and disabled clients are refused, and a refused one harms no other (security R42)', async () => {
+test('the tokens of unknown and disabled clients among tokens stored at once are refused, and the others are stored (security R42)', async () => {
   const disabled = await service.createClient({}, { status: 'disabled' });
   const opened = openDatabase({ connection: service.database.connection, poolSize: 20, onError: () => undefined });
   try {

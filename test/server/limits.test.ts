@@ -42,7 +42,7 @@ test('after too many failures the right password is refused like a wrong one, in
   );
 });
 
-test('of concurrent guesses no more than the limit reach the password (security R62)', async () => {
+test('concurrent guesses check no more passwords than the limit (security R62)', async () => {
   const user = await service.createUser();
   const agents = Array.from({ length: 20 }, () => new UserAgent(service));
   await Promise.all(agents.map((agent) => agent.signIn({ username: user.username, password: 'wrong password here' })));
@@ -53,7 +53,7 @@ test('of concurrent guesses no more than the limit reach the password (security 
   expect(row!.count).toBe(17);
 });
 
-test('of concurrent attempts on all instances exactly as many pass as the limit allows, and each refund allows one more (security R62)', async () => {
+test('exactly as many concurrent attempts on all instances pass as the limit allows, and each refund allows one more (security R62)', async () => {
   const databases = [1, 2].map(() =>
     openDatabase({ connection: service.database.connection, poolSize: 4, onError: () => undefined }),
   );
