@@ -1,4 +1,4 @@
-// Attacks introspection: clients that may not introspect, dead tokens that should look alike, other shapes of the request.
+// Attacks introspection: clients that may not introspect, dead tokens that should look alike, unusual requests.
 import { afterAll, beforeAll, expect } from 'vitest';
 import { newOpaqueToken, tokenPrefixes, type OpaqueTokenKind } from '../../src/tokens/opaque-token.ts';
 import { adminToken, call, obtainCode, redeem, withoutLimits } from '../helpers/grants.ts';

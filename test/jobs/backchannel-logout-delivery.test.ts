@@ -43,20 +43,17 @@ describe('a receiver that fails', () => {
     ]);
   });
 
-  test.each([302, 404])(
-    'a receiver that answers %s is retried (Back-Channel Logout 1.0 section 2.7)',
-    async (status) => {
-      const client = await newClient();
-      const { agent } = await visit([client]);
-      receiver.answers.set(client.path, status);
-      await signOut(agent);
-      await delivery(client, ({ last_failure }) => last_failure === `answered ${status}`);
-      expect(receiver.at('/elsewhere')).toEqual([]);
-      receiver.answers.set(client.path, 204);
-      await pausesEnd();
-      await delivery(client, (found) => found['status'] === 'delivered');
-    },
-  );
+  test.each([302, 404])('a receiver is retried after %s (Back-Channel Logout 1.0 section 2.7)', async (status) => {
+    const client = await newClient();
+    const { agent } = await visit([client]);
+    receiver.answers.set(client.path, status);
+    await signOut(agent);
+    await delivery(client, ({ last_failure }) => last_failure === `answered ${status}`);
+    expect(receiver.at('/elsewhere')).toEqual([]);
+    receiver.answers.set(client.path, 204);
+    await pausesEnd();
+    await delivery(client, (found) => found['status'] === 'delivered');
+  });
 
   test('the pause doubles from failure to failure, up to a minute (decisions section 6)', async () => {
     const client = await newClient();
