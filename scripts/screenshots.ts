@@ -45,12 +45,14 @@ const consent: Pages['consent'] = { ...most('consent'), problem: undefined };
 
 const secondFactor = most('login-second-factor');
 const review = most('registration-review');
+const methods = signIn.methods!.slice(0, 1);
+const wrong = { ...signIn, username: 'ada', problem: 'credentials', fields: ['username', 'password'] };
 
 const shots: Shot[] = [
   { name: 'login', page: 'login', data: signIn },
   { name: 'login-noscript', page: 'login', data: signIn, script: false },
-  { name: 'login-own', page: 'login', data: { form: signIn.form } },
-  { name: 'login-wrong', page: 'login', data: { ...signIn, username: 'ada', problem: 'credentials' } },
+  { name: 'login-own', page: 'login', data: { methods } },
+  { name: 'login-wrong', page: 'login', data: wrong },
   { name: 'login-again', page: 'login', data: { ...signIn, reauthentication: most('consent').account } },
   { name: 'login-expired', page: 'login', data: { ...signIn, problem: 'expired', reference: '7F3K-9QXD' } },
   { name: 'login-client', page: 'login', data: { problem: 'client', reference: '7F3K-9QXD' } },
@@ -59,13 +61,13 @@ const shots: Shot[] = [
     page: 'login',
     data: { ...most('login'), client: longClient, username: longAccount.username, reauthentication: longAccount },
   },
-  { name: 'login-empty', page: 'login', data: { client: bareClient, form: signIn.form } },
-  { name: 'login-german', page: 'login', data: { ...signIn, username: 'ada', problem: 'credentials' }, locale: 'de' },
+  { name: 'login-empty', page: 'login', data: { client: bareClient, methods } },
+  { name: 'login-german', page: 'login', data: wrong, locale: 'de' },
   { name: 'login-arabic', page: 'login', data: signIn, locale: 'ar' },
   {
     name: 'login-arabic-wrong',
     page: 'login',
-    data: { ...signIn, username: 'ada', problem: 'credentials' },
+    data: wrong,
     locale: 'ar',
   },
   { name: 'second-factor', page: 'login-second-factor', data: { ...secondFactor, problem: undefined } },
@@ -154,7 +156,7 @@ const shots: Shot[] = [
     data: { ...most('account-password'), faults: { password: 'length' } },
     locale: 'ar',
   },
-  { name: 'login-registration', page: 'login', data: { form: signIn.form, destination: 'registration' } },
+  { name: 'login-registration', page: 'login', data: { methods, destination: 'registration' } },
   { name: 'registration-code', page: 'registration-code', data: least('registration-code') },
   { name: 'registration-code-wrong', page: 'registration-code', data: most('registration-code') },
   { name: 'registration-review', page: 'registration-review', data: { ...review, problem: undefined } },

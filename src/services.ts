@@ -21,10 +21,10 @@ import { createPages, type PageRenderer } from './pages/renderer.ts';
 import { createPasskeys } from './authenticators/passkey/passkeys.ts';
 import { createPasswordCheck } from './authenticators/password/check.ts';
 import { createPasswordPolicy } from './domain/password-policy.ts';
-import type { Authenticator } from './authenticators/authenticator.ts';
 import { createCodeAttempts } from './authenticators/code-attempts.ts';
+import { createCountTry } from './authenticators/count-try.ts';
 import { createSecondFactorEnrolment } from './authenticators/enrolment.ts';
-import { createAuthenticators } from './authenticators/list.ts';
+import { authenticators } from './authenticators/list.ts';
 import { createTotpEnrolment } from './authenticators/totp/enrolment.ts';
 import { createSecondStep } from './interaction/second-step.ts';
 import { createSectorCheck } from './domain/sector-check.ts';
@@ -49,8 +49,6 @@ export interface ServiceOptions {
   renderer?: PageRenderer | undefined;
   /** Whence new signing keys come, if not made on the spot. */
   newKeyPair?: typeof makeKeyPair | undefined;
-  /** Kinds of second factors beside those of the service. */
-  authenticators?: readonly Authenticator[] | undefined;
   /** The other processes behind the same port. */
   siblings?: Siblings | undefined;
 }
@@ -64,7 +62,6 @@ export async function buildServices({
   passwordWork,
   renderer = createPages(config),
   newKeyPair,
-  authenticators = [],
   siblings,
 }: ServiceOptions) {
   if (config.templatesDir !== undefined) await checkTemplates(renderer);
@@ -120,7 +117,18 @@ export async function buildServices({
   const secondStep = createSecondStep({ store, secretBox, sessions, basePath, secure: config.secureCookies });
   const freeFailures = config.limits.signInPerAccount;
   const { now } = tokens;
-  const passkeys = createPasskeys({ store, secretBox, sessions, deviceCookies, limits, issuer, now, freeFailures });
+  const countTry = createCountTry({ store, deviceCookies, limits, freeFailures });
+  const passkeys = createPasskeys({ store, secretBox, sessions, countTry, issuer, now });
+  const checkPassword = createPasswordCheck({
+    store,
+    passwords,
+    secretBox,
+    limits,
+    deviceCookies,
+    countTry,
+    audit,
+    freeFailures,
+  });
   const attemptCode = createCodeAttempts({ store, audit, deviceCookies, freeFailures });
   const secondFactorEnrolment = createSecondFactorEnrolment({ store, audit });
   const services = {
@@ -134,21 +142,12 @@ export async function buildServices({
     passwords,
     passwordPolicy: createPasswordPolicy(config.passwordBreachCheck, fetchDocument, logger),
     deviceCookies,
-    checkPassword: createPasswordCheck({
-      store,
-      passwords,
-      secretBox,
-      limits,
-      deviceCookies,
-      audit,
-      freeFailures,
-    }),
+    checkPassword,
     sessions,
     passkeys,
-    authenticators: [
-      ...createAuthenticators({ store, secretBox, audit, attemptCode, passkeys }),
-      ...authenticators,
-    ] as readonly Authenticator[],
+    authenticators: authenticators.map((create) =>
+      create({ store, secretBox, audit, countTry, attemptCode, checkPassword, passkeys }),
+    ),
     secondFactorEnrolment,
     totpEnrolment: createTotpEnrolment({ store, secretBox, secondFactorEnrolment, issuer }),
     secondStep,

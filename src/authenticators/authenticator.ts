@@ -1,15 +1,100 @@
 // Declares an authenticator: one kind of evidence by which a user signs in, with the facts that every page and list needs about it.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SecondFactorMethod } from '../pages/views/second-factors.ts';
-import type { SecondFactor } from '../repositories/second-factors/second-factors.ts';
+import type { FirstFactorMethod } from '../pages/views/sign-in.ts';
+import type { AuditEvent } from '../repositories/audit/audit-events.ts';
+import type { SecondFactor as EnrolledFactor } from '../repositories/second-factors/second-factors.ts';
 import type { User } from '../repositories/users/users.ts';
 
-/** The second step of a sign-in. */
-export interface SecondStepContext {
+export interface Authenticator {
+  /** Names the kind in the admin API, the audit trail and the catalogues: that of its table, in the singular. */
+  id: string;
+  /** 2 if it proves two factors by itself, so that the user can sign in without a password. */
+  factors: 1 | 2;
+  /** Present if a sign-in can begin with it. */
+  first?: FirstFactor;
+  /** Present if it can follow another factor. */
+  second?: SecondFactor;
+  /** Absent for a second factor that comes with others. */
+  enrolment?: Enrolment;
+}
+
+export interface StepContext {
   request: FastifyRequest;
   reply: FastifyReply;
+}
+
+/** The first step of a sign-in. The template part-first-factor-{id} is its form, which names the user. */
+export interface FirstFactor {
+  /** Where its form posts: an address below /login. */
+  path: string;
+  /** The fields of its form, with the most characters of each. The page shows the value of `username` again after a refusal. */
+  fields: Readonly<Record<string, number>>;
+  /** What the sign-in page shows of it; undefined if the service cannot offer it. */
+  begin(context: StepContext): Promise<Omit<FirstFactorMethod, 'id' | 'form'> | undefined>;
+  /** Verifies what its form posted, without the empty fields. A refusal is counted when this returns (security R62). */
+  finish(
+    context: StepContext,
+    form: Readonly<Record<string, string | undefined>>,
+  ): Promise<FirstFactorVerified | FirstFactorRefused>;
+}
+
+export interface FirstFactorVerified {
+  outcome: 'verified';
+  user: VerifiedUser;
+  /** The answer if the account was disabled, or its password changed, before the sign-in was complete. */
+  late: FirstFactorRefused;
+}
+
+export interface FirstFactorRefused {
+  outcome: 'refused';
+  /** Its words are `login.problem.{problem}`. */
+  problem: string;
+  /** The fields that the user has to correct. */
+  fields?: string[];
+  /** Seconds until the next try, if there were too many. */
+  wait?: number;
+  /** For the audit trail; absent if nothing was verified. */
+  event?: Pick<AuditEvent, 'sub' | 'detail'>;
+}
+
+/** A user who has shown a factor that is sufficient to begin a sign-in. */
+export interface VerifiedUser {
+  sub: string;
+  /** The hash that the password was checked against; undefined if no password was shown. */
+  passwordHash: string | undefined;
+  /** The methods that the user has shown (RFC 8176); with `mfa` no second factor is asked for. */
+  amr: string[];
+  /** When the first factor was shown, if the sign-in counts from then; the default is now. */
+  authTime?: Date | undefined;
+  /** Whether the sign-in resets the count of wrong passwords of the account. */
+  resetsFailures?: boolean;
+}
+
+export interface SecondStepContext extends StepContext {
   user: User;
 }
+
+/** The second step of a sign-in. The template part-second-factor-{id} is its form. */
+export interface SecondFactor {
+  /** The field that holds the answer, and the most characters it takes. */
+  field: { name: string; max: number };
+  /** Whether a text that was typed into any field is one of its codes. */
+  reads?: (typed: string) => boolean;
+  /** What the page of the second step shows of it; undefined if the user has none. @param enrolled all second factors of the user */
+  begin(
+    context: SecondStepContext,
+    enrolled: readonly EnrolledFactor[],
+  ): Promise<Omit<SecondFactorMethod, 'id'> | undefined>;
+  /** Verifies what its form posted. A refusal is counted against the account when this returns. */
+  finish(context: SecondStepContext, answer: string): Promise<SecondFactorAnswer>;
+}
+
+export type SecondFactorAnswer =
+  /** `amr` holds the methods that the user has shown (RFC 8176). */
+  | { outcome: 'verified'; amr: string[] }
+  /** `detail` goes into the audit trail; it is absent if nothing was tried. `wait` in seconds. */
+  | { outcome: 'refused'; detail?: AuditEvent['detail']; wait?: number };
 
 export interface Enrolment {
   /** The page of the account that adds one. */
@@ -20,30 +105,7 @@ export interface Enrolment {
   separate?: boolean;
 }
 
-export type Answer =
-  /** `amr` holds the methods that the user has shown (RFC 8176). */
-  | { outcome: 'verified'; amr: string[] }
-  /** `detail` goes into the audit trail; it is absent if nothing was tried. `wait` in seconds. */
-  | { outcome: 'refused'; detail?: Record<string, unknown>; wait?: number };
-
-export interface Authenticator {
-  /** Names the kind in the admin API, the audit trail and the catalogues: that of its table, in the singular. */
-  id: string;
-  /** 2 if it proves two factors by itself, so that the user can sign in without a password. */
-  factors: 1 | 2;
-  /** The field that holds the answer in the form of the second step, and the most characters it takes. */
-  field: { name: string; max: number };
-  /** Whether a text that was typed into any field is one of its codes. */
-  reads?: (typed: string) => boolean;
-  /** Absent for what comes with other second factors. */
-  enrolment?: Enrolment;
-  /** What the page of the second step shows of it; undefined if the user has none. @param enrolled all second factors of the user */
-  begin(context: SecondStepContext, enrolled: readonly SecondFactor[]): Promise<SecondFactorMethod | undefined>;
-  /** Verifies what its form posted. A refusal is counted against the account when this returns. */
-  finish(context: SecondStepContext, answer: string): Promise<Answer>;
-}
-
 /** The kind by which a catalogue names a second factor: `other` if this version has no authenticator for it. */
-export function kindOf(authenticators: readonly Authenticator[], { kind }: Pick<SecondFactor, 'kind'>): string {
+export function kindOf(authenticators: readonly Authenticator[], { kind }: Pick<EnrolledFactor, 'kind'>): string {
   return authenticators.some(({ id }) => id === kind) ? kind : 'other';
 }

@@ -1,13 +1,21 @@
-// Lists the authenticators that can be a second factor, in the order in which the sign-in offers them.
+// Lists the authenticators, in the order in which the pages of the sign-in offer them.
 import type { Authenticator } from './authenticator.ts';
-import { type PasskeyAuthenticatorOptions, createPasskeyAuthenticator } from './passkey/second-factor.ts';
-import { type RecoveryCodeOptions, createRecoveryCodeAuthenticator } from './recovery-code/recovery-code.ts';
-import { type TotpOptions, createTotpAuthenticator } from './totp/totp.ts';
+import { createPasskeyAuthenticator, type PasskeyAuthenticatorOptions } from './passkey/passkey.ts';
+import { createPasswordAuthenticator, type PasswordAuthenticatorOptions } from './password/password.ts';
+import { createRecoveryCodeAuthenticator, type RecoveryCodeOptions } from './recovery-code/recovery-code.ts';
+import type { CountTry } from './count-try.ts';
+import { createTotpAuthenticator, type TotpOptions } from './totp/totp.ts';
 
-export const createAuthenticators = (
-  options: PasskeyAuthenticatorOptions & TotpOptions & RecoveryCodeOptions,
-): Authenticator[] => [
-  createPasskeyAuthenticator(options),
-  createTotpAuthenticator(options),
-  createRecoveryCodeAuthenticator(options),
+/** What an authenticator may use; it takes less of it. */
+export type AuthenticatorOptions = PasswordAuthenticatorOptions &
+  PasskeyAuthenticatorOptions &
+  TotpOptions &
+  RecoveryCodeOptions & { countTry: CountTry };
+
+/** One line for each. */
+export const authenticators: ((options: AuthenticatorOptions) => Authenticator)[] = [
+  createPasswordAuthenticator,
+  createPasskeyAuthenticator,
+  createTotpAuthenticator,
+  createRecoveryCodeAuthenticator,
 ];

@@ -1,5 +1,6 @@
 // Completes a sign-in, or sends the user to the second step: every page that verified a factor calls it.
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { VerifiedUser } from '../authenticators/authenticator.ts';
 import type { Repositories } from '../repositories/store.ts';
 import type { Session } from '../repositories/sessions/sessions.ts';
 import { securityNotification } from '../browser/security-notification.ts';
@@ -10,19 +11,6 @@ import type { DeviceCookies } from '../browser/device-cookie.ts';
 import { clientAddress } from '../server/network.ts';
 import { mayNeedSecondFactor, needsSecondFactor, type SecondFactorPolicy } from './next-step.ts';
 import type { SecondStep } from './second-step.ts';
-
-/** A user who has shown a factor that is sufficient to begin a sign-in. */
-export interface VerifiedUser {
-  sub: string;
-  /** The hash that the password was checked against; undefined if no password was shown. */
-  passwordHash: string | undefined;
-  /** The methods that the user has shown (RFC 8176); with `mfa` no second factor is asked for. */
-  amr: string[];
-  /** When the first factor was shown, if the sign-in counts from then; the default is now. */
-  authTime?: Date | undefined;
-  /** Whether the sign-in resets the count of wrong passwords of the account. */
-  resetsFailures?: boolean;
-}
 
 /** Where a sign-in continues. */
 export interface Continuation {

@@ -1,9 +1,7 @@
 // Gives example data of the passkey page.
-import type { PasskeyPages, PasskeyView } from '../../src/pages/views/passkeys.ts';
+import type { PasskeyPages } from '../../src/pages/views/passkeys.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { account, form } from './parts.ts';
-
-export const passkeyExample: PasskeyView = { form: form('/login/passkey'), options: '{"challenge":"AAAA"}' };
 
 const path = '/account/passkeys';
 const forms = { renameForm: form(`${path}/rename`), removeForm: form(`${path}/remove`) };

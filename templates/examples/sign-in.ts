@@ -2,19 +2,20 @@
 import type { SignInPages } from '../../src/pages/views/sign-in.ts';
 import type { Examples } from '../../src/pages/views/parts.ts';
 import { client, bareClient, account, form } from './parts.ts';
-import { passkeyExample } from './passkeys.ts';
 
 export const signInExamples: Examples<SignInPages> = {
   login: [
     {},
     {
       client,
-      form: form('/login'),
+      methods: [
+        { id: 'password', form: form('/login') },
+        { id: 'passkey', form: form('/login/passkey'), script: 'passkey.js', options: '{"challenge":"AAAA"}' },
+      ],
       username: 'ada',
       problem: 'credentials',
       fields: ['username', 'password'],
       reauthentication: account,
-      passkey: passkeyExample,
       forgottenPasswordUri: '/password/forgotten',
       signUpUri: '/sign-up',
       reference: '7F3K-9QXD',

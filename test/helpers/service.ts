@@ -7,7 +7,6 @@ import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { vi } from 'vitest';
 import { buildApp } from '../../src/app.ts';
-import type { Authenticator } from '../../src/authenticators/authenticator.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { createPasswordHashing, type PasswordWork } from '../../src/crypto/password-hashing.ts';
 import type { SecretBox } from '../../src/crypto/secret-box.ts';
@@ -101,8 +100,6 @@ export async function startTestService(
     basePath?: string;
     /** The host name of the issuer: a redirect URI on the loopback is a literal address, and browsers take the two for different sites. */
     host?: 'localhost' | '127.0.0.1';
-    /** Kinds of second factors beside those of the service. */
-    authenticators?: readonly Authenticator[];
     /** Whether passwords are hashed as hard as in production. */
     fullPasswordWork?: boolean;
     /** A database that is migrated already, and the SECRET_KEY of its encrypted data; a new one by default. */
@@ -157,7 +154,6 @@ export async function startTestService(
     const app = await buildApp({
       ...{ config, database: observed, secretKeys: [secretKey], logger, passwordWork, newKeyPair },
       renderer: rendererOf(config),
-      authenticators: options.authenticators,
     });
     const close = await listenAt(app, { port, host: 'localhost' }, logger);
     apps.push(app);

@@ -4,13 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Authenticator } from '../../src/authenticators/authenticator.ts';
-import { createAuthenticators } from '../../src/authenticators/list.ts';
+import { type AuthenticatorOptions, authenticators } from '../../src/authenticators/list.ts';
 import { builtInTemplates } from '../../src/pages/renderer.ts';
+import { plant } from '../extension-points/planted.ts';
 import { formOf, openConsole } from '../helpers/console.ts';
 import { adminToken, call } from '../helpers/grants.ts';
 import { startTestService, type TestService } from '../helpers/service.ts';
 import { type Page, responseParameters, UserAgent } from '../helpers/user-agent.ts';
 
+const listed = authenticators.map((create) => create({} as AuthenticatorOptions));
 let service: TestService;
 let templates: string;
 
@@ -18,19 +20,21 @@ let templates: string;
 const keyCard: Authenticator = {
   id: 'key-card',
   factors: 1,
-  field: { name: 'card_number', max: 20 },
   enrolment: { path: '/account/key-card', max: 1 },
-  async begin(_context, enrolled) {
-    return enrolled.some(({ kind }) => kind === 'key-card') ? { id: 'key-card', input: 'card' } : undefined;
-  },
-  async finish({ user }, answer) {
-    const found = await service.database.sql('SELECT 1 FROM key_cards WHERE sub = $1 AND card_number = $2', [
-      user.sub,
-      answer,
-    ]);
-    return found.length > 0
-      ? { outcome: 'verified', amr: ['hwk', 'mfa'] }
-      : { outcome: 'refused', detail: { card: true } };
+  second: {
+    field: { name: 'card_number', max: 20 },
+    async begin(_context, enrolled) {
+      return enrolled.some(({ kind }) => kind === 'key-card') ? { input: 'card' } : undefined;
+    },
+    async finish({ user }, answer) {
+      const found = await service.database.sql('SELECT 1 FROM key_cards WHERE sub = $1 AND card_number = $2', [
+        user.sub,
+        answer,
+      ]);
+      return found.length > 0
+        ? { outcome: 'verified', amr: ['hwk', 'mfa'] }
+        : { outcome: 'refused', detail: { card: true } };
+    },
   },
 };
 
@@ -47,12 +51,13 @@ const words = {
   'console.user.factor.key-card': 'Key card',
 };
 
+plant(authenticators, () => keyCard);
 beforeAll(async () => {
   templates = mkdtempSync(join(tmpdir(), 'gatehouse-templates-'));
   mkdirSync(join(templates, 'messages'));
   writeFileSync(join(templates, 'part-second-factor-key-card.eta'), part);
   writeFileSync(join(templates, 'messages', 'en.key-card.json'), JSON.stringify(words));
-  service = await startTestService({ authenticators: [keyCard], environment: { TEMPLATES_DIR: templates } });
+  service = await startTestService({ environment: { TEMPLATES_DIR: templates } });
   await service.database.sql('CREATE TABLE key_cards (card_number text NOT NULL) INHERITS (second_factors)');
 });
 afterAll(async () => {
@@ -140,12 +145,11 @@ describe('a planted kind of second factor', () => {
   });
 });
 
-test('every listed kind has its words in every language (architecture, registrable values)', () => {
+test('every listed kind has its part of the page, and its words in every language (architecture, registrable values)', () => {
   const folder = join(builtInTemplates, 'messages');
   const messages = readdirSync(folder).map(
     (file) => [file.split('.')[0]!, JSON.parse(readFileSync(join(folder, file), 'utf8')) as object] as const,
   );
-  const listed = createAuthenticators({} as Parameters<typeof createAuthenticators>[0]);
   const wanted = listed.flatMap(({ id, enrolment }) => {
     if (!enrolment) return [];
     const page = `second-factors.page.${id}`;
@@ -153,6 +157,10 @@ test('every listed kind has its words in every language (architecture, registrab
     return [...own, `console.user.factor.${id}`];
   });
   expect(wanted.length).toBeGreaterThan(0);
+  for (const { id, first, second } of listed) {
+    if (first) expect(readdirSync(builtInTemplates)).toContain(`part-first-factor-${id}.eta`);
+    if (second) expect(readdirSync(builtInTemplates)).toContain(`part-second-factor-${id}.eta`);
+  }
   for (const locale of ['ar', 'de', 'en']) {
     const words = messages.filter(([of]) => of === locale).flatMap(([, catalogue]) => Object.keys(catalogue));
     expect(words, locale).toEqual(expect.arrayContaining(wanted));

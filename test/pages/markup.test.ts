@@ -31,9 +31,10 @@ describe('untrusted text', () => {
       name: 'login',
       data: {
         client: evil,
-        form,
+        methods: [{ id: 'password', form }],
         username: hostile,
         problem: 'credentials',
+        fields: ['username', 'password'],
         reference: hostile,
         reauthentication: account,
         forgottenPasswordUri: 'javascript:alert(1)',
@@ -256,7 +257,8 @@ describe('untrusted text', () => {
   });
 
   it('a form shows again what the user typed, but never a password', () => {
-    const data = { ...signIn, username: 'ada & co', problem: 'credentials', password: 'hunter2' } as Pages['login'];
+    const refused = { problem: 'credentials', fields: ['username', 'password'] };
+    const data = { ...signIn, ...refused, username: 'ada & co', password: 'hunter2' } as Pages['login'];
     const html = pages.render('login', data, english);
     expect(html).toContain('value="ada &amp; co"');
     expect(html).not.toContain('hunter2');

@@ -22,7 +22,7 @@ import type { Store } from '../../repositories/store.ts';
 import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
-import { passkeyKind } from '../../authenticators/passkey/second-factor.ts';
+import { passkeyKind } from '../../authenticators/passkey/passkey.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
 
 const path = '/account/passkeys';

@@ -14,13 +14,11 @@ import {
 } from '../../crypto/passkey.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { equalDigests, equalSecrets } from '../../crypto/secrets.ts';
-import type { Limits } from '../../domain/rate-limits/rate-limits.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { OwnedPasskey, Passkey } from '../../repositories/second-factors/passkeys.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
-import type { DeviceCookies } from '../../browser/device-cookie.ts';
-import { clientAddress, networkOf } from '../../server/network.ts';
+import type { CountTry } from '../count-try.ts';
 
 /** How long a challenge is good, in seconds. */
 const challengeLifetime = 5 * 60;
@@ -53,19 +51,16 @@ export interface PasskeysOptions {
   store: Store;
   secretBox: SecretBox;
   sessions: BrowserSessions;
-  deviceCookies: DeviceCookies;
-  limits: Limits;
+  countTry: CountTry;
   issuer: string;
   /** The time that all instances share. */
   now: () => Date;
-  /** Failures in a row that are free in a browser with a device cookie, as for passwords. */
-  freeFailures: number;
 }
 
 export type Passkeys = ReturnType<typeof createPasskeys>;
 
 export function createPasskeys(options: PasskeysOptions) {
-  const { store, secretBox, sessions, deviceCookies, limits, now, freeFailures } = options;
+  const { store, secretBox, sessions, countTry, now } = options;
   const { origin, hostname } = new URL(options.issuer);
   // an IP address is no domain, and so no RP ID (Web Authentication 4)
   const relyingParty: RelyingParty | undefined =
@@ -99,14 +94,6 @@ export function createPasskeys(options: PasskeysOptions) {
       return verdict === 'good';
     };
     return { seen, isChallenge };
-  }
-
-  /** Counts a try as one of a password: a device cookie counts as a network. Returns the seconds to wait, else 0. */
-  async function waitFor(request: FastifyRequest, sub: string | undefined): Promise<number> {
-    const hash = deviceCookies.hash(request);
-    const known = hash && sub !== undefined && (await store.knownBrowsers.knows(hash, sub, freeFailures));
-    const network = known ? `browser of ${sub}` : networkOf(clientAddress(request));
-    return limits.blocked('signInPerNetwork', network) || limits.consume('signInPerNetwork', network);
   }
 
   return {
@@ -189,7 +176,7 @@ export function createPasskeys(options: PasskeysOptions) {
     ): Promise<PasskeyAnswer> {
       const response = readAuthentication(text);
       const found = response && (await store.passkeys.find(Buffer.from(response.id, 'base64url')));
-      const wait = await waitFor(request, found?.sub);
+      const { wait } = await countTry(request, found?.sub);
       if (wait > 0) return { outcome: 'throttled', wait };
       const wrong = (reason: string): PasskeyAnswer => ({
         outcome: 'wrong',

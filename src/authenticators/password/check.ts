@@ -12,7 +12,7 @@ import type { User } from '../../repositories/users/users.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { createDummyHashes } from './dummy-hash.ts';
 import type { DeviceCookies } from '../../browser/device-cookie.ts';
-import { clientAddress, networkOf } from '../../server/network.ts';
+import type { CountTry } from '../count-try.ts';
 import { createKeyedMutex } from '../../domain/rate-limits/keyed-mutex.ts';
 
 export type PasswordAnswer =
@@ -31,6 +31,7 @@ export interface PasswordCheckOptions {
   secretBox: Pick<SecretBox, 'mac'>;
   limits: Limits;
   deviceCookies: DeviceCookies;
+  countTry: CountTry;
   audit: AuditTrail;
   /** Failures in a row before an account's first pause; 0 for no limit. */
   freeFailures: number;
@@ -50,8 +51,14 @@ export type CheckPassword = (
 /** In seconds; random, so that refused users do not all retry at the same time. */
 const busyWait = () => randomInt(2, 6);
 
+/** The account of a browser with a device cookie. */
+interface Known {
+  hash: Buffer;
+  sub: string;
+}
+
 export function createPasswordCheck(options: PasswordCheckOptions): CheckPassword {
-  const { store, passwords, limits, deviceCookies, audit, freeFailures } = options;
+  const { store, passwords, limits, deviceCookies, countTry, audit, freeFailures } = options;
   const dummyHashes = createDummyHashes(options);
   // Tries at one name without a device cookie wait for each other: each counts as a failure until it is verified, so of many right ones at
   // once some would exceed the limit. The key is the typed name: a wait must not reveal that two names belong to one account.
@@ -60,11 +67,11 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
   let refusals: Promise<void> = Promise.resolve();
 
   return async (request, username, password, { signingIn = false } = {}) => {
-    const known = await findKnown(request, username);
-    // a browser with a device cookie counts as a network: tries of others do not count against it
-    const network = known ? `browser of ${known.sub}` : networkOf(clientAddress(request));
-    const wait = limits.blocked('signInPerNetwork', network) || (await limits.consume('signInPerNetwork', network));
+    // without a device cookie the account is first looked for when the password is verified
+    const sub = deviceCookies.hash(request) && (await store.users.findByLogin(username))?.sub;
+    const { wait, device } = await countTry(request, sub);
     if (wait > 0) return { outcome: 'throttled', wait };
+    const known = device && sub !== undefined ? { hash: device, sub } : undefined;
     try {
       const tried = { username, password, signingIn };
       return await passwords.acquire(
@@ -80,11 +87,6 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
       return { outcome: 'busy', wait: busyWait() };
     }
   };
-
-  interface Known {
-    hash: Buffer;
-    sub: string;
-  }
 
   /** Counts the try, verifies the password, and takes the count back if it is right. */
   async function verify(
@@ -117,16 +119,6 @@ export function createPasswordCheck(options: PasswordCheckOptions): CheckPasswor
     const present = (await store.users.find(sub))?.passwordHash;
     if (present === undefined || !(await slot.verify(present, password))) return { outcome: 'wrong', sub };
     return { outcome: 'right', user: { sub, passwordHash: present }, resetsFailures };
-  }
-
-  /** The account, if this browser has a device cookie for it. */
-  async function findKnown(request: FastifyRequest, username: string): Promise<Known | undefined> {
-    const hash = deviceCookies.hash(request);
-    if (!hash) return undefined;
-    const sub = (await store.users.findByLogin(username))?.sub;
-    // also for an unknown name: the time to a refusal must not reveal which names exist (security R60)
-    const knows = await store.knownBrowsers.knows(hash, sub ?? '', freeFailures);
-    return knows && sub !== undefined ? { hash, sub } : undefined;
   }
 
   /** Counts a try without a device cookie for the whole service; returns the seconds to wait if there are too many, else 0. */

@@ -25,16 +25,22 @@ export function createRecoveryCodeAuthenticator({ store, audit, attemptCode }: R
   return {
     id: 'recovery-code',
     factors: 1,
-    field: { name: 'recovery_code', max: 100 },
-    reads: (typed) => readRecoveryCode(typed) !== undefined,
-    async begin({ user }) {
-      const left = await store.recoveryCodes.count(user.sub);
-      return left > 0 ? { id: this.id, input: 'recovery', fallback: true } : undefined;
-    },
-    async finish({ request, user: { sub } }, answer) {
-      const code = readRecoveryCode(answer);
-      const right = await attemptCode(request, sub, async () => code !== undefined && (await use(request, sub, code)));
-      return right ? { outcome: 'verified', amr: ['otp', 'mfa'] } : { outcome: 'refused', detail: {} };
+    second: {
+      field: { name: 'recovery_code', max: 100 },
+      reads: (typed) => readRecoveryCode(typed) !== undefined,
+      async begin({ user }) {
+        const left = await store.recoveryCodes.count(user.sub);
+        return left > 0 ? { input: 'recovery', fallback: true } : undefined;
+      },
+      async finish({ request, user: { sub } }, answer) {
+        const code = readRecoveryCode(answer);
+        const right = await attemptCode(
+          request,
+          sub,
+          async () => code !== undefined && (await use(request, sub, code)),
+        );
+        return right ? { outcome: 'verified', amr: ['otp', 'mfa'] } : { outcome: 'refused', detail: {} };
+      },
     },
   };
 }

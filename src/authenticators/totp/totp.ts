@@ -33,16 +33,18 @@ export function createTotpAuthenticator({ store, secretBox, attemptCode }: TotpO
   return {
     id: totpKind,
     factors: 1,
-    field: { name: 'code', max: 100 },
-    reads: (typed) => readCode(typed) !== undefined,
     enrolment: { path: newAuthenticator.path, max: maxTotpAuthenticators },
-    async begin(_context, enrolled) {
-      return enrolled.some(({ kind }) => kind === totpKind) ? { id: totpKind, input: 'code' } : undefined;
-    },
-    async finish({ request, user: { sub } }, answer) {
-      const code = readCode(answer);
-      const right = await attemptCode(request, sub, async () => code !== undefined && (await use(sub, code)));
-      return right ? { outcome: 'verified', amr: ['otp', 'mfa'] } : { outcome: 'refused', detail: {} };
+    second: {
+      field: { name: 'code', max: 100 },
+      reads: (typed) => readCode(typed) !== undefined,
+      async begin(_context, enrolled) {
+        return enrolled.some(({ kind }) => kind === totpKind) ? { input: 'code' } : undefined;
+      },
+      async finish({ request, user: { sub } }, answer) {
+        const code = readCode(answer);
+        const right = await attemptCode(request, sub, async () => code !== undefined && (await use(sub, code)));
+        return right ? { outcome: 'verified', amr: ['otp', 'mfa'] } : { outcome: 'refused', detail: {} };
+      },
     },
   };
 }

@@ -1,7 +1,7 @@
 // Serves GET|POST /login/second-factor, the second step of a sign-in, and GET|POST /login/authenticator, which enrols a first second factor.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Authenticator } from '../../authenticators/authenticator.ts';
+import type { Authenticator, SecondFactor } from '../../authenticators/authenticator.ts';
 import type { NewAuthenticator, TotpEnrolment } from '../../authenticators/totp/enrolment.ts';
 import { authenticatorForm, authenticatorView, factorName } from '../../authenticators/totp/enrolment-page.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
@@ -24,6 +24,7 @@ import { readParameters, singleValued, text } from '../../server/parameters.ts';
 
 type Action = '/login/second-factor' | '/login/authenticator';
 type Method = Pages['login-second-factor']['methods'][number];
+type Factor = SecondFactor & { id: string };
 
 interface Step extends FirstStep {
   continuation: Continuation;
@@ -46,10 +47,11 @@ export async function loginSecondFactorEndpoint(
   app: FastifyInstance,
   options: LoginSecondFactorDependencies,
 ): Promise<void> {
-  const { config, store, authenticators, totpEnrolment, secondStep, signIn, sessions, pages, audit } = options;
+  const { config, store, totpEnrolment, secondStep, signIn, sessions, pages, audit } = options;
+  const factors = options.authenticators.flatMap(({ id, second }) => (second ? [{ ...second, id }] : []));
   const form = z.object({
     csrf: text(100).optional(),
-    ...Object.fromEntries(authenticators.map(({ field }) => [field.name, text(field.max).optional()])),
+    ...Object.fromEntries(factors.map(({ field }) => [field.name, text(field.max).optional()])),
   });
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
@@ -66,14 +68,13 @@ export async function loginSecondFactorEndpoint(
     if (!step) return reply;
     if (!isOwnForm(request, csrf, '/login/second-factor', step)) return ask(request, reply, step, 'tampered', 400);
     const { user, continuation } = step;
-    const shown = authenticators.find(({ field }) => fields[field.name] !== undefined);
+    const shown = factors.find(({ field }) => fields[field.name] !== undefined);
     // the user sent an empty form
     if (!shown) return ask(request, reply, step, 'missing', 400);
     const sent = fields[shown.field.name]!;
     // a code in the field of another kind
-    const authenticator =
-      shown.reads?.(sent) === false ? (authenticators.find(({ reads }) => reads?.(sent)) ?? shown) : shown;
-    const answer = await authenticator.finish({ request, reply, user }, sent);
+    const factor = shown.reads?.(sent) === false ? (factors.find(({ reads }) => reads?.(sent)) ?? shown) : shown;
+    const answer = await factor.finish({ request, reply, user }, sent);
     if (answer.outcome === 'verified') return redirect(reply, step, await complete(request, reply, step, answer.amr));
     if (answer.detail) {
       const { clientId } = continuation;
@@ -182,19 +183,22 @@ export async function loginSecondFactorEndpoint(
     };
   }
 
-  /** @param failed the authenticator that refused; `missing` if the form was empty */
+  /** @param failed the factor that was refused; `missing` if the form was empty */
   async function ask(
     request: FastifyRequest,
     reply: FastifyReply,
     step: Step,
-    failed: Authenticator | 'missing' | 'tampered' | undefined,
+    failed: Factor | 'missing' | 'tampered' | undefined,
     status: number,
   ): Promise<FastifyReply> {
     const { user, continuation, pending } = step;
     const action = '/login/second-factor';
     const enrolled = await store.secondFactors.list(user.sub);
-    const offered = await Promise.all(authenticators.map((one) => one.begin({ request, reply, user }, enrolled)));
-    const methods = offered.filter((method) => method !== undefined);
+    const offered = factors.map(async ({ id, begin }): Promise<Method[]> => {
+      const view = await begin({ request, reply, user }, enrolled);
+      return view ? [{ ...view, id }] : [];
+    });
+    const methods = (await Promise.all(offered)).flat();
     const data: Pages['login-second-factor'] = {
       account: accountView(user),
       form: { action, hidden: hiddenFields(request, reply, action, step) },
@@ -227,7 +231,7 @@ export async function loginSecondFactorEndpoint(
 }
 
 /** The method of the page that failed; for an empty form the first method with a code. */
-const problemOf = (methods: Method[], failed: Authenticator | 'missing'): Method | undefined =>
+const problemOf = (methods: Method[], failed: Factor | 'missing'): Method | undefined =>
   (failed === 'missing' ? methods.find(({ input }) => input) : methods.find(({ id }) => id === failed.id)) ??
   methods[0];
 

@@ -1,38 +1,20 @@
-// Serves GET|POST /login and POST /login/passkey: signs a user in by password or passkey, and continues a pending request.
+// Serves GET /login and the forms of its first factors: signs a user in, and continues a pending request.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { onlyNavigation } from '../../browser/session.ts';
-import { returnToOf } from '../../pages/return-to.ts';
-import { onlyForms } from '../../server/form-body.ts';
-import { accountView } from '../../pages/page-response.ts';
-import { singleValued, text } from '../../server/parameters.ts';
-import { maxCredentialLength } from '../../authenticators/passkey/passkeys.ts';
-import { type PendingRequest, shownRequest } from '../../interaction/pending-request-view.ts';
-import { signInPath } from '../../interaction/sign-in.ts';
-import type { FormView, LoginProblem, Pages } from '../../pages/views/index.ts';
-import { OAuthError } from '../../oauth/errors.ts';
-import type { Session } from '../../repositories/sessions/sessions.ts';
+import type { Authenticator, FirstFactor, FirstFactorRefused } from '../../authenticators/authenticator.ts';
+import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
+import { type PendingRequest, shownRequest } from '../../interaction/pending-request-view.ts';
+import { type SignIn, signInPath } from '../../interaction/sign-in.ts';
+import { OAuthError } from '../../oauth/errors.ts';
+import { accountView, type PageResponses } from '../../pages/page-response.ts';
+import { returnToOf } from '../../pages/return-to.ts';
+import type { FormView, LoginProblem, Pages } from '../../pages/views/index.ts';
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
-import type { CheckPassword } from '../../authenticators/password/check.ts';
-import type { Passkeys } from '../../authenticators/passkey/passkeys.ts';
-import type { BrowserSessions } from '../../browser/session.ts';
-import type { SignIn } from '../../interaction/sign-in.ts';
-import type { PageResponses } from '../../pages/page-response.ts';
+import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { AuditTrail } from '../../server/audit.ts';
-
-const form = z.object({
-  csrf: text(100).optional(),
-  transaction: text(100).optional(),
-  username: text(320).optional(),
-  password: text(4096).optional(),
-});
-
-const passkeyForm = z.object({
-  csrf: text(100).optional(),
-  transaction: text(100).optional(),
-  credential: text(maxCredentialLength).optional(),
-});
+import { onlyForms } from '../../server/form-body.ts';
+import { singleValued, text } from '../../server/parameters.ts';
 
 /** The problems that the page's address can name: keys of the catalogue. */
 const pageErrors: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
@@ -40,16 +22,25 @@ const pageErrors: readonly string[] = ['client', 'request', 'expired'] satisfies
 interface LoginDependencies {
   config: Config;
   clients: ClientCache;
-  checkPassword: CheckPassword;
-  passkeys: Passkeys;
+  authenticators: readonly Authenticator[];
   sessions: BrowserSessions;
   signIn: SignIn;
   pages: PageResponses;
   audit: AuditTrail;
 }
 
+/** The sign-in page of one request: what the browser has, and what it sent. */
+interface SignInPage {
+  transaction: string | undefined;
+  pending: PendingRequest | undefined;
+  session: Session | undefined;
+  /** As the user typed it. */
+  username?: string | undefined;
+}
+
 export async function loginEndpoint(app: FastifyInstance, options: LoginDependencies): Promise<void> {
-  const { config, checkPassword, passkeys, signIn, sessions, pages, audit } = options;
+  const { config, signIn, sessions, pages, audit } = options;
+  const factors = options.authenticators.flatMap(({ id, first }) => (first ? [{ id, ...first }] : []));
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -59,129 +50,65 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
     if (problem !== undefined && pageErrors.includes(problem)) {
       return pages.send(request, reply, 'login', { problem: problem as LoginProblem }, { status: 400 });
     }
-    const { session, pending: stored } = await sessions.findContext(request, reply, { transaction });
-    const pending = stored && (await shownRequest(options.clients, stored));
-    if (transaction !== undefined && !pending) {
-      // the user can still sign in without the expired request
-      return show(request, reply, undefined, undefined, session, { problem: 'expired', status: 400 });
-    }
-    return show(request, reply, transaction, pending, session, {});
+    const { session, pending } = await findContext(request, reply, transaction);
+    const isExpired = transaction !== undefined && !pending;
+    // the user can still sign in without an expired request
+    const page = { transaction: pending && transaction, pending, session };
+    return show(request, reply, page, isExpired ? { problem: 'expired' } : undefined);
   });
 
-  app.post('/login', async (request, reply) => {
-    const parsed = form.safeParse(singleValued(request.body));
-    if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
-    const { transaction, username, password } = parsed.data;
-    const submitted = await readSubmitted(request, reply, '/login', parsed.data);
-    if (!submitted) return reply;
-    const { session, pending } = submitted;
-    const missing = (['username', 'password'] as const).filter((field) => parsed.data[field] === undefined);
-    if (username === undefined || password === undefined) {
-      return show(request, reply, transaction, pending, session, {
-        problem: 'missing',
-        fields: missing,
-        username,
-        status: 400,
-      });
-    }
-    const answer = await checkPassword(request, username, password, { signingIn: true });
-    if (answer.outcome === 'throttled' || answer.outcome === 'busy') {
-      const { outcome: problem, wait } = answer;
-      reply.header('retry-after', String(wait));
-      const status = problem === 'busy' ? 503 : 429;
-      return show(request, reply, transaction, pending, session, { problem, wait, username, status });
-    }
-    const clientId = pending?.clientId;
-    const continuation = { previous: session, transaction, clientId, returnTo: returnToOf(request) };
-    const next =
-      answer.outcome === 'right'
-        ? await signIn.proceed(
-            request,
-            reply,
-            { ...answer.user, amr: ['pwd'], resetsFailures: answer.resetsFailures },
-            continuation,
-          )
-        : undefined;
-    if (next === undefined) {
-      const sub = answer.outcome === 'wrong' ? answer.sub : answer.user.sub;
-      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub, clientId });
-      return show(request, reply, transaction, pending, session, { problem: 'credentials', username, status: 400 });
-    }
-    return pages.redirect(reply, next);
-  });
-
-  app.post('/login/passkey', async (request, reply) => {
-    const parsed = passkeyForm.safeParse(singleValued(request.body));
-    if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
-    const { transaction, credential = '' } = parsed.data;
-    const submitted = await readSubmitted(request, reply, '/login/passkey', parsed.data);
-    if (!submitted) return reply;
-    const { session, pending } = submitted;
-    const answer = await passkeys.check(request, credential, { purpose: 'sign-in' });
-    if (answer.outcome === 'throttled') {
-      const { outcome: problem, wait } = answer;
-      reply.header('retry-after', String(wait));
-      return show(request, reply, transaction, pending, session, { problem, wait, status: 429 });
-    }
-    if (answer.outcome === 'expired')
-      return show(request, reply, transaction, pending, session, { problem: 'expired', status: 400 });
-    const clientId = pending?.clientId;
-    const continuation = { previous: session, transaction, clientId, returnTo: returnToOf(request) };
-    const next =
-      answer.outcome === 'right'
-        ? await signIn.proceed(
-            request,
-            reply,
-            { sub: answer.sub, passwordHash: undefined, amr: answer.amr },
-            continuation,
-          )
-        : undefined;
-    if (next === undefined) {
-      const { sub, passkey } = answer;
-      const detail = { passkey, reason: answer.outcome === 'wrong' ? answer.reason : 'disabled' };
-      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', sub, clientId, detail });
-      return show(request, reply, transaction, pending, session, { problem: 'passkey', status: 400 });
-    }
-    return pages.redirect(reply, next);
-  });
-
-  /** Reads a form with its sign-in context; undefined after the answer to a form that is too old or came from another site. */
-  async function readSubmitted(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    action: string,
-    { csrf, transaction, username }: { csrf?: string; transaction?: string; username?: string },
-  ): Promise<{ session: Session | undefined; pending: PendingRequest | undefined } | undefined> {
-    const { session, pending: stored } = await sessions.findContext(request, reply, { transaction });
-    const pending = stored && (await shownRequest(options.clients, stored));
-    const shown = returnToOf(request)?.value;
-    if (!sessions.isOwnForm(request, csrf, { action, transaction, session, shown })) {
-      const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
-      show(request, reply, pending && transaction, pending, session, { problem, username, status: 400 });
-      return undefined;
-    }
-    if (transaction !== undefined && !pending) {
-      show(request, reply, undefined, undefined, session, { problem: 'expired', username, status: 400 });
-      return undefined;
-    }
-    return { session, pending };
+  for (const factor of factors) {
+    const form = z.object({
+      csrf: text(100).optional(),
+      transaction: text(100).optional(),
+      ...Object.fromEntries(Object.entries(factor.fields).map(([name, max]) => [name, text(max).optional()])),
+    });
+    app.post(factor.path, async (request, reply) => {
+      const parsed = form.safeParse(singleValued(request.body));
+      if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
+      return submit(request, reply, factor, parsed.data as Record<string, string | undefined>);
+    });
   }
 
-  function show(
+  async function submit(
     request: FastifyRequest,
     reply: FastifyReply,
-    transaction: string | undefined,
-    pending: PendingRequest | undefined,
-    session: Session | undefined,
-    state: {
-      problem?: LoginProblem;
-      /** Seconds. */
-      wait?: number;
-      fields?: ('username' | 'password')[];
-      username?: string | undefined;
-      status?: number;
-    },
-  ): FastifyReply {
+    { path, finish }: FirstFactor,
+    { csrf, transaction, ...fields }: Record<string, string | undefined>,
+  ): Promise<FastifyReply> {
+    const { session, pending } = await findContext(request, reply, transaction);
+    const page = { transaction: pending && transaction, pending, session, username: fields['username'] };
+    const shown = returnToOf(request)?.value;
+    if (!sessions.isOwnForm(request, csrf, { action: path, transaction, session, shown })) {
+      const problem = sessions.browserHash(request) === undefined ? 'cookies' : 'tampered';
+      return show(request, reply, page, { problem });
+    }
+    if (transaction !== undefined && !pending) return show(request, reply, page, { problem: 'expired' });
+    const answer = await finish({ request, reply }, fields);
+    const clientId = pending?.clientId;
+    if (answer.outcome === 'verified') {
+      const continuation = { previous: session, transaction, clientId, returnTo: returnToOf(request) };
+      const next = await signIn.proceed(request, reply, answer.user, continuation);
+      if (next !== undefined) return pages.redirect(reply, next);
+    }
+    const refused = answer.outcome === 'verified' ? answer.late : answer;
+    if (refused.event)
+      await audit(request, { type: 'user.sign_in_failed', outcome: 'failure', clientId, ...refused.event });
+    return show(request, reply, page, refused);
+  }
+
+  /** The browser's session, and its pending request. */
+  async function findContext(request: FastifyRequest, reply: FastifyReply, transaction: string | undefined) {
+    const { session, pending } = await sessions.findContext(request, reply, { transaction });
+    return { session, pending: pending && (await shownRequest(options.clients, pending)) };
+  }
+
+  async function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { transaction, pending, session, username: typed }: SignInPage,
+    refused?: Pick<FirstFactorRefused, 'problem' | 'fields' | 'wait'>,
+  ): Promise<FastifyReply> {
     const returnTo = returnToOf(request);
     const shown = returnTo?.value;
     const formOf = (action: string): FormView => ({
@@ -192,22 +119,31 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
         ...(shown !== undefined && { destination: shown }),
       },
     });
-    const data: Pages['login'] = { form: formOf('/login'), forgottenPasswordUri: '/password/forgotten' };
+    const methods: NonNullable<Pages['login']['methods']> = [];
+    for (const { id, path, begin } of factors) {
+      const view = await begin({ request, reply });
+      if (view) methods.push({ ...view, id, form: formOf(path) });
+    }
+    const data: Pages['login'] = { methods, forgottenPasswordUri: '/password/forgotten' };
     if (config.signUp) data.signUpUri = signInPath('/sign-up', { transaction });
-    const asked = passkeys.requestOptions(request, reply, { purpose: 'sign-in' });
-    if (asked !== undefined) data.passkey = { form: formOf('/login/passkey'), options: asked };
     if (returnTo && transaction === undefined) data.destination = returnTo.name;
-    const username = state.username ?? pending?.loginHint ?? session?.user.username;
+    const username = typed ?? pending?.loginHint ?? session?.user.username;
     if (pending?.client) data.client = pending.client;
     if (username !== undefined) data.username = username;
-    if (state.problem) data.problem = state.problem;
-    if (state.wait !== undefined) data.wait = state.wait;
-    if (state.fields) data.fields = state.fields;
+    if (refused) data.problem = refused.problem;
+    if (refused?.wait !== undefined) data.wait = refused.wait;
+    if (refused?.fields) data.fields = refused.fields;
     if (session) data.reauthentication = accountView(session.user);
+    if (refused?.wait !== undefined) reply.header('retry-after', String(refused.wait));
     return pages.send(request, reply, 'login', data, {
-      status: state.status ?? 200,
+      status: refused ? statusOf(refused) : 200,
       formTarget: pending?.redirectUri,
       uiLocales: pending?.uiLocales,
     });
   }
+}
+
+function statusOf({ problem, wait }: Pick<FirstFactorRefused, 'problem' | 'wait'>): number {
+  if (wait === undefined) return 400;
+  return problem === 'busy' ? 503 : 429;
 }

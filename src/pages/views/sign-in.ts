@@ -1,11 +1,12 @@
 // Declares what the pages of sign-in, consent and sign-out show.
 import type { ReturnTo } from '../return-to.ts';
 import type { AccountView, ClaimText, ClientView, FormView } from './parts.ts';
-import type { PasskeyView } from './passkeys.ts';
 
-/** Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. */
+/**
+ * Why the sign-in page shows a message; each is a key of the message catalogue under `login.problem.`. The refusals of the authenticators
+ * have keys of their own.
+ */
 export type LoginProblem =
-  | 'credentials' // wrong user name or password: the message is the same for both
   | 'missing' // a field was left empty
   | 'expired' // the form or the request behind it is too old
   | 'tampered' // the anti-forgery token or the origin did not match
@@ -13,27 +14,35 @@ export type LoginProblem =
   | 'throttled' // too many tries from this network
   | 'client' // unknown or disabled client, or wrong redirect_uri: the user cannot correct it, so there is no form
   | 'request' // the client sent a wrong request: the user cannot correct it, so there is no form
-  | 'passkey' // the browser's answer names no passkey of an account: the message is the same for every reason
   | 'cookies'; // the browser did not send the cookie that binds the request: cookies must be allowed
 
+/** A way to begin a sign-in. The template part-first-factor-{id} shows it. */
+export interface FirstFactorMethod {
+  id: string;
+  form: FormView;
+  /** A script that the part needs. */
+  script?: string;
+  /** What the browser asks a passkey for, as JSON (Web Authentication). */
+  options?: string;
+}
+
 export interface SignInPages {
-  /** Signs a user in. `form` is absent if a sign-in could not help. */
+  /** Signs a user in. `methods` is absent if a sign-in could not help. */
   login: {
     client?: ClientView;
-    form?: FormView;
+    methods?: FirstFactorMethod[];
     /** The typed name, or login_hint. */
     username?: string;
-    problem?: LoginProblem;
+    /** A LoginProblem, or a key of the authenticator that refused. */
+    problem?: string;
     /** With `throttled`: seconds until the next try. */
     wait?: number;
-    /** Fields that the problem is about: each gets its own sentence (`login.field.username`, `login.field.password`). */
-    fields?: ('username' | 'password')[];
+    /** Fields that the problem is about: each gets its own sentence, `login.field.{field}.{problem}` or `login.field.{field}`. */
+    fields?: string[];
     /** Set when a signed-in user has to sign in again (prompt=login, max_age). */
     reauthentication?: AccountView;
     /** Without a client: the page to which the user returns, if it is not the account page. */
     destination?: ReturnTo['name'];
-    /** Signing in by passkey alone. Absent: the address of the service allows none. */
-    passkey?: PasskeyView;
     /** Where a password can be reset: a path of the service or an https address. Absent: no link is shown. */
     forgottenPasswordUri?: string;
     /** The page that requests an account; absent where sign-up is off. */

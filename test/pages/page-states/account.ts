@@ -17,8 +17,8 @@ const faults: Record<ProfileFault, true> = {
 };
 
 export const accountStates: View[] = [
-  { name: 'login', data: { form: signIn.form, destination: 'deletion' } },
-  { name: 'login', data: { form: signIn.form, destination: 'password' } },
+  { name: 'login', data: { methods: signIn.methods!.slice(0, 1), destination: 'deletion' } },
+  { name: 'login', data: { methods: signIn.methods!.slice(0, 1), destination: 'password' } },
   { name: 'account-delete', data: { ...examples['account-delete'][1], fault: 'last-administrator' } },
   ...accountNotices.map((done): View => ({
     name: 'account-security',

@@ -5,7 +5,7 @@ import { examples } from '../../../templates/examples/index.ts';
 import { translation, type View } from './state.ts';
 
 const client = examples.continue[1].client;
-const loginProblems: Record<LoginProblem, true> = {
+const loginProblems: Record<LoginProblem | 'credentials' | 'passkey', true> = {
   credentials: true,
   missing: true,
   expired: true,
@@ -55,12 +55,18 @@ const claims = Object.keys(translation('en')).flatMap((key) =>
 const registration = examples['registration-review'][1];
 export const signIn = { ...examples.login[1], problem: undefined, fields: undefined, reauthentication: undefined };
 
+const methods = signIn.methods!.slice(0, 1);
+const fields = ['username', 'password'];
+
 export const commonStates: View[] = [
   { name: 'login', data: signIn },
-  { name: 'login', data: { form: signIn.form } },
-  { name: 'login', data: { form: signIn.form, problem: 'missing' } },
-  ...(Object.keys(loginProblems) as LoginProblem[]).flatMap((problem): View[] => [
-    { name: 'login', data: { ...signIn, problem } },
+  { name: 'login', data: { methods } },
+  { name: 'login', data: { methods, problem: 'missing', fields } },
+  ...Object.keys(loginProblems).flatMap((problem): View[] => [
+    {
+      name: 'login',
+      data: { ...signIn, problem, fields: { credentials: fields, missing: ['password'] }[problem] },
+    },
     { name: 'login', data: { problem } },
   ]),
   ...(Object.keys(errorKinds) as (keyof typeof errorKinds)[]).map((kind): View => ({
@@ -78,9 +84,9 @@ export const commonStates: View[] = [
       scopes: scopes.map((scope) => ({ scope, claims: claims.map((claim) => ({ claim, value: '1' })) })),
     },
   },
-  { name: 'login', data: { form: signIn.form, destination: 'registration' } },
-  { name: 'login', data: { form: signIn.form, destination: 'data' } },
-  { name: 'login', data: { form: signIn.form, destination: 'passkeys' } },
+  { name: 'login', data: { methods, destination: 'registration' } },
+  { name: 'login', data: { methods, destination: 'data' } },
+  { name: 'login', data: { methods, destination: 'passkeys' } },
   ...(['missing', 'length', 'common', 'same'] as const).map((password): View => ({
     name: 'account-password',
     data: { ...examples['account-password'][0], faults: { current: 'missing', password } },

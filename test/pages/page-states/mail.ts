@@ -36,5 +36,5 @@ export const mailStates: View[] = [
     data: { ...complete, faults: { username, password: 'missing' } },
   })),
   { name: 'sign-up-complete', data: { ...complete, problem: 'busy' } },
-  { name: 'login', data: { form: signUp.form, destination: 'email' } },
+  { name: 'login', data: { methods: [{ id: 'password', form: signUp.form }], destination: 'email' } },
 ];

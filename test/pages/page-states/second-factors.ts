@@ -20,6 +20,6 @@ export const secondFactorStates: View[] = [
   { name: 'account-authenticator', data: { ...full, signIn: {} } },
   { name: 'account-second-factors', data: { ...list, done: 'removed' } },
   { name: 'account-second-factors', data: { ...list, factors: [] } },
-  { name: 'login', data: { form: step.form, destination: 'second-factors' } },
-  { name: 'login', data: { form: step.form, destination: 'authenticator' } },
+  { name: 'login', data: { methods: [{ id: 'password', form: step.form }], destination: 'second-factors' } },
+  { name: 'login', data: { methods: [{ id: 'password', form: step.form }], destination: 'authenticator' } },
 ];
