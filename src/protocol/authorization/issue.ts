@@ -1,8 +1,9 @@
-// Issues the contents of an authorization response: code, access token, ID Token and session state.
+// Issues an authorization response: stores its tokens if session, client and limits allow it, else refuses.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import { preferredAcr } from '../../oauth/acr.ts';
+import type { Binding } from '../../oauth/binding.ts';
 import { requestedClaims } from '../../oauth/claims-request.ts';
 import { AuthorizationError, OAuthError } from '../../oauth/errors.ts';
 import { parts } from '../../oauth/response-type.ts';
@@ -10,7 +11,7 @@ import type { AuthorizationRequestRow } from '../../repositories/authorization-r
 import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { Store } from '../../repositories/store.ts';
-import { newOpaqueToken } from '../../tokens/opaque-token.ts';
+import type { PreparedTokens, TokenKind } from '../../tokens/token-issuer.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { TrustedRequest } from './trusted-request.ts';
 
@@ -26,10 +27,20 @@ export interface IssueDependencies {
 }
 
 export function createIssue({ config, store, clients, tokens, sessions }: IssueDependencies) {
-  /** The key to which the ID Token is encrypted. @throws AuthorizationError if the client publishes no such key */
-  async function recipientOf(request: FastifyRequest, { client, target }: TrustedRequest) {
+  /** Makes the tokens of a response. @throws AuthorizationError if the client publishes no key for its ID Token */
+  async function prepare(
+    request: FastifyRequest,
+    { client, target, responseType }: TrustedRequest,
+  ): Promise<PreparedTokens> {
+    const wanted = parts(responseType);
+    const kinds: TokenKind[] = [];
+    if (wanted.code) kinds.push('code');
+    if (wanted.token) kinds.push('access_token');
+    if (wanted.idToken) kinds.push('id_token');
+    // a browser cannot prove that the client holds a key
+    const binding: Binding = 'none';
     try {
-      return await tokens.idTokenRecipient(client);
+      return await tokens.prepare(client, binding, kinds);
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       request.log.info({ client_id: client.clientId, err: error.cause }, error.description);
@@ -77,14 +88,11 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
   ): Promise<Record<string, string> | undefined> => {
     const { client, scope, target, nonce } = authorization;
     const { user } = session;
-    const wanted = parts(authorization.responseType);
-    const code = wanted.code ? newOpaqueToken('authorization_code') : undefined;
-    const accessToken = wanted.token ? newOpaqueToken('access_token') : undefined;
+    const prepared = await prepare(request, authorization);
+    const { code, accessToken, idToken, lifetimes } = prepared;
     const offline = code !== undefined && scope.includes('offline_access');
     const granted = offline ? scope : scope.filter((value) => value !== 'offline_access');
-    const lifetimes = tokens.lifetimes(client);
     const requested = requestedClaims(authorization.claims, preferredAcr(authorization.acr.values, session.amr));
-    const recipient = wanted.idToken ? await recipientOf(request, authorization) : undefined;
     const subject = await store.pairwiseSubjects.obtain(client.metadata, user.sub);
     const issuedAt = await store.authorizationCodes.issue({
       codeHash: code?.hash,
@@ -107,7 +115,7 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
         // the client session lasts until the access token of the code expires, so that a redemption need not prolong it
         code ? lifetimes.authorizationCode + lifetimes.accessToken : 1,
         accessToken ? lifetimes.accessToken : 1,
-        wanted.idToken ? lifetimes.idToken : 1,
+        idToken ? lifetimes.idToken : 1,
       ),
       requestHash: idHash,
       // the short form renews the client session: its code replaces earlier ones (security A110)
@@ -119,28 +127,20 @@ export function createIssue({ config, store, clients, tokens, sessions }: IssueD
       if (refused) throw refused;
       return undefined;
     }
-    const response: Record<string, string> = {};
-    if (code) response['code'] = code.token;
-    if (accessToken)
-      Object.assign(response, {
-        access_token: accessToken.token,
-        token_type: 'Bearer',
-        expires_in: String(lifetimes.accessToken),
-        scope: granted.join(' '),
-      });
-    if (wanted.idToken) {
-      const { sid, authTime, amr } = session;
-      response['id_token'] = await tokens.idToken(
-        client,
-        { sid, subject: subject ?? user.sub, scope: granted.join(' '), authTime, amr, requested, user },
-        { at: issuedAt, recipient, accessToken: accessToken?.token, code: code?.token, nonce },
-      );
-    }
-    response['session_state'] = sessions.sessionState(session, client.clientId, target.redirectUri);
+    const { sid, authTime, amr } = session;
+    const issued = { sid, subject: subject ?? user.sub, scope: granted.join(' '), authTime, amr, requested, user };
+    const response = await tokens.respond(client, prepared, {
+      scope: issued.scope,
+      authorization: { ...issued, issuedAt, nonce },
+      direct: false,
+    });
     request.log.info(
       { client_id: client.clientId, sub: user.sub, response_type: authorization.responseType },
       'authorization response issued',
     );
-    return response;
+    return {
+      ...Object.fromEntries(Object.entries(response).map(([name, value]) => [name, String(value)])),
+      session_state: sessions.sessionState(session, client.clientId, target.redirectUri),
+    };
   };
 }

@@ -4,7 +4,7 @@ import type { OAuthError } from '../../oauth/errors.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Authorization } from '../../repositories/tokens/authorization-codes.ts';
-import type { PreparedTokens, TokenKind } from '../../tokens/token-service.ts';
+import type { PreparedAccess, TokenKind } from '../../tokens/token-issuer.ts';
 
 /** The context in which a grant decides, beside its own parameters. */
 export interface GrantContext {
@@ -16,12 +16,12 @@ export interface GrantContext {
    * Makes tokens whose hashes the grant stores in the same database call that decides.
    * @param kinds the tokens that the grant may issue beside an access token; the client gets those for which it is registered
    */
-  prepare(kinds: readonly TokenKind[]): Promise<PreparedTokens>;
+  prepare(kinds: readonly TokenKind[]): Promise<PreparedAccess>;
 }
 
 /** Tokens of a user. The grant's database call has decided, and has stored the prepared tokens. */
 export interface UserTokens {
-  tokens: PreparedTokens;
+  tokens: PreparedAccess;
   authorization: Authorization;
   /** The database's time. */
   issuedAt: Date;

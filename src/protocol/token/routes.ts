@@ -6,7 +6,6 @@ import type { Config } from '../../config.ts';
 import type { UsageCounters } from '../../domain/usage-counters.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import { clientDisabled, unauthorizedClient, unsupportedGrantType } from '../../oauth/errors.ts';
-import { splitScope } from '../../oauth/scope.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Store } from '../../repositories/store.ts';
 import { audienceOf, oneResource, scopeFor } from '../../sender-constraint/audience.ts';
@@ -15,24 +14,12 @@ import { jsonErrors, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import type { Metrics } from '../../server/metrics.ts';
 import { readParameters, text } from '../../server/parameters.ts';
+import type { TokenResponse } from '../../tokens/token-issuer.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 import type { ClientToken, GrantContext, GrantType, UserTokens } from './grant-type.ts';
 
 const grantTypeParameter = z.object({ grant_type: text(255) });
 const resourceParameter = z.object({ resource: text(2000).optional() });
-
-/** A successful token response (RFC 6749 section 5.1, OpenID Connect Core 3.1.3.3). */
-interface TokenResponse {
-  access_token: string;
-  token_type: 'Bearer';
-  /** In seconds. */
-  expires_in: number;
-  scope?: string;
-  refresh_token?: string;
-  id_token?: string;
-  /** For clients of the UMA profile: a handle of the client session that was never part of a URL (decisions section 5). */
-  client_session_handle?: string;
-}
 
 interface TokenDependencies {
   grantTypes: readonly GrantType[];
@@ -71,7 +58,7 @@ export async function tokenEndpoint(
     const context: GrantContext = {
       client,
       resource: resource === undefined ? undefined : oneResource(resource),
-      prepare: (kinds) => tokens.prepare(client, binding, kinds),
+      prepare: (kinds) => tokens.prepare(client, binding, ['access_token', ...kinds]),
     };
     const authorized = await grantType.authorize(parameters, context);
     if ('refusal' in authorized) {
@@ -92,26 +79,16 @@ export async function tokenEndpoint(
   });
 
   /** The tokens of a user: the grant's database call has applied the policy, and stored them. */
-  async function userResponse(
+  const userResponse = (
     client: Client,
     { tokens: prepared, authorization, issuedAt, nonce, refreshToken }: UserTokens,
-  ): Promise<TokenResponse> {
-    const accessToken = prepared.accessToken.token;
-    const response: TokenResponse = {
-      access_token: accessToken,
-      token_type: 'Bearer',
-      expires_in: prepared.lifetimes.accessToken,
+  ): Promise<TokenResponse> =>
+    tokens.respond(client, prepared, {
       scope: authorization.scope,
-    };
-    if (refreshToken !== undefined) response.refresh_token = refreshToken;
-    if (prepared.handle) response.client_session_handle = prepared.handle.token;
-    if (splitScope(authorization.scope).includes('openid')) {
-      const { recipient } = prepared;
-      const issued = { at: issuedAt, recipient, accessToken, nonce, direct: true };
-      response.id_token = await tokens.idToken(client, authorization, issued);
-    }
-    return response;
-  }
+      authorization: { ...authorization, issuedAt, nonce },
+      refreshToken,
+      direct: true,
+    });
 
   /** A token of the client itself, for the resource that the request named. */
   async function clientResponse(
@@ -120,21 +97,15 @@ export async function tokenEndpoint(
   ): Promise<TokenResponse> {
     const audience = resource === undefined ? undefined : await audienceOf(store, config.issuer, resource);
     const granted = scopeFor(audience, scope, isScopeNamed).join(' ');
-    const { accessToken, lifetimes } = await prepare([]);
+    const prepared = await prepare([]);
     const stored = await store.accessTokens.insertForClient({
-      tokenHash: accessToken.hash,
+      tokenHash: prepared.accessToken.hash,
       clientId: client.clientId,
       scope: granted,
-      lifetime: lifetimes.accessToken,
+      lifetime: prepared.lifetimes.accessToken,
       audience,
     });
     if (!stored) throw clientDisabled();
-    const response: TokenResponse = {
-      access_token: accessToken.token,
-      token_type: 'Bearer',
-      expires_in: lifetimes.accessToken,
-    };
-    if (granted !== '') response.scope = granted;
-    return response;
+    return tokens.respond(client, prepared, { scope: granted === '' ? undefined : granted, direct: true });
   }
 }

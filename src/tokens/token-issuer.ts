@@ -1,0 +1,210 @@
+// Issues the tokens of a response in two steps: makes them, and writes the response once the caller has stored their hashes.
+import { acrOf } from '../oauth/acr.ts';
+import type { Binding } from '../oauth/binding.ts';
+import { namedClaims, releasedClaims } from '../oauth/claims.ts';
+import { type IdTokenSigningAlgorithm, isPublicClient } from '../oauth/client-metadata.ts';
+import { claimsOfScopes, splitScope } from '../oauth/scope.ts';
+import type { Client } from '../repositories/clients/clients.ts';
+import type { Authorization } from '../repositories/tokens/authorization-codes.ts';
+import { encryptFor, findRecipient, type Recipient } from './client-encryption.ts';
+import type { ClientKeys } from './client-keys.ts';
+import { mintIdToken, type ResponseKey } from './id-token.ts';
+import type { KeyRing } from './key-ring.ts';
+import { newOpaqueToken, type OpaqueToken } from './opaque-token.ts';
+
+/** In seconds. */
+export interface Lifetimes {
+  authorizationCode: number;
+  accessToken: number;
+  refreshToken: number;
+  refreshTokenAbsolute: number;
+  idToken: number;
+}
+
+/** The credentials that a response may contain. */
+export type TokenKind = 'code' | 'access_token' | 'id_token' | 'refresh_token' | 'client_session_handle';
+
+/** The tokens of one response, which are valid once their hashes are stored. */
+export interface PreparedTokens {
+  code: OpaqueToken | undefined;
+  accessToken: OpaqueToken | undefined;
+  /** Present if the client is registered for refresh tokens. */
+  refreshToken: OpaqueToken | undefined;
+  /** Present if the client registered the UMA profile. */
+  handle: OpaqueToken | undefined;
+  /** Present if the response has an ID Token. The recipient is the key that it is encrypted to; undefined where it is not encrypted. */
+  idToken: { recipient: Recipient | undefined } | undefined;
+  lifetimes: Lifetimes;
+}
+
+/** The tokens of a response that has an access token. */
+export type PreparedAccess = PreparedTokens & { accessToken: OpaqueToken };
+
+/** What is known of the tokens once they are stored. */
+export interface IssuedTokens {
+  /** Of the access token. */
+  scope: string | undefined;
+  /** The facts that an ID Token contains; absent for a token of the client itself. */
+  authorization?: Pick<Authorization, 'sid' | 'subject' | 'scope' | 'authTime' | 'amr' | 'requested' | 'user'> & {
+    /** The database's time. */
+    issuedAt: Date;
+    /** Of the authentication request. */
+    nonce: string | undefined;
+  };
+  /** The refresh token that the client uses next. */
+  refreshToken?: string | undefined;
+  /** Whether the token endpoint returns the response to the client itself: else it passes a browser. */
+  direct: boolean;
+}
+
+/** The members of a successful response (RFC 6749 4.1.2, 4.2.2, 5.1; OpenID Connect Core 3.1.3.3, 3.2.2.5, 3.3.2.5). */
+export interface TokenResponse {
+  code?: string;
+  access_token?: string;
+  token_type?: 'Bearer';
+  /** In seconds. */
+  expires_in?: number;
+  scope?: string;
+  refresh_token?: string;
+  /** For clients of the UMA profile: a handle of the client session that was never part of a URL (decisions section 5). */
+  client_session_handle?: string;
+  id_token?: string;
+}
+
+export interface TokenIssuerOptions {
+  issuer: string;
+  keyRing: KeyRing;
+  clientKeys: ClientKeys;
+  /** Undefined when only the hash of the secret is stored. */
+  clientSecret: (client: Client) => Buffer | undefined;
+  /** Those of clients without their own. */
+  lifetimes: Lifetimes;
+  /** Whether the refresh tokens of confidential clients rotate too. */
+  rotateConfidential: boolean;
+}
+
+export function createTokenIssuer(options: TokenIssuerOptions) {
+  const { issuer, keyRing, clientKeys } = options;
+
+  /** The lifetimes in force for a client. */
+  function lifetimes(client: Client): Lifetimes {
+    const own = client.lifetimes;
+    return {
+      authorizationCode: own.authorizationCode ?? options.lifetimes.authorizationCode,
+      accessToken: own.accessToken ?? options.lifetimes.accessToken,
+      refreshToken: own.refreshToken ?? options.lifetimes.refreshToken,
+      refreshTokenAbsolute: options.lifetimes.refreshTokenAbsolute,
+      idToken: own.idToken ?? options.lifetimes.idToken,
+    };
+  }
+
+  /** Whether the client's refresh tokens rotate. Those of public clients always do (RFC 9700 4.14.2). */
+  const rotates = ({ metadata }: Client): boolean => isPublicClient(metadata) || options.rotateConfidential;
+
+  /** The key that signs what a client gets. */
+  function responseKey(client: Client, alg: IdTokenSigningAlgorithm): ResponseKey {
+    if (alg !== 'HS256') return { alg };
+    const secret = options.clientSecret(client);
+    if (!secret) throw new Error('a client with HS256 signatures has no stored secret');
+    return { alg, secret };
+  }
+
+  /**
+   * Makes the tokens of a response. The caller calls it before it redeems or stores anything, since the client's encryption key may be
+   * unreachable.
+   * @param binding the key that the tokens are bound to
+   * @param kinds what the request allows: a refresh token and a handle are made for the clients that are registered for them
+   * @throws OAuthError temporarily_unavailable or invalid_request
+   */
+  async function prepare(
+    client: Client,
+    binding: Binding,
+    kinds: readonly ['access_token', ...TokenKind[]],
+  ): Promise<PreparedAccess>;
+  async function prepare(client: Client, binding: Binding, kinds: readonly TokenKind[]): Promise<PreparedTokens>;
+  async function prepare(client: Client, binding: Binding, kinds: readonly TokenKind[]): Promise<PreparedTokens> {
+    // a token that claims a binding without one would be worse than no token
+    if (binding !== 'none') throw new Error('no table keeps the thumbprint that a token is bound to');
+    const { metadata } = client;
+    const wants = (kind: TokenKind) => kinds.includes(kind);
+    return {
+      code: wants('code') ? newOpaqueToken('authorization_code') : undefined,
+      accessToken: wants('access_token') ? newOpaqueToken('access_token') : undefined,
+      refreshToken:
+        wants('refresh_token') && metadata.grant_types.includes('refresh_token')
+          ? newOpaqueToken('refresh_token')
+          : undefined,
+      handle:
+        wants('client_session_handle') && metadata.uma_profile ? newOpaqueToken('client_session_handle') : undefined,
+      idToken: wants('id_token') ? { recipient: await idTokenRecipient(client) } : undefined,
+      lifetimes: lifetimes(client),
+    };
+  }
+
+  /** Writes the response. An ID Token is part of it if the scope has `openid`. */
+  async function respond(client: Client, prepared: PreparedTokens, issued: IssuedTokens): Promise<TokenResponse> {
+    const { code, accessToken, handle, idToken } = prepared;
+    const { scope, authorization, refreshToken } = issued;
+    const response: TokenResponse = {};
+    if (code) response.code = code.token;
+    if (accessToken) {
+      response.access_token = accessToken.token;
+      response.token_type = 'Bearer';
+      response.expires_in = prepared.lifetimes.accessToken;
+      if (scope !== undefined) response.scope = scope;
+    }
+    if (refreshToken !== undefined) response.refresh_token = refreshToken;
+    if (handle) response.client_session_handle = handle.token;
+    if (idToken && authorization && splitScope(authorization.scope).includes('openid')) {
+      const signed = await signedIdToken(client, prepared, authorization, issued.direct);
+      response.id_token = idToken.recipient ? await encryptFor(idToken.recipient, signed, 'jwt') : signed;
+    }
+    return response;
+  }
+
+  /**
+   * Mints an ID Token for an authorization. If the client also gets an access token, or a code for one, the claims of the scopes are left to
+   * UserInfo, except those of the scope `scope` (decisions section 5) and those requested by name (Core 5.5). A client that registered
+   * `id_token_claims` gets them from the token endpoint, and never through a browser.
+   */
+  async function signedIdToken(
+    client: Client,
+    { code, accessToken, lifetimes: { idToken: lifetime } }: PreparedTokens,
+    authorization: NonNullable<IssuedTokens['authorization']>,
+    direct: boolean,
+  ): Promise<string> {
+    const { metadata, clientId } = client;
+    const { user, amr } = authorization;
+    const scopes = splitScope(authorization.scope);
+    const all = (!accessToken && !code) || (direct && metadata.id_token_claims);
+    const carried = all ? scopes : scopes.filter((scope) => scope === 'scope');
+    const asked = authorization.requested?.id_token ?? [];
+    // only for scopes that the client is still registered for
+    const registered = asked.length > 0 ? claimsOfScopes(splitScope(metadata.scope)) : [];
+    const requested = asked.filter((claim) => registered.includes(claim));
+    const key = responseKey(client, metadata.id_token_signed_response_alg);
+    return mintIdToken(keyRing, key, {
+      issuer,
+      clientId,
+      sub: authorization.subject,
+      sid: authorization.sid,
+      authTime: authorization.authTime,
+      amr,
+      acr: authorization.requested?.acr ?? acrOf(amr),
+      nonce: authorization.nonce,
+      accessToken: accessToken?.token,
+      code: code?.token,
+      issuedAt: Math.floor(authorization.issuedAt.getTime() / 1000),
+      lifetime,
+      claims: { ...releasedClaims(user, carried), ...namedClaims(user, requested) },
+    });
+  }
+
+  /** Finds the key that the client's ID Tokens are encrypted to; undefined where they are not encrypted. */
+  async function idTokenRecipient({ metadata }: Client): Promise<Recipient | undefined> {
+    if (metadata.id_token_encrypted_response_alg === undefined) return undefined;
+    return findRecipient(clientKeys, metadata, 'id_token');
+  }
+
+  return { lifetimes, rotates, responseKey, prepare, respond };
+}
