@@ -131,6 +131,7 @@ export async function buildServices({
   });
   const attemptCode = createCodeAttempts({ store, audit, deviceCookies, freeFailures });
   const secondFactorEnrolment = createSecondFactorEnrolment({ store, audit });
+  const totpEnrolment = createTotpEnrolment({ store, secretBox, secondFactorEnrolment, issuer });
   const services = {
     config,
     store,
@@ -146,10 +147,10 @@ export async function buildServices({
     sessions,
     passkeys,
     authenticators: authenticators.map((create) =>
-      create({ store, secretBox, audit, countTry, attemptCode, checkPassword, passkeys }),
+      create({ store, secretBox, audit, countTry, attemptCode, checkPassword, passkeys, totpEnrolment }),
     ),
     secondFactorEnrolment,
-    totpEnrolment: createTotpEnrolment({ store, secretBox, secondFactorEnrolment, issuer }),
+    totpEnrolment,
     secondStep,
     signIn: createSignIn({ store, sessions, deviceCookies, audit, secondStep, policy: config.secondFactor }),
     ...createClientAuthentication({

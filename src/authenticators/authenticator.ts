@@ -1,5 +1,6 @@
 // Declares an authenticator: one kind of evidence by which a user signs in, with the facts that every page and list needs about it.
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Pages } from '../pages/views/index.ts';
 import type { SecondFactorMethod } from '../pages/views/second-factors.ts';
 import type { FirstFactorMethod } from '../pages/views/sign-in.ts';
 import type { AuditEvent } from '../repositories/audit/audit-events.ts';
@@ -103,7 +104,32 @@ export interface Enrolment {
   max: number;
   /** True if that page also lists and removes them: the page of second factors then links to it. */
   separate?: boolean;
+  /** Present if a user who needs a second factor to continue can add it within a sign-in. */
+  signIn?: SignInEnrolment;
 }
+
+/** The form by which a user adds a second factor, in the account and within a sign-in. */
+export interface SignInEnrolment {
+  /** The address of its page within a sign-in. */
+  path: `/login/${string}`;
+  /** The fields of its form, with the most characters of each. */
+  fields: Readonly<Record<string, number>>;
+  begin(user: User): EnrolmentView;
+  /** Stores the second factor if the form proves that the user has it. @param form without the empty fields */
+  finish(request: FastifyRequest, user: User, form: Readonly<Record<string, string | undefined>>): Promise<Enrolled>;
+}
+
+/** What the page of the form shows. */
+export interface EnrolmentView {
+  page: 'account-authenticator';
+  data: Omit<Pages['account-authenticator'], 'account' | 'form' | 'signIn' | 'backUri'>;
+  /** Hidden fields of the form. */
+  hidden: Record<string, string>;
+}
+
+export type Enrolled =
+  /** `recoveryCodes` are those that come with the user's first second factor. */
+  { outcome: 'added'; amr: string[]; recoveryCodes: string[] } | { outcome: 'refused'; view: EnrolmentView };
 
 /** The kind by which a catalogue names a second factor: `other` if this version has no authenticator for it. */
 export function kindOf(authenticators: readonly Authenticator[], { kind }: Pick<EnrolledFactor, 'kind'>): string {

@@ -105,7 +105,7 @@ export function continuationPath({ transaction, returnTo }: Pick<Continuation, '
 
 /** A page of the sign-in with the same continuation. */
 export function signInPath(
-  path: '/login' | '/login/second-factor' | '/login/authenticator' | '/sign-up',
+  path: '/login' | `/login/${string}` | '/sign-up',
   { transaction, returnTo }: Pick<Continuation, 'transaction' | 'returnTo'>,
 ): string {
   if (transaction !== undefined) return `${path}?transaction=${encodeURIComponent(transaction)}`;

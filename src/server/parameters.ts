@@ -1,9 +1,14 @@
 // Reads request parameters by a zod schema: each at most once, and an empty one counts as absent (RFC 6749 3.1, 3.2; security R5, R106).
-import type { z } from 'zod';
+import { z } from 'zod';
 import { invalidRequest } from '../oauth/errors.ts';
 import { firstRefusal, sentenceOf } from '../oauth/refusals.ts';
+import { text } from '../oauth/text.ts';
 
-export { text } from '../oauth/text.ts';
+export { text };
+
+/** The schema of a form whose fields may be absent. @param fields the most characters of each */
+export const textFields = (fields: Readonly<Record<string, number>>): z.ZodType<Record<string, string | undefined>> =>
+  z.object(Object.fromEntries(Object.entries(fields).map(([name, max]) => [name, text(max).optional()])));
 
 /**
  * Validates the parameters of a query or a form against a schema; unknown ones are ignored, and none is coerced.

@@ -2,17 +2,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ownActor } from '../account-pages.ts';
-import { authenticatorForm, authenticatorView, factorName } from '../../authenticators/totp/enrolment-page.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { newAuthenticator, type ReturnTo, secondFactors as factorsPage } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { accountView } from '../../pages/page-response.ts';
-import { readParameters, singleValued, text } from '../../server/parameters.ts';
+import { readParameters, singleValued, text, textFields } from '../../server/parameters.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
-import type { Authenticator, Enrolment } from '../../authenticators/authenticator.ts';
+import type { Authenticator, Enrolment, EnrolmentView, SignInEnrolment } from '../../authenticators/authenticator.ts';
 import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';
-import type { NewAuthenticator, TotpEnrolment } from '../../authenticators/totp/enrolment.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
 import { createAdministration } from '../../domain/administration/administration.ts';
@@ -36,7 +34,7 @@ interface AccountSecondFactorsDependencies {
   sessions: BrowserSessions;
   authenticators: readonly Authenticator[];
   secondFactorEnrolment: SecondFactorEnrolment;
-  totpEnrolment: TotpEnrolment;
+  totpEnrolment: SignInEnrolment;
   signIn: SignIn;
   pages: PageResponses;
 }
@@ -49,6 +47,7 @@ export async function accountSecondFactorsEndpoint(
   const administration = createAdministration(store);
   const enrolments = authenticators.flatMap(({ id: kind, enrolment }) => (enrolment ? [{ kind, ...enrolment }] : []));
   const totp = enrolments.filter(({ path }) => path === newAuthenticator.path);
+  const newTotp = textFields({ csrf: 100, ...totpEnrolment.fields });
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -102,20 +101,16 @@ export async function accountSecondFactorsEndpoint(
     if (!session || !recentlyAuthenticated(session)) return signInFirst(reply, session, newAuthenticator);
     if (addable(totp, await store.secondFactors.list(session.user.sub)).length === 0)
       return pages.redirect(reply, factorsPage.path);
-    return setUp(request, reply, session, totpEnrolment.begin(session.user), {}, 200);
+    return setUp(request, reply, session, totpEnrolment.begin(session.user), 200);
   });
 
   app.post(newAuthenticator.path, async (request, reply) => {
-    const { csrf, set_up: sealed = '', code: typed = '', ...form } = readParameters(authenticatorForm, request.body);
+    const { csrf, ...fields } = readParameters(newTotp, request.body);
     const session = await submitted(request, reply, csrf, newAuthenticator.path, newAuthenticator);
     if (!session) return reply;
-    const { user } = session;
-    const name = factorName(form.name);
-    const added = await totpEnrolment.confirm(request, user, { sealed, typed, name });
-    if (added.outcome === 'expired')
-      return setUp(request, reply, session, totpEnrolment.begin(user), { problem: 'expired', name }, 400);
-    if (added.outcome === 'wrong') return setUp(request, reply, session, added.again, { problem: 'code', name }, 400);
-    await signIn.strengthen(request, reply, session, 'otp');
+    const added = await totpEnrolment.finish(request, session.user, fields);
+    if (added.outcome === 'refused') return setUp(request, reply, session, added.view, 400);
+    await signIn.strengthen(request, reply, session, ...added.amr);
     return added.recoveryCodes.length > 0
       ? showCodes(request, reply, session, added.recoveryCodes, 'added')
       : pages.redirect(reply, `${factorsPage.path}?done=added`);
@@ -152,18 +147,14 @@ export async function accountSecondFactorsEndpoint(
     request: FastifyRequest,
     reply: FastifyReply,
     session: Session,
-    fresh: NewAuthenticator,
-    trouble: Pick<Pages['account-authenticator'], 'problem' | 'name'>,
+    { page, data, hidden }: EnrolmentView,
     status: number,
   ): FastifyReply {
     const action = newAuthenticator.path;
     const csrf = sessions.formToken(request, reply, { action, session });
-    const data: Pages['account-authenticator'] = {
-      ...authenticatorView(session.user, fresh, action, { csrf }),
-      backUri: factorsPage.path,
-      ...trouble,
-    };
-    return pages.send(request, reply, 'account-authenticator', data, { status });
+    const form = { action, hidden: { csrf, ...hidden } };
+    const account = accountView(session.user);
+    return pages.send(request, reply, page, { ...data, account, form, backUri: factorsPage.path }, { status });
   }
 
   function showCodes(

@@ -1,55 +1,54 @@
 // Enrols an authenticator app: makes its secret, and stores it once the user has typed a code.
-import type { FastifyRequest } from 'fastify';
 import { newCodeSecret, readCode, stepOfCode, writtenSecret } from '../../crypto/one-time-codes.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import { randomId } from '../../crypto/secrets.ts';
 import { conflict } from '../../oauth/errors.ts';
-import { qrCode, type QrCode } from '../../pages/qr-code.ts';
+import { qrCode } from '../../pages/qr-code.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { User } from '../../repositories/users/users.ts';
+import type { EnrolmentView, SignInEnrolment } from '../authenticator.ts';
 import type { SecondFactorEnrolment } from '../enrolment.ts';
-import { maxTotpAuthenticators, secretOf, totpKind } from './totp.ts';
+
+/** How the admin API and the audit trail name an authenticator app. */
+export const totpKind = 'authenticator';
+/** Of each user. */
+export const maxTotpAuthenticators = 10;
+
+/** The associated data of an app's sealed secret. @param id of the app */
+export const secretOf = (id: string): string => `authenticators.secret_encrypted.${id}`;
 
 /** How long the page that shows a new secret is good, in milliseconds. */
 const setUpLifetime = 15 * 60_000;
 
-/** An authenticator app that is not confirmed yet. */
-export interface NewAuthenticator {
-  /** In base32, in groups of four. */
-  secret: string;
-  /** What an app on the same device opens. */
-  uri: string;
-  qr: QrCode;
-  /** A hidden field of the form, which only confirm() reads. */
-  sealed: string;
-}
+/** The most characters of an app's name. */
+const maxName = 60;
 
+/** An app that is not confirmed yet. The form has it sealed, so nothing is stored before finish(). */
 interface State {
   id: string;
   secret: string;
   until: number;
 }
 
-type Confirmed =
-  | { outcome: 'wrong'; again: NewAuthenticator }
-  | { outcome: 'expired' }
-  | { outcome: 'added'; recoveryCodes: string[] };
-
-export type TotpEnrolment = ReturnType<typeof createTotpEnrolment>;
-
 export function createTotpEnrolment(options: {
   store: Store;
   secretBox: SecretBox;
   secondFactorEnrolment: SecondFactorEnrolment;
   issuer: string;
-}) {
+}): SignInEnrolment {
   const { store, secretBox, secondFactorEnrolment } = options;
   const { host } = new URL(options.issuer);
 
-  function shown(user: User, state: State): NewAuthenticator {
+  function begin(user: User): EnrolmentView {
+    const secret = newCodeSecret().toString('base64url');
+    return show(user, { id: randomId(), secret, until: Date.now() + setUpLifetime });
+  }
+
+  function show(user: User, state: State): EnrolmentView {
     const { text, uri } = writtenSecret(Buffer.from(state.secret, 'base64url'), host, user.username);
     const sealed = secretBox.seal(JSON.stringify(state), `authenticator of ${user.sub}`).toString('base64url');
-    return { secret: text.match(/.{1,4}/g)!.join(' '), uri, qr: qrCode(uri), sealed };
+    const data = { secret: text.match(/.{1,4}/g)!.join(' '), uri, qr: qrCode(uri) };
+    return { page: 'account-authenticator', data, hidden: { set_up: sealed } };
   }
 
   async function readState(user: User, sealed: string): Promise<State | undefined> {
@@ -63,28 +62,20 @@ export function createTotpEnrolment(options: {
   }
 
   return {
-    /** What a user needs to set up an app. Nothing is stored before confirm(). */
-    begin(user: User): NewAuthenticator {
-      const secret = newCodeSecret().toString('base64url');
-      return shown(user, { id: randomId(), secret, until: Date.now() + setUpLifetime });
-    },
-
-    /**
-     * Stores an app whose code the user typed, and recovery codes with the first second factor.
-     * @returns the page's data again for a wrong code, `expired` for an old form, else the new recovery codes
-     * @throws OAuthError conflict if the user has too many apps, or has this one
-     */
-    async confirm(
-      request: FastifyRequest,
-      user: User,
-      { sealed, typed, name }: { sealed: string; typed: string; name: string },
-    ): Promise<Confirmed> {
+    path: '/login/authenticator',
+    fields: { set_up: 1000, code: 100, name: 200 },
+    begin,
+    /** @throws OAuthError conflict if the user has too many apps, or has this one */
+    async finish(request, user, { set_up: sealed = '', code: typed = '', name: typedName }) {
+      const name = nameOf(typedName);
+      const refused = ({ data, ...view }: EnrolmentView, problem: 'expired' | 'code') =>
+        ({ outcome: 'refused', view: { ...view, data: { ...data, problem, name } } }) as const;
       const state = await readState(user, sealed);
-      if (!state) return { outcome: 'expired' };
+      if (!state) return refused(begin(user), 'expired');
       const secret = Buffer.from(state.secret, 'base64url');
       const code = readCode(typed);
       const lastStep = code === undefined ? undefined : stepOfCode(secret, code, Date.now());
-      if (lastStep === undefined) return { outcome: 'wrong', again: shown(user, state) };
+      if (lastStep === undefined) return refused(show(user, state), 'code');
       const { sub } = user;
       const { id } = state;
       const recoveryCodes = await store.transaction(async (repositories) => {
@@ -96,7 +87,12 @@ export function createTotpEnrolment(options: {
           throw conflict('this authenticator is set up already');
         return secondFactorEnrolment.added(request, repositories, sub, { id, kind: totpKind, name });
       });
-      return { outcome: 'added', recoveryCodes };
+      return { outcome: 'added', amr: ['otp', 'mfa'], recoveryCodes };
     },
   };
+}
+
+/** The name of an app, from what the user typed. */
+function nameOf(typed: string | undefined): string {
+  return [...(typed ?? '').replace(/\s+/g, ' ').trim()].slice(0, maxName).join('').slice(0, maxName);
 }

@@ -3,24 +3,18 @@ import { readCode, stepOfCode } from '../../crypto/one-time-codes.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { Store } from '../../repositories/store.ts';
 import { newAuthenticator } from '../../pages/return-to.ts';
-import type { Authenticator } from '../authenticator.ts';
+import type { Authenticator, SignInEnrolment } from '../authenticator.ts';
 import type { CodeAttempts } from '../code-attempts.ts';
-
-/** How the admin API and the audit trail name an authenticator app. */
-export const totpKind = 'authenticator';
-/** Of each user. */
-export const maxTotpAuthenticators = 10;
-
-/** The associated data of an app's sealed secret. @param id of the app */
-export const secretOf = (id: string): string => `authenticators.secret_encrypted.${id}`;
+import { maxTotpAuthenticators, secretOf, totpKind } from './enrolment.ts';
 
 export interface TotpOptions {
   store: Store;
   secretBox: SecretBox;
+  totpEnrolment: SignInEnrolment;
   attemptCode: CodeAttempts;
 }
 
-export function createTotpAuthenticator({ store, secretBox, attemptCode }: TotpOptions): Authenticator {
+export function createTotpAuthenticator({ store, secretBox, totpEnrolment, attemptCode }: TotpOptions): Authenticator {
   /** True if the code is good. Each code is good once (RFC 6238 5.2). */
   async function use(sub: string, code: string): Promise<boolean> {
     for (const { id, secretEncrypted } of await store.totpAuthenticators.list(sub)) {
@@ -33,7 +27,7 @@ export function createTotpAuthenticator({ store, secretBox, attemptCode }: TotpO
   return {
     id: totpKind,
     factors: 1,
-    enrolment: { path: newAuthenticator.path, max: maxTotpAuthenticators },
+    enrolment: { path: newAuthenticator.path, max: maxTotpAuthenticators, signIn: totpEnrolment },
     second: {
       field: { name: 'code', max: 100 },
       reads: (typed) => readCode(typed) !== undefined,

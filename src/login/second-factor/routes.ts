@@ -1,9 +1,11 @@
-// Serves GET|POST /login/second-factor, the second step of a sign-in, and GET|POST /login/authenticator, which enrols a first second factor.
+// Serves GET|POST /login/second-factor, the second step of a sign-in, and the page within a sign-in that adds a user's first second factor.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
-import type { Authenticator, SecondFactor } from '../../authenticators/authenticator.ts';
-import type { NewAuthenticator, TotpEnrolment } from '../../authenticators/totp/enrolment.ts';
-import { authenticatorForm, authenticatorView, factorName } from '../../authenticators/totp/enrolment-page.ts';
+import type {
+  Authenticator,
+  EnrolmentView,
+  SecondFactor,
+  SignInEnrolment,
+} from '../../authenticators/authenticator.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
 import {
@@ -20,9 +22,10 @@ import type { Pages } from '../../pages/views/index.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { readParameters, singleValued, text } from '../../server/parameters.ts';
+import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
 
-type Action = '/login/second-factor' | '/login/authenticator';
+const path = '/login/second-factor';
+
 type Method = Pages['login-second-factor']['methods'][number];
 type Factor = SecondFactor & { id: string };
 
@@ -35,7 +38,6 @@ type LoginSecondFactorDependencies = FindPendingRequestDependencies & {
   config: Config;
   store: Pick<Store, 'secondFactors'>;
   authenticators: readonly Authenticator[];
-  totpEnrolment: TotpEnrolment;
   sessions: BrowserSessions;
   secondStep: SecondStep;
   signIn: SignIn;
@@ -47,26 +49,25 @@ export async function loginSecondFactorEndpoint(
   app: FastifyInstance,
   options: LoginSecondFactorDependencies,
 ): Promise<void> {
-  const { config, store, totpEnrolment, secondStep, signIn, sessions, pages, audit } = options;
-  const factors = options.authenticators.flatMap(({ id, second }) => (second ? [{ ...second, id }] : []));
-  const form = z.object({
-    csrf: text(100).optional(),
-    ...Object.fromEntries(factors.map(({ field }) => [field.name, text(field.max).optional()])),
-  });
+  const { config, store, authenticators, secondStep, signIn, sessions, pages, audit } = options;
+  const factors = authenticators.flatMap(({ id, second }) => (second ? [{ ...second, id }] : []));
+  const answers = textFields({ csrf: 100, ...Object.fromEntries(factors.map(({ field }) => [field.name, field.max])) });
+  const enrolment = enrolmentOf(authenticators);
+  const additions = textFields({ csrf: 100, transaction: 100, destination: 100, ...enrolment.fields });
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
-  app.get('/login/second-factor', async (request, reply) => {
+  app.get(path, async (request, reply) => {
     onlyNavigation(request);
     const step = await enter(request, reply, true);
     return step && ask(request, reply, step, undefined, 200);
   });
 
-  app.post('/login/second-factor', async (request, reply) => {
-    const { csrf, ...fields } = readParameters(form, singleValued(request.body)) as Record<string, string | undefined>;
+  app.post(path, async (request, reply) => {
+    const { csrf, ...fields } = readParameters(answers, request.body);
     const step = await enter(request, reply, true);
     if (!step) return reply;
-    if (!isOwnForm(request, csrf, '/login/second-factor', step)) return ask(request, reply, step, 'tampered', 400);
+    if (!isOwnForm(request, csrf, path, step)) return ask(request, reply, step, 'tampered', 400);
     const { user, continuation } = step;
     const shown = factors.find(({ field }) => fields[field.name] !== undefined);
     // the user sent an empty form
@@ -85,30 +86,24 @@ export async function loginSecondFactorEndpoint(
     return ask(request, reply, step, shown, answer.wait === undefined ? 400 : 429);
   });
 
-  app.get('/login/authenticator', async (request, reply) => {
+  app.get(enrolment.path, async (request, reply) => {
     onlyNavigation(request);
     const step = await enter(request, reply, false);
-    return step && enrol(request, reply, step, totpEnrolment.begin(step.user), {}, 200);
+    return step && enrol(request, reply, step, enrolment.begin(step.user), 200);
   });
 
-  app.post('/login/authenticator', async (request, reply) => {
-    const {
-      csrf,
-      set_up: sealed = '',
-      code: typed = '',
-      name: typedName,
-    } = readParameters(authenticatorForm, singleValued(request.body));
+  app.post(enrolment.path, async (request, reply) => {
+    const { csrf, ...fields } = readParameters(additions, request.body);
     const step = await enter(request, reply, false);
     if (!step) return reply;
     const { user } = step;
-    const again = () => totpEnrolment.begin(user);
-    if (!isOwnForm(request, csrf, '/login/authenticator', step))
-      return enrol(request, reply, step, again(), { problem: 'tampered' }, 400);
-    const name = factorName(typedName);
-    const added = await totpEnrolment.confirm(request, user, { sealed, typed, name });
-    if (added.outcome === 'expired') return enrol(request, reply, step, again(), { problem: 'expired', name }, 400);
-    if (added.outcome === 'wrong') return enrol(request, reply, step, added.again, { problem: 'code', name }, 400);
-    const next = await complete(request, reply, step, ['otp', 'mfa']);
+    if (!isOwnForm(request, csrf, enrolment.path, step)) {
+      const { data, ...view } = enrolment.begin(user);
+      return enrol(request, reply, step, { ...view, data: { ...data, problem: 'tampered' } }, 400);
+    }
+    const added = await enrolment.finish(request, user, fields);
+    if (added.outcome === 'refused') return enrol(request, reply, step, added.view, 400);
+    const next = await complete(request, reply, step, added.amr);
     if (added.recoveryCodes.length === 0) return redirect(reply, step, next);
     return pages.send(request, reply, 'account-recovery-codes', {
       account: accountView(user),
@@ -157,24 +152,23 @@ export async function loginSecondFactorEndpoint(
     }
     const status = await store.secondFactors.mfaStatus(first.user.sub);
     if ((status?.enrolled ?? false) !== enrolled) {
-      const other = enrolled ? '/login/authenticator' : '/login/second-factor';
-      void pages.redirect(reply, signInPath(other, continuation));
+      void pages.redirect(reply, signInPath(enrolled ? enrolment.path : path, continuation));
       return undefined;
     }
     return { ...first, continuation, pending };
   }
 
-  const binding = (action: Action, { user, continuation }: Step) => ({
+  const binding = (action: string, { user, continuation }: Step) => ({
     action,
     transaction: continuation.transaction,
     session: continuation.previous,
     shown: `${user.sub} ${continuation.returnTo?.value ?? ''}`,
   });
 
-  const isOwnForm = (request: FastifyRequest, csrf: string | undefined, action: Action, step: Step) =>
+  const isOwnForm = (request: FastifyRequest, csrf: string | undefined, action: string, step: Step) =>
     sessions.isOwnForm(request, csrf, binding(action, step));
 
-  function hiddenFields(request: FastifyRequest, reply: FastifyReply, action: Action, step: Step) {
+  function hiddenFields(request: FastifyRequest, reply: FastifyReply, action: string, step: Step) {
     const { transaction, returnTo } = step.continuation;
     return {
       csrf: sessions.formToken(request, reply, binding(action, step)),
@@ -192,7 +186,6 @@ export async function loginSecondFactorEndpoint(
     status: number,
   ): Promise<FastifyReply> {
     const { user, continuation, pending } = step;
-    const action = '/login/second-factor';
     const enrolled = await store.secondFactors.list(user.sub);
     const offered = factors.map(async ({ id, begin }): Promise<Method[]> => {
       const view = await begin({ request, reply, user }, enrolled);
@@ -201,7 +194,7 @@ export async function loginSecondFactorEndpoint(
     const methods = (await Promise.all(offered)).flat();
     const data: Pages['login-second-factor'] = {
       account: accountView(user),
-      form: { action, hidden: hiddenFields(request, reply, action, step) },
+      form: { action: path, hidden: hiddenFields(request, reply, path, step) },
       methods,
       restartUri: signInPath('/login', continuation),
       problem: failed === 'tampered' ? failed : failed && problemOf(methods, failed),
@@ -214,20 +207,27 @@ export async function loginSecondFactorEndpoint(
     request: FastifyRequest,
     reply: FastifyReply,
     step: Step,
-    fresh: NewAuthenticator,
-    trouble: Pick<Pages['account-authenticator'], 'problem' | 'name'>,
+    { page, data, hidden }: EnrolmentView,
     status: number,
   ): FastifyReply {
     const { user, continuation, pending } = step;
-    const action = '/login/authenticator';
-    const data: Pages['account-authenticator'] = {
-      ...authenticatorView(user, fresh, action, hiddenFields(request, reply, action, step)),
+    const action = enrolment.path;
+    const shown: Pages[typeof page] = {
+      ...data,
+      account: accountView(user),
+      form: { action, hidden: { ...hiddenFields(request, reply, action, step), ...hidden } },
       signIn: pending?.client ? { client: pending.client } : {},
       backUri: signInPath('/login', continuation),
-      ...trouble,
     };
-    return pages.send(request, reply, 'account-authenticator', data, pageOptions(pending, status));
+    return pages.send(request, reply, page, shown, pageOptions(pending, status));
   }
+}
+
+/** The second factor that a sign-in adds for a user who needs one. */
+function enrolmentOf(authenticators: readonly Authenticator[]): SignInEnrolment {
+  const [first] = authenticators.flatMap(({ enrolment }) => enrolment?.signIn ?? []);
+  if (!first) throw new Error('no authenticator can be enrolled within a sign-in');
+  return first;
 }
 
 /** The method of the page that failed; for an empty form the first method with a code. */

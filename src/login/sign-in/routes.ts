@@ -1,6 +1,5 @@
 // Serves GET /login and the forms of its first factors: signs a user in, and continues a pending request.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import type { Authenticator, FirstFactor, FirstFactorRefused } from '../../authenticators/authenticator.ts';
 import { type BrowserSessions, onlyNavigation } from '../../browser/session.ts';
 import type { Config } from '../../config.ts';
@@ -14,7 +13,7 @@ import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import type { AuditTrail } from '../../server/audit.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { singleValued, text } from '../../server/parameters.ts';
+import { singleValued, textFields } from '../../server/parameters.ts';
 
 /** The problems that the page's address can name: keys of the catalogue. */
 const pageErrors: readonly string[] = ['client', 'request', 'expired'] satisfies LoginProblem[];
@@ -58,15 +57,11 @@ export async function loginEndpoint(app: FastifyInstance, options: LoginDependen
   });
 
   for (const factor of factors) {
-    const form = z.object({
-      csrf: text(100).optional(),
-      transaction: text(100).optional(),
-      ...Object.fromEntries(Object.entries(factor.fields).map(([name, max]) => [name, text(max).optional()])),
-    });
+    const form = textFields({ csrf: 100, transaction: 100, ...factor.fields });
     app.post(factor.path, async (request, reply) => {
       const parsed = form.safeParse(singleValued(request.body));
       if (!parsed.success) throw new OAuthError('invalid_request', 'the form could not be read');
-      return submit(request, reply, factor, parsed.data as Record<string, string | undefined>);
+      return submit(request, reply, factor, parsed.data);
     });
   }
 
