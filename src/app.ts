@@ -26,7 +26,7 @@ export interface AppOptions extends ServiceOptions {
 }
 
 export async function buildApp({ isStarting = () => false, ...options }: AppOptions): Promise<FastifyInstance> {
-  const { config, database, logger } = options;
+  const { config, logger } = options;
   const { basePath } = config;
   const services = await buildServices(options);
   const { pages, renderer, stopHeartbeat } = services;
@@ -80,7 +80,7 @@ export async function buildApp({ isStarting = () => false, ...options }: AppOpti
       ? pages.errors(error, request, reply)
       : jsonErrors(error, request, reply);
   });
-  const jobs = startJobs({ ...services, config, database, logger });
+  const jobs = startJobs({ ...services, logger });
   app.addHook('onClose', () => jobs.stop());
   return app;
 }

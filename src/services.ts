@@ -8,7 +8,7 @@ import { declareSubscribers } from './domain/events/subscribers.ts';
 import { startHeartbeat } from './domain/instance-heartbeat.ts';
 import { createPasswordQueue } from './domain/rate-limits/password-queue.ts';
 import { createLimits } from './domain/rate-limits/rate-limits.ts';
-import { createUsageCounters } from './domain/usage-counters.ts';
+import { createHourlyGrants } from './domain/hourly-grants.ts';
 import { createAuthorizationFlow } from './protocol/authorization/flow.ts';
 import { createAuditTrail } from './server/audit.ts';
 import { createBrowserSessions } from './browser/session.ts';
@@ -93,9 +93,6 @@ export async function buildServices({
     rotateConfidential: config.rotateConfidential,
   });
   const limits = createLimits(store, config.limits);
-  const activity = createUsageCounters(store, database, (error) => {
-    logger.warn({ err: error }, 'grants could not be counted');
-  });
   const audit = createAuditTrail(store);
   const pages = createPageResponses(renderer, basePath);
   const deviceCookies = createDeviceCookies({
@@ -167,7 +164,11 @@ export async function buildServices({
     audit,
     limits,
     metrics,
-    activity,
+    hourlyGrants: createHourlyGrants(
+      store,
+      () => metrics.grants,
+      (error) => logger.warn({ err: error }, 'grants could not be counted'),
+    ),
     clientKeys,
     checkSector: createSectorCheck(fetchDocument),
     requestObjects: createRequestObjects({
@@ -180,6 +181,7 @@ export async function buildServices({
   };
   return {
     ...services,
+    database,
     renderer,
     stopHeartbeat,
     post: createGuardedPost(config.outboundAllow),

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { digest } from '../crypto/secrets.ts';
-import { createInstanceLimit } from '../domain/rate-limits/instance-limit.ts';
+import { createInstanceLimit } from '../domain/rate-limits/rate-limits.ts';
 import { clientDisabled, invalidClient, invalidRequest, OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { Limits } from '../domain/rate-limits/rate-limits.ts';

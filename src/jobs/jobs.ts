@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import type { UsageCounters } from '../domain/usage-counters.ts';
+import type { HourlyGrants } from '../domain/hourly-grants.ts';
 import { createMailTransport } from '../outbound/mail-transport.ts';
 import type { PageRenderer } from '../pages/renderer.ts';
 import type { ClientCache } from '../repositories/clients/client-cache.ts';
@@ -26,7 +26,7 @@ interface JobDependencies {
   tokens: TokenService;
   keyRing: KeyRing;
   limits: Limits;
-  activity: UsageCounters;
+  hourlyGrants: HourlyGrants;
   renderer: PageRenderer;
   post: Parameters<typeof startLogoutDelivery>[0]['post'];
 }
@@ -76,7 +76,7 @@ export function startJobs(dependencies: JobDependencies): { stop(): Promise<void
     async stop() {
       stopping = true;
       clearInterval(timer);
-      await Promise.all([...Object.values(channels), dependencies.activity].map((each) => each.stop()));
+      await Promise.all([...Object.values(channels), dependencies.hourlyGrants].map((each) => each.stop()));
     },
   };
 }

@@ -59,6 +59,7 @@ export function createMetrics(parts: {
     },
   });
 
+  let granted = 0;
   const { siblings } = parts;
   siblings?.answerWith(() => registry.getMetricsAsJSON());
 
@@ -75,7 +76,14 @@ export function createMetrics(parts: {
       if (!series) byStatus.set(status, (series = durations.newSeries({ method, route, status })));
       durations.observe(series, seconds);
     },
-    granted: (grantType: string) => grants.inc({ grant_type: grantType }),
+    granted(grantType: string): void {
+      granted++;
+      grants.inc({ grant_type: grantType });
+    },
+    /** The grants of all types since the start of this instance. */
+    get grants(): number {
+      return granted;
+    },
     event: ({ type, outcome }: Pick<AuditEvent, 'type' | 'outcome'>) => events.inc({ type, outcome }),
     contentType: registry.contentType,
     /** Returns all metrics in Prometheus' text format, summed over the processes behind one port, since a request reaches any of them. */

@@ -2,18 +2,20 @@
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isatty } from 'node:tty';
 import pino, { type Logger } from 'pino';
 import { buildApp } from '../app.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { letPoolThreadsGiveWay } from '../crypto/thread-priority.ts';
 import { migrateOnceReachable, openConnection } from '../database/connection.ts';
+import { openJsonLog, standardError } from '../server/json-log.ts';
 import { listenAt } from '../server/listen.ts';
 import type { Siblings } from '../server/metrics.ts';
 import { logEvent } from '../repositories/audit/audit-events.ts';
 import { createStore } from '../repositories/store.ts';
 import { cleanUp } from '../jobs/retention.ts';
 import { createFirstAdministrator } from './first-administrator.ts';
-import { openLog } from './log-destination.ts';
+import { openTerminalLog } from './terminal-log.ts';
 
 export interface Service {
   logger: Logger;
@@ -33,7 +35,8 @@ const drainTimeout = 25_000; // milliseconds
 const idleInterval = 50; // milliseconds
 
 export function createLogger(config: Pick<Config, 'logLevel'>): Logger {
-  return pino({ level: config.logLevel, base: undefined, redact: redacted }, openLog());
+  const destination = isatty(standardError) ? openTerminalLog() : openJsonLog();
+  return pino({ level: config.logLevel, base: undefined, redact: redacted }, destination);
 }
 
 /**

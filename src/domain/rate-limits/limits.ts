@@ -2,7 +2,7 @@
 //
 // A setting LIMIT_… gives the attempts of a window. Each attempt counts before its work is done, on all instances together, in the table
 // rate_limits. Three limits count on one instance alone: introspections of a client, failed client authentications of a client from a network
-// that is past its limit (both instance-limit.ts), and password hashes (password-queue.ts). Failures of one account are in sign_in_failures.
+// that is past its limit (both rate-limits.ts), and password hashes (password-queue.ts). Failures of one account are in sign_in_failures.
 // The maximum numbers of sessions, codes, registrations and pending requests are no rates: the database counts their rows.
 import type { Config } from '../../config.ts';
 

@@ -1,4 +1,4 @@
-// Counts attempts against the rate limits, and remembers on this instance which limits are passed (security R62).
+// Counts attempts against the rate limits: of all instances together (security R62), or on this instance alone.
 import type { Config } from '../../config.ts';
 import { digest } from '../../crypto/secrets.ts';
 import type { Repositories } from '../../repositories/store.ts';
@@ -18,7 +18,8 @@ export interface Limits {
   block(name: LimitName, key: string, seconds: number): void;
 }
 
-const maxRemembered = 10_000;
+/** Keys that this instance remembers for each use. Past this number the oldest is dropped, so that a flood of keys does not fill the memory (security R105). */
+const maxKeys = 10_000;
 
 export function createLimits({ rateLimits }: Pick<Repositories, 'rateLimits'>, settings: Config['limits']): Limits {
   const attempts = attemptsOf(settings);
@@ -29,7 +30,7 @@ export function createLimits({ rateLimits }: Pick<Repositories, 'rateLimits'>, s
   let lastEnd = -Infinity;
 
   function remember(id: string, milliseconds: number): void {
-    if (passed.size >= maxRemembered) passed.delete(passed.keys().next().value!);
+    if (passed.size >= maxKeys) passed.delete(passed.keys().next().value!);
     const end = performance.now() + milliseconds;
     passed.set(id, end);
     lastEnd = Math.max(lastEnd, end);
@@ -56,5 +57,29 @@ export function createLimits({ rateLimits }: Pick<Repositories, 'rateLimits'>, s
       const end = passed.get(idOf(name, key));
       return end === undefined ? 0 : Math.max(0, Math.ceil((end - performance.now()) / 1000));
     },
+  };
+}
+
+const instanceWindow = 60_000; // milliseconds
+
+/**
+ * Makes a function that counts a call by its key on this instance alone, in windows of a minute, for calls that come too often to be
+ * counted in the database. It returns the seconds to wait when the call is one too many, else 0.
+ * @param max calls a minute for each key; 0 for no limit
+ */
+export function createInstanceLimit(max: number): (key: string) => number {
+  const counts = new Map<string, number>();
+  let end = 0;
+  return (key) => {
+    if (max === 0) return 0;
+    const now = performance.now();
+    if (now >= end) {
+      counts.clear();
+      end = now + instanceWindow;
+    }
+    const count = (counts.get(key) ?? 0) + 1;
+    if (count === 1 && counts.size >= maxKeys) counts.delete(counts.keys().next().value!);
+    counts.set(key, count);
+    return count > max ? Math.ceil((end - now) / 1000) : 0;
   };
 }

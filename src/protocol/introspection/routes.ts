@@ -1,7 +1,7 @@
 // Serves POST /introspect: tells a client whether a token is active, and its properties (RFC 7662, service specification 4.8).
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createInstanceLimit } from '../../domain/rate-limits/instance-limit.ts';
+import { createInstanceLimit } from '../../domain/rate-limits/rate-limits.ts';
 import { jsonErrors, jsonRefusal, noStore } from '../../server/errors.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { readParameters, text } from '../../server/parameters.ts';

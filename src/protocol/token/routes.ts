@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { AuthenticateClient } from '../../client-authentication/client-authentication.ts';
 import type { Config } from '../../config.ts';
-import type { UsageCounters } from '../../domain/usage-counters.ts';
 import type { Binding } from '../../oauth/binding.ts';
 import { clientDisabled, unauthorizedClient, unsupportedGrantType } from '../../oauth/errors.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
@@ -29,12 +28,11 @@ interface TokenDependencies {
   tokens: TokenService;
   audit: AuditTrail;
   metrics: Metrics;
-  activity: UsageCounters;
 }
 
 export async function tokenEndpoint(
   app: FastifyInstance,
-  { authenticateClient, config, store, tokens, audit, metrics, activity, ...options }: TokenDependencies,
+  { authenticateClient, config, store, tokens, audit, metrics, ...options }: TokenDependencies,
 ): Promise<void> {
   const grantTypes = new Map(options.grantTypes.map((grantType) => [grantType.name, grantType]));
   await onlyForms(app);
@@ -73,7 +71,6 @@ export async function tokenEndpoint(
     const sub = isOfUser ? authorized.authorization.user.sub : undefined;
     request.log.info({ client_id: client.clientId, sub, grant_type: name }, 'tokens issued');
     metrics.granted(name);
-    activity.granted();
     noStore(reply);
     return response;
   });

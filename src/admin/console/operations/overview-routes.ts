@@ -6,7 +6,8 @@ import { beginningOf, chart } from './chart.ts';
 import type { Config } from '../../../config.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { KeyRing } from '../../../tokens/key-ring.ts';
-import type { UsageCounters } from '../../../domain/usage-counters.ts';
+import type { Database } from '../../../database/database.ts';
+import type { HourlyGrants } from '../../../domain/hourly-grants.ts';
 import type { Console } from '../admin-session.ts';
 
 /** The maximum to which pending decisions are counted. */
@@ -23,13 +24,14 @@ export interface OverviewRoutesDependencies {
   config: Config;
   store: Pick<Store, 'clients' | 'hourlyCounts' | 'mails' | 'vitalSigns'>;
   keyRing: KeyRing;
-  activity: UsageCounters;
+  database: Pick<Database, 'connections'>;
+  hourlyGrants: HourlyGrants;
   console: Console;
 }
 
 export function overviewRoutes(
   app: FastifyInstance,
-  { console, store, keyRing, config, activity }: OverviewRoutesDependencies,
+  { console, store, keyRing, config, database, hourlyGrants }: OverviewRoutesDependencies,
 ): void {
   const started = new Date();
   app.get('/admin', async (request, reply) => {
@@ -37,7 +39,7 @@ export function overviewRoutes(
     if (!admin) return reply;
     const state = await store.hourlyCounts.state();
     const { now } = state;
-    const [waiting, newest, counts, database, mails, users, clients, sessions, events] = await Promise.all([
+    const [waiting, newest, counts, databaseState, mails, users, clients, sessions, events] = await Promise.all([
       store.clients.countToDecide(maxCounted + 1),
       store.clients.list({ status: undefined, waiting: true }, { limit: maxShown, after: undefined }),
       store.hourlyCounts.list(beginningOf('month', now)),
@@ -45,9 +47,9 @@ export function overviewRoutes(
       store.mails.waiting(),
       ...(['users', 'clients', 'sessions', 'auditEvents'] as const).map((of) => store.vitalSigns.amount(of)),
     ]);
-    if (activity.uncounted > 0) {
+    if (hourlyGrants.uncounted > 0) {
       const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000);
-      counts.push({ hour, kind: 'grant', count: activity.uncounted });
+      counts.push({ hour, kind: 'grant', count: hourlyGrants.uncounted });
     }
     const day = chart('day', counts, now);
     const since = `since=${day.bars[0]!.at.toISOString()}`;
@@ -84,8 +86,8 @@ export function overviewRoutes(
       ],
       charts: [day, chart('month', counts, now)],
       health: {
-        database,
-        connections: activity.connections(),
+        database: databaseState,
+        connections: database.connections(),
         keys: {
           oldest,
           uri: '/admin/keys',

@@ -1,10 +1,8 @@
-// Writes the log to standard error: as text on a terminal, elsewhere as JSON lines that stay whole when several processes write them.
+// Writes the log to standard error as JSON lines, which stay whole when several processes write them.
 import { fstatSync } from 'node:fs';
-import { isatty } from 'node:tty';
 import pino from 'pino';
-import { openTerminalLog } from './terminal-log.ts';
 
-const standardError = 2;
+export const standardError = 2;
 /** Bytes that a pipe keeps together in one write (POSIX, PIPE_BUF on Linux). */
 const pipeWrite = 4096;
 /** A file keeps any number together; larger writes than this cost no less per line. */
@@ -12,12 +10,8 @@ const fileWrite = 16_384;
 /** Milliseconds until a line is written, at most: it waits for others, because a write costs more than a line. */
 const maxWait = 100;
 
-export function openLog(): pino.DestinationStream {
-  return isatty(standardError) ? openTerminalLog() : openJsonLog();
-}
-
 /** Writes several lines at once. pino writes the waiting ones when the process ends. */
-function openJsonLog(): pino.DestinationStream {
+export function openJsonLog(): pino.DestinationStream {
   const maxWrite = fstatSync(standardError).isFile() ? fileWrite : pipeWrite;
   const destination = pino.destination({ dest: standardError, sync: false, maxWrite, periodicFlush: maxWait });
   const write = destination.write.bind(destination);
