@@ -10,7 +10,8 @@ import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction
 import { languagesOf } from '../../server/accept-language.ts';
 import { clientAddress } from '../../server/network.ts';
 import { accountView } from '../../pages/page-response.ts';
-import { readParameters, text } from '../../server/parameters.ts';
+import { readParameters } from '../../server/parameters.ts';
+import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { email as mailAddress } from '../../oauth/administration.ts';
 import { invalidRequest } from '../../oauth/errors.ts';

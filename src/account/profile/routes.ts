@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPageHelper, ownActor } from '../account-pages.ts';
 import { onlyForms } from '../../server/form-body.ts';
-import { readParameters, text } from '../../server/parameters.ts';
+import { readParameters } from '../../server/parameters.ts';
+import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { notFound } from '../../oauth/errors.ts';
 import {

@@ -7,7 +7,8 @@ import { newAuthenticator, type ReturnTo, secondFactors as factorsPage } from '.
 import { onlyForms } from '../../server/form-body.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { accountView } from '../../pages/page-response.ts';
-import { readParameters, singleValued, text, textFields } from '../../server/parameters.ts';
+import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
+import { text } from '../../oauth/text.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
 import type { Authenticator, Enrolment, EnrolmentView, SignInEnrolment } from '../../authenticators/authenticator.ts';
 import type { SecondFactorEnrolment } from '../../authenticators/enrolment.ts';

@@ -5,7 +5,8 @@ import { AuthorizationError, invalidRequest, OAuthError, type ResponseTarget } f
 import { isPrivateUseUri } from '../../oauth/redirect-uri.ts';
 import { defaultResponseMode, parseResponseType, type ResponseMode, responseModes } from '../../oauth/response-type.ts';
 import { splitScope } from '../../oauth/scope.ts';
-import { readParameters, text } from '../../server/parameters.ts';
+import { readParameters } from '../../server/parameters.ts';
+import { text } from '../../oauth/text.ts';
 import { checks, type CheckRules, wellFormed } from './checks.ts';
 import type { RequestProblem } from './request-object.ts';
 import type { RequestRules } from './rules.ts';

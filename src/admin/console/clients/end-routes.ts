@@ -2,7 +2,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { AdminSession } from '../admin-session.ts';
-import { readParameters, singleValued, text } from '../../../server/parameters.ts';
+import { readParameters, singleValued } from '../../../server/parameters.ts';
+import { text } from '../../../oauth/text.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { deleteClient, disableClient, renewSecrets } from '../../operations/clients.ts';
 import type { OperationContext } from '../../operations/operation.ts';

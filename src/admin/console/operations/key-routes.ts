@@ -2,7 +2,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { AdminSession } from '../admin-session.ts';
-import { readParameters, singleValued, text } from '../../../server/parameters.ts';
+import { readParameters, singleValued } from '../../../server/parameters.ts';
+import { text } from '../../../oauth/text.ts';
 import { conflict, notFound } from '../../../oauth/errors.ts';
 import { type KeyAlgorithm, keyAlgorithms } from '../../../tokens/key-ring.ts';
 import { rotateKeys, withdrawKey } from '../../operations/keys.ts';

@@ -5,7 +5,7 @@ import { codeChallenge, isCodeVerifier } from '../../../oauth/pkce.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { RedemptionFailure } from '../../../oauth/code-redemption.ts';
-import { text } from '../../../server/parameters.ts';
+import { text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import type { GrantType } from '../grant-type.ts';
 

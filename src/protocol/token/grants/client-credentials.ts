@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { invalidScope } from '../../../oauth/errors.ts';
 import { isScope, registrableScopes, splitScope } from '../../../oauth/scope.ts';
-import { text } from '../../../server/parameters.ts';
+import { text } from '../../../oauth/text.ts';
 import type { GrantType } from '../grant-type.ts';
 
 const parameters = z.object({ scope: text(1024).optional() });

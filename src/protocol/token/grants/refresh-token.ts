@@ -5,7 +5,7 @@ import { isScope, splitScope } from '../../../oauth/scope.ts';
 import type { AuditEventType } from '../../../repositories/audit/audit-events.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { RefreshFailure } from '../../../oauth/refresh-rotation.ts';
-import { text } from '../../../server/parameters.ts';
+import { text } from '../../../oauth/text.ts';
 import { opaqueTokenHash } from '../../../tokens/opaque-token.ts';
 import type { TokenService } from '../../../tokens/token-service.ts';
 import type { GrantType } from '../grant-type.ts';
