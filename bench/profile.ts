@@ -36,7 +36,7 @@ export async function profiled(address: string, file: string, work: () => Promis
 }
 
 /** The locations of the samples, the most frequent first, as shares of the time that was not idle. */
-export function topEntries({ nodes, samples }: Profile, count = 20): string {
+function topEntries({ nodes, samples }: Profile, count = 20): string {
   const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
   const hits = new Map<string, number>();
   for (const id of samples) {

@@ -13,8 +13,6 @@ import type { FormView, Pages } from '../pages/views/index.ts';
 /** The pages inside the account's frame. */
 export type AccountPage = { [N in keyof Pages]: Pages[N] extends AccountFrame ? N : never }[keyof Pages];
 
-export type AccountPageHelper = ReturnType<typeof createAccountPageHelper>;
-
 export function createAccountPageHelper({ sessions, pages }: { sessions: BrowserSessions; pages: PageResponses }) {
   return {
     /** The session of a page; undefined after a redirect to the sign-in. @throws OAuthError if the request is no navigation */

@@ -5,7 +5,7 @@ import { newOpaqueToken, opaqueTokenHash } from '../tokens/opaque-token.ts';
 import { single } from './cookies.ts';
 
 // The cookie grants no access: failures in other browsers do not count against this one. It outlives a sign-out, and ends with the password.
-export const deviceCookieName = 'GATEHOUSE_KNOWN_BROWSER';
+const deviceCookieName = 'GATEHOUSE_KNOWN_BROWSER';
 
 export interface DeviceCookieOptions {
   store: Store;

@@ -8,14 +8,12 @@ import type { Session } from '../repositories/sessions/sessions.ts';
 import { carries, isFramed, single } from './cookies.ts';
 
 /** The script of /check-session reads it within pages of other sites: so it is not HttpOnly, and is sent cross-site. */
-export const browserStateCookie = 'GATEHOUSE_BROWSER_STATE';
+const browserStateCookie = 'GATEHOUSE_BROWSER_STATE';
 // an absent cookie is no sign-out, since a page may be unable to read cookies; a random part keeps other pages from testing for it
 const signedOut = 'signed-out.';
 
 const state = Symbol('browser state');
 type Stated = Session & { [state]?: string };
-
-export type BrowserState = ReturnType<typeof createBrowserState>;
 
 export function createBrowserState(options: { secretBox: SecretBox; basePath: string; secure: boolean }) {
   const cookie: CookieSerializeOptions = {

@@ -14,9 +14,9 @@ import { createBrowserState } from './op-browser-state.ts';
 import { carries, isFramed, single } from './cookies.ts';
 import { clientAddress } from '../server/network.ts';
 
-export const sessionCookie = 'JSESSIONOPENID';
+const sessionCookie = 'JSESSIONOPENID';
 /** Identifies a browser without a session: pending requests and forms are bound to it. */
-export const browserCookie = 'GATEHOUSE_BROWSER';
+const browserCookie = 'GATEHOUSE_BROWSER';
 
 /** How many characters are stored: enough to name the browser. */
 const maxUserAgent = 200;

@@ -10,7 +10,7 @@ export type ForeignHash = (password: string) => Promise<boolean>;
  * The maximum cost of a hash of any origin, so that an imported row cannot slow down other users (security R58): each takes about half a
  * second at most, and scrypt as much memory as Argon2id.
  */
-export const foreignBounds = {
+const foreignBounds = {
   /** The logarithm of bcrypt's rounds. */
   bcryptCost: 13,
   /** Bytes: 128 N r of RFC 7914. */

@@ -27,7 +27,7 @@ export interface PasswordWork {
 // The minimum that OWASP and decisions.md name: Node's thread pool has four threads, and signatures need some of them.
 const minimum: PasswordWork = { memoryCost: 19_456, timeCost: 2 };
 /** A longer password is refused before any work (bytes of UTF-8). */
-export const maxPasswordBytes = 1024;
+const maxPasswordBytes = 1024;
 
 /** The maximum parameters of a stored hash of any origin: memory in KiB, passes, lanes (security R58). */
 const maxParameters = { m: 131_072, t: 10, p: 4 };

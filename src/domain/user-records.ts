@@ -24,7 +24,7 @@ export const mediaTypes: Record<TransferFormat, string> = { csv: 'text/csv', jso
 export type ReadRow = { line: number } & ({ record: UserRecord } | { problem: RecordProblem });
 
 /** The maximum size of a row, in bytes; the message of a refusal names it. */
-export const maxRow = 64 * 1024;
+const maxRow = 64 * 1024;
 
 /** Reads a file. @throws OAuthError invalid_request if its head is not that of a table of users */
 export function readUsers(stream: Readable, format: TransferFormat): AsyncGenerator<ReadRow> {

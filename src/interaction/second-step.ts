@@ -10,7 +10,7 @@ import type { BrowserSessions } from '../browser/session.ts';
 import { carries, single } from '../browser/cookies.ts';
 import { signedInRecently } from '../browser/recent-sign-in.ts';
 
-export const secondStepCookie = 'GATEHOUSE_SECOND_STEP';
+const secondStepCookie = 'GATEHOUSE_SECOND_STEP';
 
 /** How long after the first step the second one may follow, in seconds. */
 const lifetime = 300;

@@ -109,7 +109,7 @@ export const userChangeShape = (minPasswordLength: number) =>
     claims: claimsShape.optional(),
   });
 
-export const groupDescription = z.string().trim().max(1000, rule('too-long')).refine(wellFormed, rule('text'));
+const groupDescription = z.string().trim().max(1000, rule('too-long')).refine(wellFormed, rule('text'));
 export const newGroupShape = z.strictObject({ name: groupName, description: groupDescription.optional() });
 export const groupChangeShape = z.strictObject({
   name: groupName.optional(),

@@ -144,7 +144,7 @@ export function accountView(user: User): AccountView {
 }
 
 /** Whether a browser navigates; programs get JSON. */
-export function acceptsHtml(request: FastifyRequest): boolean {
+function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html') || request.headers['sec-fetch-mode'] === 'navigate';
 }
 

@@ -38,7 +38,7 @@ export function registrationPage(code: string | undefined): ReturnTo {
 }
 
 /** The page that a value of the parameter names; undefined for any other value. */
-export function readReturnTo(value: string | undefined): ReturnTo | undefined {
+function readReturnTo(value: string | undefined): ReturnTo | undefined {
   const own = ownPages.find((page) => page.value === value);
   if (own) return own;
   const match = /^registration(?:\.([A-Z]{4}-[A-Z]{4}))?$/.exec(value ?? '');

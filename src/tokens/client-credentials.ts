@@ -110,7 +110,7 @@ export function secretFor(
 }
 
 /** The stored form of a client secret: its hash, and its encrypted value where it serves as a key. */
-export function storedSecret(
+function storedSecret(
   secretBox: SecretBox,
   clientId: string,
   metadata: ClientMetadata,

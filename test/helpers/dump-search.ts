@@ -54,9 +54,6 @@ export function observe(text: string): void {
   }
 }
 
-/** The number of secrets. */
-export const secretsSeen = (): number => seen.size;
-
 /** As text and as bytes, and the random part alone too: each as it is, in hexadecimal, in both base64 alphabets and percent-encoded. */
 export function encodings(secret: string): Set<string> {
   const texts = [secret];

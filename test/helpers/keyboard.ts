@@ -8,8 +8,6 @@ interface Dom {
   document: { activeElement: { matches(selector: string): boolean } | null };
 }
 
-export type Keyboard = ReturnType<typeof keyboard>;
-
 export function keyboard(page: Page) {
   /** Whether the control has the focus. */
   const isAt = (selector: string): Promise<boolean> =>

@@ -26,7 +26,7 @@ export function openapiOperation(others: readonly Operation[]): Operation {
 }
 
 /** Describes operations for one configuration: the document names the issuer and the shortest password. */
-export function openapiDocument(operations: readonly Operation[], config: Config): Json {
+function openapiDocument(operations: readonly Operation[], config: Config): Json {
   const paths: Record<string, Json> = {};
   for (const one of operations) {
     const path = one.path.replace(/:(\w+)/g, '{$1}');

@@ -14,7 +14,7 @@ const approval = z.strictObject({
     .max(2 ** 31 - 1),
 });
 
-export const approveClient = operation({
+const approveClient = operation({
   method: 'POST',
   path: `${path}/:id/approve`,
   tag,
@@ -31,7 +31,7 @@ export const approveClient = operation({
   view: clientView,
 });
 
-export const refuseClient = operation({
+const refuseClient = operation({
   method: 'POST',
   path: `${path}/:id/refuse`,
   tag,

@@ -59,7 +59,7 @@ const listUsers = operation({
   },
 });
 
-export const createUser = operation({
+const createUser = operation({
   method: 'POST',
   path,
   tag,

@@ -4,7 +4,7 @@ import { jsonErrors } from '../../server/errors.ts';
 import type { TokenService } from '../../tokens/token-service.ts';
 
 /** Seconds for which a relying party may cache the set; a new key signs nothing until that time is over. */
-export const jwksMaxAge = 300;
+const jwksMaxAge = 300;
 const cacheControl = `public, max-age=${jwksMaxAge}`;
 
 interface JwksDependencies {

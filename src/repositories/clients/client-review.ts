@@ -60,7 +60,7 @@ export interface ClientSessionSummary {
 }
 
 /** The limit for counting the enabled clients of one host. */
-export const maxHosts = 100;
+const maxHosts = 100;
 const maxLookAlikes = 5;
 
 const hosts = statement(

@@ -11,7 +11,6 @@ export interface Client {
   status: ClientStatus;
   /** Increases with every change. */
   version: number;
-  epoch: number;
   metadata: ClientMetadata;
   pendingMetadata: ClientMetadata | undefined;
   secretHash: Buffer | undefined;
@@ -92,7 +91,6 @@ interface Row {
   client_id: string;
   status: ClientStatus;
   version: number;
-  epoch: number;
   metadata: ClientMetadata;
   pending_metadata: ClientMetadata | null;
   client_secret_hash: Buffer | null;
@@ -372,7 +370,6 @@ function toClient(row: Row): Client {
     clientId: row.client_id,
     status: row.status,
     version: row.version,
-    epoch: row.epoch,
     metadata: row.metadata,
     pendingMetadata: row.pending_metadata ?? undefined,
     secretHash: row.client_secret_hash ?? undefined,

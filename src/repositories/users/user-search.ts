@@ -35,9 +35,9 @@ export interface FoundUsers {
 }
 
 /** How many users are first checked one by one, in order: a search with many matches finds its page among them, exactly. */
-export const nearest = 250;
+const nearest = 250;
 /** Otherwise the index of words finds the matches, and at most this many are sorted. */
-export const maxCandidates = 10_000;
+const maxCandidates = 10_000;
 
 interface FoundRow extends UserRow {
   username_key: string;

@@ -1,7 +1,6 @@
 // Reads and writes the table users: the users with their password hashes and claims.
 import { type Sql, statement } from '../../database/database.ts';
 import type { Subject } from '../../oauth/claims.ts';
-import type { Page } from '../clients/clients.ts';
 import { batchedSelect } from '../batched-select.ts';
 
 export interface User extends Subject {
@@ -69,11 +68,6 @@ const findByEmail = statement(
 const findByUsername = statement(
   'users.find_by_username',
   'SELECT * FROM users WHERE username_key = lower(normalize(btrim($1), NFKC))',
-);
-const list = statement(
-  'users.list',
-  `SELECT * FROM users WHERE (created_at, sub) < ($1::timestamptz, $2)
-    ORDER BY created_at DESC, sub DESC LIMIT $3`,
 );
 const insert = statement(
   'users.insert',
@@ -151,11 +145,6 @@ export function usersRepository(sql: Sql) {
     findByEmail: (email: string): Promise<User | undefined> => one(sql.query<UserRow>(findByEmail, [email])),
     findByUsername: (username: string): Promise<User | undefined> =>
       one(sql.query<UserRow>(findByUsername, [username])),
-    async list(page: Page): Promise<User[]> {
-      return (await sql.query<UserRow>(list, [page.after?.at ?? 'infinity', page.after?.id ?? '', page.limit])).map(
-        toUser,
-      );
-    },
     async insert(user: NewUser): Promise<User> {
       const [row] = await sql.query<UserRow>(insert, [
         user.username,

@@ -25,7 +25,7 @@ export const maxCounted = 1000;
 
 export { clientPath, lookUpReviews };
 
-export function stateOf(client: Client): ClientState {
+function stateOf(client: Client): ClientState {
   if (client.pendingMetadata) return 'change';
   if (client.status === 'enabled') return 'enabled';
   if (client.refusalReason !== undefined && !client.approvedBy) return 'refused';
