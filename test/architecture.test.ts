@@ -232,7 +232,7 @@ test.each([
   ['pages/renderer.ts', `import type { x } from '../protocol/token/routes.ts';`, 'upwards'],
   ['oauth/scope.ts', `import { x } from '../crypto/secrets.ts';`, 'side by side'],
   ['command-line/users.ts', `import { x } from '../app.ts';`, 'side by side'],
-  ['command-line/users.ts', `import { x } from '../admin/console/perform.ts';`, 'runs operations'],
+  ['command-line/users.ts', `import { x } from '../admin/perform.ts';`, 'runs operations'],
   ['command-line/users.ts', `import { x } from '../server/parameters.ts';`, 'know no HTTP'],
   ['admin/operations/users.ts', `import { x } from '../../server/paging.ts';`, 'know no HTTP'],
   ['protocol/token/routes.ts', `import pg from 'pg';`, 'another importer'],

@@ -17,7 +17,7 @@ import type { OperationContext } from './operations/operation.ts';
 import { registrationApprovalEndpoint } from './registration-approval/routes.ts';
 
 const apis = [adminEndpoint, metricsEndpoint];
-const consolePages = [
+const pages = [
   consoleEndpoint,
   consoleClientsEndpoint,
   consoleUsersEndpoint,
@@ -25,6 +25,7 @@ const consolePages = [
   consoleSearchEndpoint,
   consoleOperationsEndpoint,
   consoleTryItEndpoint,
+  registrationApprovalEndpoint,
 ];
 
 type Services = Omit<OperationContext, 'administration' | 'keyRing'> & { keyRing: KeyRing };
@@ -44,12 +45,8 @@ export async function adminApis(
 
 export async function adminPages(
   app: FastifyInstance,
-  services: Services &
-    ConsoleDependencies &
-    Omit<DependenciesOf<typeof consolePages>, 'console' | 'operationContext'> &
-    DependenciesOf<[typeof registrationApprovalEndpoint]>,
+  services: Services & ConsoleDependencies & Omit<DependenciesOf<typeof pages>, 'console' | 'operationContext'>,
 ): Promise<void> {
   const console = createConsole(services);
-  await registerAll(app, consolePages, { ...services, console, operationContext: contextOf(services) });
-  await app.register(registrationApprovalEndpoint, services);
+  await registerAll(app, pages, { ...services, console, operationContext: contextOf(services) });
 }

@@ -113,14 +113,7 @@ export const insufficientAuthentication = (maxAge: number, acr?: string) =>
   );
 export const accessDenied = (description: string) => new OAuthError('access_denied', description, 403);
 export const notFound = (description: string) => new OAuthError('not_found', description, 404);
-export const conflict = (description: string) => new OAuthError('conflict', description, 409);
-
-/** Another client holds a resource that this client claims (decisions section 2). */
-export class ResourceHeld extends OAuthError {
-  constructor(description: string) {
-    super('conflict', description, 409);
-  }
-}
+export const conflict = (reason: string | Refusal) => new OAuthError('conflict', reason, 409);
 
 /** Client authentication failed (RFC 6749 5.2). The response is the same for every reason (security R39). */
 export const invalidClient = (cause?: string) =>

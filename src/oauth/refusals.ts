@@ -114,9 +114,16 @@ export const combinationRules = {
   request: 'request_object_signing_alg must not be none: request objects have to be signed',
 } as const;
 
+/** Rules that only the database can check; each sentence is whole. */
+const storedRules = {
+  // another client holds a resource that this client claims (decisions section 2); the trigger has the sentence, since plain SQL gets it too
+  'resource-held': '{sentence}',
+} as const;
+
 const memberRules = { ...userRules, ...requestRules, ...clientRules };
 type MemberCode = keyof typeof memberRules;
-type Sentences = typeof memberRules & typeof combinationRules;
+const wholeRules = { ...combinationRules, ...storedRules };
+type Sentences = typeof memberRules & typeof wholeRules;
 export type RefusalCode = keyof Sentences;
 
 /** Why a member of a request is refused, as data. */
@@ -147,7 +154,7 @@ export const refusal = <Code extends RefusalCode>(
 
 /** The English sentence, without capital letter and full stop. */
 export function sentenceOf({ code, member, params = {} }: Refusal): string {
-  const sentence = isMemberCode(code) ? `${member} ${memberRules[code]}` : combinationRules[code];
+  const sentence = isMemberCode(code) ? `${member} ${memberRules[code]}` : wholeRules[code];
   return sentence.replace(/\{(\w+)\}/g, (_braces, name: string) => params[name]!);
 }
 

@@ -1,7 +1,7 @@
 // Plants an administrative operation: one value in the list becomes a route, an entry of the OpenAPI document, a command with help, and errors of a form.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { perform } from '../../src/admin/console/perform.ts';
+import { perform } from '../../src/admin/perform.ts';
 import { findGroup } from '../../src/admin/operations/groups.ts';
 import { operations } from '../../src/admin/operations/index.ts';
 import { operation, type OperationContext } from '../../src/admin/operations/operation.ts';

@@ -14,7 +14,7 @@ const approval = z.strictObject({
     .max(2 ** 31 - 1),
 });
 
-const approveClient = operation({
+export const approveClient = operation({
   method: 'POST',
   path: `${path}/:id/approve`,
   tag,
@@ -23,6 +23,7 @@ const approveClient = operation({
   params: byId,
   input: () => approval,
   answer: 'Client',
+  refusals: { 'resource-held': 'held', conflict: 'changed', not_found: 'changed' },
   async handler({ administration, clients }, { params: { id }, input: { version }, actor }) {
     const client = await administration.approveClient(actor, id, version);
     clients.forget(id);
@@ -31,7 +32,7 @@ const approveClient = operation({
   view: clientView,
 });
 
-const refuseClient = operation({
+export const refuseClient = operation({
   method: 'POST',
   path: `${path}/:id/refuse`,
   tag,
@@ -39,6 +40,7 @@ const refuseClient = operation({
   params: byId,
   input: () => approval.extend({ reason: text(1000).min(1) }),
   answer: 'Client',
+  refusals: { conflict: 'changed', not_found: 'changed' },
   async handler({ administration, clients }, { params: { id }, input: { version, reason }, actor }) {
     const client = await administration.refuseClient(actor, id, version, reason);
     clients.forget(id);

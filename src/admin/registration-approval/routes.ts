@@ -4,6 +4,9 @@ import { z } from 'zod';
 import { administratorSession } from './administrator-session.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { lookUpReviews } from '../client-review.ts';
+import { approveClient, refuseClient } from '../operations/client-decisions.ts';
+import type { OperationContext } from '../operations/operation.ts';
+import { perform } from '../perform.ts';
 import { registrationPage } from '../../pages/return-to.ts';
 import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
@@ -12,16 +15,13 @@ import { readParameters, singleValued } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
 import { displayName } from '../../oauth/client-metadata.ts';
-import { OAuthError, ResourceHeld } from '../../oauth/errors.ts';
 import { rule } from '../../oauth/refusals.ts';
-import { createAdministration } from '../../domain/administration/administration.ts';
 import type { Client } from '../../repositories/clients/clients.ts';
 import type { Session } from '../../repositories/sessions/sessions.ts';
 import { readVerificationCode, verificationCodeHashes } from '../../tokens/verification-code.ts';
 import { registrationFacts } from './facts.ts';
 import type { Config } from '../../config.ts';
 import type { Store } from '../../repositories/store.ts';
-import type { ClientCache } from '../../repositories/clients/client-cache.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
 import type { PageResponses } from '../../pages/page-response.ts';
@@ -49,19 +49,18 @@ interface Waiting {
 interface RegistrationApprovalDependencies {
   config: Config;
   store: Store;
-  clients: ClientCache;
   secretBox: SecretBox;
   sessions: BrowserSessions;
   pages: PageResponses;
   limits: Limits;
+  operationContext: OperationContext;
 }
 
 export async function registrationApprovalEndpoint(
   app: FastifyInstance,
   options: RegistrationApprovalDependencies,
 ): Promise<void> {
-  const { config, store, clients, sessions, pages, limits, secretBox } = options;
-  const administration = createAdministration(store);
+  const { config, store, sessions, pages, limits, secretBox, operationContext } = options;
   await onlyForms(app);
   app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
@@ -99,20 +98,20 @@ export async function registrationApprovalEndpoint(
     if (waiting?.client.clientId !== clientId) {
       return ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
     }
-    const by = { actor: session.user.sub, address: clientAddress(request) };
+    const call = { params: { id: clientId }, actor: { actor: session.user.sub, address: clientAddress(request) } };
     const reason = form.reason?.trim() ?? '';
-    try {
-      if (decision === 'approve') await administration.approveClient(by, clientId, version);
-      else await administration.refuseClient(by, clientId, version, reason === '' ? withoutReason : reason);
-    } catch (error) {
-      if (!(error instanceof OAuthError) || (error.code !== 'conflict' && error.code !== 'not_found')) throw error;
-      // the registration was changed, decided or cancelled since the page showed it, or another client holds a resource
+    const input = { version, reason: reason === '' ? withoutReason : reason };
+    const result =
+      decision === 'approve'
+        ? await perform(approveClient, operationContext, { ...call, input: { version } })
+        : await perform(refuseClient, operationContext, { ...call, input });
+    if ('refused' in result) {
+      // the registration may also be decided or cancelled since the page showed it
       const now = await find(code);
       return now
-        ? review(request, reply, session, now, error instanceof ResourceHeld ? 'held' : 'changed')
+        ? review(request, reply, session, now, result.refused)
         : ask(request, reply, session, { problem: 'unknown', typed: code, status: 409 });
     }
-    clients.forget(clientId);
     const decided: Pages['registration-decided'] = {
       approved: decision === 'approve',
       name: displayName(clientId, waiting.client.metadata),

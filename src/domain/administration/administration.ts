@@ -1,6 +1,6 @@
 // Performs administrative operations on users and clients for routes and commands, each with its audit event in one transaction.
 // An operation that changes nothing has no event (security R91).
-import { conflict, invalidRequest, notFound, OAuthError, ResourceHeld } from '../../oauth/errors.ts';
+import { conflict, invalidRequest, notFound, OAuthError } from '../../oauth/errors.ts';
 import { isUniqueViolation } from '../../database/database.ts';
 import type { AuditEvent } from '../../repositories/audit/audit-events.ts';
 import { clientEvent, userEvent } from '../../repositories/audit/audit-diff.ts';
@@ -258,7 +258,8 @@ export function createAdministration(store: Store) {
           outcomes.push({ clientId, outcome: 'decided' });
         } catch (error) {
           if (!(error instanceof OAuthError) || (error.code !== 'conflict' && error.code !== 'not_found')) throw error;
-          const outcome = error instanceof ResourceHeld ? 'held' : error.code === 'conflict' ? 'changed' : 'gone';
+          const outcome =
+            error.refusal?.code === 'resource-held' ? 'held' : error.code === 'conflict' ? 'changed' : 'gone';
           outcomes.push({ clientId, outcome });
         }
       }

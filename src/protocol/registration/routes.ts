@@ -9,14 +9,7 @@ import { onlyJson } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 import { createRegistrationProof, idempotencyKey, lockHeld, type Proof } from './registration-proof.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../oauth/client-metadata.ts';
-import {
-  conflict,
-  invalidClientMetadata,
-  invalidRequest,
-  invalidToken,
-  OAuthError,
-  ResourceHeld,
-} from '../../oauth/errors.ts';
+import { conflict, invalidClientMetadata, invalidRequest, invalidToken, OAuthError } from '../../oauth/errors.ts';
 import { standardScopes } from '../../oauth/scope.ts';
 import { needsSectorCheck } from '../../oauth/subject-type.ts';
 import { clientEvent } from '../../repositories/audit/audit-diff.ts';
@@ -154,7 +147,7 @@ export async function registrationEndpoint(app: FastifyInstance, options: Regist
     try {
       return await store.transaction(change);
     } catch (error) {
-      if (!(error instanceof ResourceHeld)) throw error;
+      if (!(error instanceof OAuthError) || error.refusal?.code !== 'resource-held') throw error;
       throw conflict('another client was given one of these resource_uris just now: send the request again');
     }
   }

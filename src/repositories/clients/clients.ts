@@ -1,7 +1,8 @@
 // Reads and writes the table clients: relying parties, their registration and their approval.
 import { composedStatement, refusalOfTrigger, type Sql, statement } from '../../database/database.ts';
 import type { ClientMetadata } from '../../oauth/client-metadata.ts';
-import { ResourceHeld } from '../../oauth/errors.ts';
+import { conflict } from '../../oauth/errors.ts';
+import { refusal } from '../../oauth/refusals.ts';
 import type { Statement } from '../../database/statement.ts';
 
 export type ClientStatus = 'disabled' | 'enabled';
@@ -250,8 +251,8 @@ const useAssertion = statement(
 export function clientsRepository(sql: Sql) {
   const one = async (rows: Promise<Row[]>): Promise<Client | undefined> => {
     const [row] = await rows.catch((error: unknown) => {
-      const held = refusalOfTrigger(error, 'clients_resource_uris');
-      throw held === undefined ? error : new ResourceHeld(held);
+      const sentence = refusalOfTrigger(error, 'clients_resource_uris');
+      throw sentence === undefined ? error : conflict(refusal('resource-held', 'resource_uris', { sentence }));
     });
     return row && toClient(row);
   };

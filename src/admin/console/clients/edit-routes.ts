@@ -8,7 +8,7 @@ import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import type { FieldFault } from '../../../pages/views/console-clients.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
-import { conflict, OAuthError, ResourceHeld } from '../../../oauth/errors.ts';
+import { conflict, OAuthError } from '../../../oauth/errors.ts';
 import { makeClient, reviseClient } from '../../operations/clients.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import type { Client, ClientChange } from '../../../repositories/clients/clients.ts';
@@ -192,7 +192,7 @@ function validated(
 /** Turns a refusal into the problem that the form shows; throws any other error. */
 function problemOf(error: unknown): FormProblem {
   if (!(error instanceof OAuthError) || error.status >= 500) throw error;
-  if (error instanceof ResourceHeld) return { faults: {}, problem: error.description, status: 409 };
+  if (error.refusal?.code === 'resource-held') return { faults: {}, problem: error.description, status: 409 };
   if (error.code === 'conflict') return { faults: {}, changed: true, status: 409 };
   if (!error.refusal) throw error;
   return { faults: { [fieldOf(error.refusal)]: fieldFault(error.refusal) }, status: 400 };

@@ -7,7 +7,7 @@ import { text } from '../../../oauth/text.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { deleteClient, disableClient, renewSecrets } from '../../operations/clients.ts';
 import type { OperationContext } from '../../operations/operation.ts';
-import { perform } from '../perform.ts';
+import { perform } from '../../perform.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
 import { clientSecrets, secretsOf } from '../../../tokens/client-credentials.ts';
 import { shownSecrets } from './edit-routes.ts';

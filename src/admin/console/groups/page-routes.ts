@@ -6,7 +6,7 @@ import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
 import { changeGroup, changeMembers, deleteGroup, findGroup } from '../../operations/groups.ts';
 import type { OperationContext } from '../../operations/operation.ts';
-import { perform } from '../perform.ts';
+import { perform } from '../../perform.ts';
 import { maxAtOnce } from '../../../domain/administration/groups.ts';
 import type { Group } from '../../../repositories/groups/groups.ts';
 import type { Config } from '../../../config.ts';

@@ -6,7 +6,7 @@ import { readTextCursor, textCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
 import { createGroup } from '../../operations/groups.ts';
-import { perform } from '../perform.ts';
+import { perform } from '../../perform.ts';
 import { groupPageRoutes, groupUri } from './page-routes.ts';
 import type { Store } from '../../../repositories/store.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';

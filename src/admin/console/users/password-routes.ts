@@ -11,7 +11,7 @@ import { invalidRequest } from '../../../oauth/errors.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { createRecoveryLink } from '../../operations/sign-in-help.ts';
 import { findUser } from '../../operations/users.ts';
-import { perform } from '../perform.ts';
+import { perform } from '../../perform.ts';
 import type { User } from '../../../repositories/users/users.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Config } from '../../../config.ts';

@@ -15,7 +15,7 @@ import { withdrawGrant } from '../../operations/grants.ts';
 import { changeMembers } from '../../operations/groups.ts';
 import { endSessions } from '../../operations/sessions.ts';
 import { changeUser, deleteUser, findUser } from '../../operations/users.ts';
-import { perform } from '../perform.ts';
+import { perform } from '../../perform.ts';
 import { editRoutes } from './edit-routes.ts';
 import { factorRoutes } from './factor-routes.ts';
 import { exportRoutes } from './export-routes.ts';

@@ -1,7 +1,7 @@
-// Runs an operation for a form of the console, and names the error that the form shows when the operation refuses.
-import { firstRefusal } from '../../oauth/refusals.ts';
-import { invalidRequest, OAuthError } from '../../oauth/errors.ts';
-import { checkInput, type Operation, type OperationCall, type OperationContext } from '../operations/operation.ts';
+// Runs an operation for a form of a page, and names the error that the form shows when the operation refuses.
+import { firstRefusal } from '../oauth/refusals.ts';
+import { invalidRequest, OAuthError } from '../oauth/errors.ts';
+import { checkInput, type Operation, type OperationCall, type OperationContext } from './operations/operation.ts';
 
 /**
  * @param call its input is what the administrator typed; the operation's schema checks it
@@ -24,7 +24,7 @@ export async function perform<P, I, R, F extends Record<string, string>>(
   try {
     return { done: await operation.handler(context, { ...call, input: checked.input as I }) };
   } catch (error) {
-    const refused = error instanceof OAuthError && known(error.code);
+    const refused = error instanceof OAuthError && ((error.refusal && known(error.refusal.code)) ?? known(error.code));
     if (!refused) throw error;
     return refused;
   }
