@@ -18,6 +18,13 @@ export const userImportCommands: Record<string, Command> = {
     usage: 'FILE|- [--format csv|jsonl] [--update] [--with-admins] [--dry-run] [--from-line N]',
     summary:
       'Makes users of a file, with their password hashes; those that there are stay as they are, without --update. Rows that are refused are reported on standard error.',
+    options: [
+      ['--format csv|jsonl', 'The format; without it the name of the file decides.'],
+      ['--update', 'Changes users that exist; without it they stay as they are.'],
+      ['--with-admins', 'Rows may make and change administrators.'],
+      ['--dry-run', 'Checks the file and stores nothing.'],
+      ['--from-line N', 'Skips the rows before this line.'],
+    ],
     async run(config, args, terminal) {
       const { values, positionals } = parse(
         args,

@@ -12,8 +12,9 @@ export const pageShape = z.object({
     .regex(/^\d{1,4}$/, outOfRange)
     .transform(Number)
     .pipe(z.int().min(1, outOfRange).max(maxPageSize, outOfRange))
-    .default(50),
-  cursor: z.string().max(500).optional(),
+    .default(50)
+    .describe('The maximum number of items.'),
+  cursor: z.string().max(500).optional().describe('The next_cursor of the page before.'),
 });
 
 /**

@@ -88,28 +88,34 @@ export const password = (minLength: number) =>
 
 export const newUserShape = (minPasswordLength: number) =>
   z.strictObject({
-    username: name,
-    email: email.optional(),
-    email_verified: z.boolean().optional(),
-    password: password(minPasswordLength).optional(),
-    groups: z.array(groupName).max(1000).optional(),
-    admin: z.boolean().optional(),
-    claims: claimsShape.optional(),
+    username: name.describe('The name by which the user signs in.'),
+    email: email.optional().describe('The email address, by which the user can also sign in.'),
+    email_verified: z.boolean().optional().describe('Whether the email address is known to be that of the user.'),
+    password: password(minPasswordLength)
+      .optional()
+      .describe('The password; the command line reads it from standard input.'),
+    groups: z.array(groupName).max(1000).optional().describe('The groups of which the user is a member.'),
+    admin: z.boolean().optional().describe('Whether the user is an administrator.'),
+    claims: claimsShape.optional().describe('Standard claims of OpenID Connect, such as name and phone_number.'),
   });
 
-export const userChangeShape = (minPasswordLength: number) =>
-  z.strictObject({
-    username: name.optional(),
-    email: email.nullable().optional(),
-    email_verified: z.boolean().optional(),
-    password: password(minPasswordLength).optional(),
-    groups: z.array(groupName).max(1000).optional(),
-    admin: z.boolean().optional(),
-    status: z.enum(['enabled', 'disabled']).optional(),
-    claims: claimsShape.optional(),
+export const userChangeShape = (minPasswordLength: number) => {
+  const { username, email, ...others } = newUserShape(minPasswordLength).shape;
+  const status = z.enum(['enabled', 'disabled']).optional();
+  return z.strictObject({
+    username: username.optional(),
+    email: email.unwrap().nullable().optional(),
+    status,
+    ...others,
   });
+};
 
-const groupDescription = z.string().trim().max(1000, rule('too-long')).refine(wellFormed, rule('text'));
+const groupDescription = z
+  .string()
+  .trim()
+  .max(1000, rule('too-long'))
+  .refine(wellFormed, rule('text'))
+  .describe('The purpose of the group.');
 export const newGroupShape = z.strictObject({ name: groupName, description: groupDescription.optional() });
 export const groupChangeShape = z.strictObject({
   name: groupName.optional(),
@@ -126,17 +132,19 @@ const lifetime = z
 /** The settings of a client beside its registered metadata. */
 export const clientChangeShape = z.looseObject({
   status: z.enum(['enabled', 'disabled']).optional(),
-  /** The version that the administrator saw. Required to enable a client; a client that changed since is a conflict. */
-  version: z.int().optional(),
-  first_party: z.boolean().optional(),
+  version: z
+    .int()
+    .optional()
+    .describe('The version that you saw, needed to enable a client; a client that changed since is a conflict.'),
+  first_party: z.boolean().optional().describe('Users are not asked for consent.'),
   self_managed: z.boolean().optional(),
   introspect: z.enum(['own', 'any']).optional(),
-  /** The acr value that a sign-in for this client must reach; null for any. */
   required_acr: z
     .string()
     .refine((acr) => acrValues.includes(acr), rule('one-of', { values: acrValues.join(', ') }))
     .nullable()
-    .optional(),
+    .optional()
+    .describe('The level of authentication (acr) that users must reach to sign in to the client.'),
   authorization_code_lifetime: lifetime,
   access_token_lifetime: lifetime,
   refresh_token_lifetime: lifetime,

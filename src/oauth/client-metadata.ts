@@ -83,8 +83,8 @@ const contentEncryption = z.enum(contentEncryptionAlgorithms, rule('choice.algor
 
 /** The registered fields, each with its rule and default; `parseClientMetadata` checks combinations. */
 export const clientMetadataShape = z.object({
-  redirect_uris: uriList.default([]),
-  post_logout_redirect_uris: uriList.optional(),
+  redirect_uris: uriList.default([]).describe('The addresses to which authorization responses may go.'),
+  post_logout_redirect_uris: uriList.optional().describe('The addresses to which browsers may go after a logout.'),
   response_types: z
     .array(
       z
@@ -97,13 +97,19 @@ export const clientMetadataShape = z.object({
   grant_types: z
     .array(oneOf(grantTypes, rule('choice.grant-type')))
     .min(1, rule('missing.entry'))
-    .optional(),
+    .optional()
+    .describe('The grant types that the client uses.'),
   frontchannel_logout_uri: webUri.optional(),
   frontchannel_logout_session_required: z.boolean(rule('boolean')).optional(),
   backchannel_logout_uri: webUri.optional(),
   backchannel_logout_session_required: z.boolean(rule('boolean')).optional(),
-  application_type: z.enum(['web', 'native'], rule('choice.application-type')).default('web'),
-  token_endpoint_auth_method: oneOf(clientAuthenticationMethods, rule('choice.method')).default('client_secret_basic'),
+  application_type: z
+    .enum(['web', 'native'], rule('choice.application-type'))
+    .default('web')
+    .describe('Whether the client is a web application, or a native one on the device of the user.'),
+  token_endpoint_auth_method: oneOf(clientAuthenticationMethods, rule('choice.method'))
+    .default('client_secret_basic')
+    .describe('The method by which the client authenticates; none makes it a public client.'),
   token_endpoint_auth_signing_alg: z.enum(assertionSigningAlgorithms, rule('choice.algorithm')).optional(),
   id_token_signed_response_alg: z.enum(idTokenSigningAlgorithms, rule('choice.algorithm')).default('RS256'),
   id_token_encrypted_response_alg: keyManagement.optional(),
@@ -115,9 +121,10 @@ export const clientMetadataShape = z.object({
   sector_identifier_uri: webUri.optional(),
   scope: z
     .string(rule('string'))
+    .describe('The scopes that the client may request, separated by spaces.')
     .default('openid profile email')
     .transform((scope) => [...new Set(splitScope(scope))].join(' ')),
-  client_name: displayText.optional(),
+  client_name: displayText.optional().describe('The name that users see.'),
   client_uri: webUri.optional(),
   logo_uri: webUri.optional(),
   policy_uri: webUri.optional(),
@@ -146,7 +153,10 @@ export const clientMetadataShape = z.object({
   resource_uris: uriList.optional(),
   require_pkce: z.boolean(rule('boolean')).default(false),
   uma_profile: z.boolean(rule('boolean')).default(false),
-  id_token_claims: z.boolean(rule('boolean')).default(false),
+  id_token_claims: z
+    .boolean(rule('boolean'))
+    .default(false)
+    .describe('ID Tokens of the token endpoint also have the claims of the scopes.'),
 });
 
 /** The names of the fields that a registration may contain. */

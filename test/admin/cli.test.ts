@@ -245,6 +245,21 @@ describe('keys, tokens, audit and schema', () => {
     ])
       expect(stdout).toContain(command);
   });
+
+  test('the help of each command explains each of its options in a sentence (issue 20)', async () => {
+    const { stdout } = await run(['help']);
+    const names = [...stdout.matchAll(/^ {2}([a-z-]+(?: [a-z-]+)?)(?= |$)/gm)].map((match) => match[1]!);
+    expect(names.length).toBeGreaterThan(40);
+    for (const name of names) {
+      const help = (await run(['help', ...name.split(' ')])).stdout;
+      const [usage = '', ...lines] = help.split('\n');
+      for (const [option] of usage.matchAll(/--[a-z-]+/g)) {
+        const at = lines.findIndex((line) => line.split(' ')[2] === option);
+        expect(at, `${name} ${option}`).toBeGreaterThan(-1);
+        expect(lines[at + 1], `${name} ${option}`).toMatch(/^ {6}[A-Z].*\.$/);
+      }
+    }
+  });
 });
 
 describe('operations of the admin routes as commands (issue 20)', () => {

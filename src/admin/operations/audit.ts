@@ -5,27 +5,31 @@ import { z } from 'zod';
 import { auditEventView } from '../../domain/administrator-views.ts';
 import { exportEvents } from '../../domain/audit-export.ts';
 import { pageOf, pageShape, readCursor } from '../../domain/paging.ts';
-import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
+import { mediaTypes } from '../../domain/user-records.ts';
 import { text } from '../../oauth/text.ts';
 import { auditEventTypes } from '../../repositories/audit/audit-events.ts';
 import { isEventId, viewedTypes } from '../../repositories/audit/audit-view.ts';
-import { operation } from './operation.ts';
+import { fileFormat, operation } from './operation.ts';
 import { table } from './text-table.ts';
 
 const tag = 'audit';
 const path = '/admin/api/audit';
 const time = z.iso.datetime({ offset: true }).optional();
-const oneOf = <const T extends readonly string[]>(types: T) => z.enum(types, rule('one-of')).optional();
+const oneOf = <const T extends readonly string[]>(types: T) =>
+  z.enum(types, rule('one-of')).optional().describe('Only events of this type.');
 const filter = z.object({
-  outcome: z.enum(['success', 'failure']).optional(),
-  actor: text(255).optional().describe('The sub, the client_id, or a word such as service, of who acted.'),
+  outcome: z.enum(['success', 'failure']).optional().describe('Only events with this outcome.'),
+  actor: text(255)
+    .optional()
+    .describe('Only events of this actor: the sub of a user, a client_id, or a word such as service.'),
   address: text(45)
     .refine((address) => isIP(address) !== 0, rule('ip-address'))
-    .optional(),
-  client_id: text(255).optional(),
-  sub: text(255).optional(),
-  since: time,
-  until: time,
+    .optional()
+    .describe('Only events from this IP address.'),
+  client_id: text(255).optional().describe('Only events that concern this client.'),
+  sub: text(255).optional().describe('Only events that concern the user with this sub.'),
+  since: time.describe('Only events at this time or later.'),
+  until: time.describe('Only events before this time.'),
 });
 const search = ({ client_id: clientId, since, until, ...rest }: z.infer<typeof filter>) => ({
   ...rest,
@@ -45,7 +49,7 @@ const listEvents = operation({
   summary: 'Lists the events of the audit trail and the issues of the tokens that are still stored, newest first',
   input: () => pageShape.extend({ type: oneOf(viewedTypes), ...filter.shape }),
   internalInput: z.object({
-    before: z.string().refine(isEventId, rule('event-id')).describe('Only what is below this event.'),
+    before: z.string().refine(isEventId, rule('event-id')).describe('Only events that the list shows after this one.'),
   }),
   answer: 'AuditEventPage',
   async handler({ store }, { input: { limit, cursor, type, before: event, ...rest } }) {
@@ -77,7 +81,7 @@ const exportTrail = operation({
   summary: 'Exports all events of the audit trail that a filter finds, newest first, and leaves an event of that',
   // the file contains the operations of all users
   needsRecentSignIn: true,
-  input: () => filter.extend({ type: oneOf(auditEventTypes), format: z.enum(transferFormats).default('jsonl') }),
+  input: () => filter.extend({ type: oneOf(auditEventTypes), format: fileFormat }),
   media: { body: [], answer: Object.values(mediaTypes) },
   async handler({ store }, { input: { format, type, ...rest }, actor }) {
     const events = await exportEvents(store, actor, format, { type, ...search(rest) }, { type, ...rest });

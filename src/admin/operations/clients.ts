@@ -45,9 +45,12 @@ const listClients = operation({
   summary: 'Lists clients, newest first; with waiting=true those that wait for a decision, with q what is found',
   input: () =>
     pageShape.extend({
-      status: z.enum(['enabled', 'disabled'], rule('status')).optional(),
-      waiting: z.enum(['true', 'false'], rule('boolean')).optional(),
-      self_registered: z.enum(['true', 'false'], rule('boolean')).optional(),
+      status: z.enum(['enabled', 'disabled'], rule('status')).optional().describe('Only clients with this status.'),
+      waiting: z.enum(['true', 'false'], rule('boolean')).optional().describe('Only clients that wait for a decision.'),
+      self_registered: z
+        .enum(['true', 'false'], rule('boolean'))
+        .optional()
+        .describe('Only clients that registered themselves, or only others.'),
       q: text(200)
         .optional()
         .describe(
@@ -307,7 +310,7 @@ export const renewSecrets = operation({
         .min(1)
         .max(clientSecrets.length)
         .optional()
-        .describe('All that the client has, if none is named.'),
+        .describe('Only these secrets; without it all that the client has.'),
     }),
   internalInput: z.object({ version: z.int() }),
   answer: 'NewSecrets',

@@ -94,7 +94,7 @@ export const changeGroup = operation({
   params: byName,
   input: () => groupChangeShape,
   internalInput: inSteps.extend({
-    into_existing: z.boolean().describe('Joins a group of that name, if there is one.'),
+    into_existing: z.boolean().describe('Adds the members to the group of that name, if it exists.'),
   }),
   answer: 'Group',
   refusals: { conflict: 'taken', name: 'name', description: 'description' },

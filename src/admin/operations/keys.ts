@@ -46,7 +46,12 @@ export const rotateKeys = operation({
   input: () =>
     z.strictObject({
       immediate: z.boolean().optional().describe('The new keys sign after two seconds.'),
-      algorithms: z.array(z.enum(keyAlgorithms)).min(1).max(keyAlgorithms.length).optional(),
+      algorithms: z
+        .array(z.enum(keyAlgorithms))
+        .min(1)
+        .max(keyAlgorithms.length)
+        .optional()
+        .describe('Only keys for these algorithms; without it a key for each.'),
     }),
   status: 201,
   answer: 'Keys',

@@ -5,6 +5,7 @@ import type { PasswordHashing } from '../../crypto/password-hashing.ts';
 import type { SecretBox } from '../../crypto/secret-box.ts';
 import type { Administration } from '../../domain/administration/administration.ts';
 import type { PasswordPolicy } from '../../domain/password-policy.ts';
+import { transferFormats } from '../../domain/user-records.ts';
 import type { CheckSector } from '../../domain/sector-check.ts';
 import { firstRefusal } from '../../oauth/refusals.ts';
 import { invalidRequest } from '../../oauth/errors.ts';
@@ -168,6 +169,12 @@ export function checkInput(
   const error = outer.error ?? inner.error;
   return error ? { error } : { input: { ...(outer.data as object), ...inner.data } };
 }
+
+/** The format of an exported file; a command also derives it from the name of the file. */
+export const fileFormat = z
+  .enum(transferFormats)
+  .default('jsonl')
+  .describe('CSV with a header line, or JSON with one object on each line.');
 
 export const byId = z.object({ id: text(255) });
 export const bySub = z.object({ sub: text(255) });

@@ -15,7 +15,7 @@ const listSessions = operation({
   path: '/admin/api/sessions',
   tag,
   summary: 'Lists the live sessions of browsers, newest first',
-  input: () => pageShape.extend({ sub: text(255).optional().describe('Those of one user.') }),
+  input: () => pageShape.extend({ sub: text(255).optional().describe('Only sessions of this user.') }),
   answer: 'SessionPage',
   async handler({ store }, { input: { limit, cursor, sub } }) {
     return { limit, sessions: await store.sessions.list({ sub }, { limit, after: readCursor(cursor, isNumber) }) };
@@ -78,7 +78,11 @@ const listLogoutDeliveries = operation({
   path: '/admin/api/logout-deliveries',
   tag,
   summary: 'Lists what clients were told or have yet to be told of ended sessions (back-channel logout), newest first',
-  input: () => pageShape.extend({ client_id: text(255).optional(), status: z.enum(logoutDeliveryStatuses).optional() }),
+  input: () =>
+    pageShape.extend({
+      client_id: text(255).optional().describe('Only deliveries to this client.'),
+      status: z.enum(logoutDeliveryStatuses).optional().describe('Only deliveries with this status.'),
+    }),
   answer: 'LogoutDeliveryPage',
   async handler({ store }, { input: { limit, cursor, client_id: clientId, status } }) {
     const page = { limit, after: readCursor(cursor, isNumber) };

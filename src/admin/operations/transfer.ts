@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { mediaTypes, transferFormats } from '../../domain/user-records.ts';
 import { exportUsers, importFile, type ImportReport } from '../../domain/user-transfer.ts';
 import { DatabaseUnavailable } from '../../database/database.ts';
-import { operation, type UploadedFile } from './operation.ts';
+import { fileFormat, operation, type UploadedFile } from './operation.ts';
 import { userFilter } from './users.ts';
 
 /** Bytes: the maximum size of a file by HTTP, some tens of thousands of users; the command line reads files of any size. */
@@ -21,9 +21,9 @@ const importUsers = operation({
   summary: `Makes users of a file of up to ${maxFileSize / 1024 / 1024} MiB, with their password hashes; the answer tells line by line how far it is, which rows are refused, and at its end how many there were of each kind`,
   input: () =>
     z.object({
-      update: flag.describe('Changes users that exist already; without it they stay as they are.'),
-      with_admins: flag.describe('Whether rows may make and change administrators.'),
-      dry_run: flag.describe('Nothing is stored.'),
+      update: flag.describe('Changes users that exist; without it they stay as they are.'),
+      with_admins: flag.describe('Rows may make and change administrators.'),
+      dry_run: flag.describe('Checks the file and stores nothing.'),
     }),
   media: { body: Object.values(mediaTypes), answer: ['application/jsonl'] },
   async handler({ store, administration }, { input, actor }) {
@@ -48,9 +48,9 @@ const exportAll = operation({
   summary: 'Exports all users by name, or those that a filter finds, without their password hashes',
   // the file contains the data of all users
   needsRecentSignIn: true,
-  input: () => z.object({ format: z.enum(transferFormats).default('jsonl'), ...userFilter }),
+  input: () => z.object({ format: fileFormat, ...userFilter }),
   // the hashes are never sent by HTTP: a reader of the file can try passwords without limit
-  internalInput: z.object({ with_password_hashes: z.boolean() }),
+  internalInput: z.object({ with_password_hashes: z.boolean().describe('Also writes the hashes of the passwords.') }),
   media: { body: [], answer: Object.values(mediaTypes) },
   async handler({ store }, { input: { format, q, group, status, admin, with_password_hashes: hashes }, actor }) {
     const filter = { words: q, group, status, admin: admin === 'true' };

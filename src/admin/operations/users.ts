@@ -18,9 +18,9 @@ export const userFilter = {
   q: text(255)
     .optional()
     .describe('Beginnings of words of the user name, the email and the names; all have to be there.'),
-  group: text(255).optional().describe('Members of this group.'),
-  status: z.enum(['enabled', 'disabled']).optional(),
-  admin: z.enum(['true']).optional().describe('Administrators only.'),
+  group: text(255).optional().describe('Only members of this group.'),
+  status: z.enum(['enabled', 'disabled']).optional().describe('Only users with this status.'),
+  admin: z.enum(['true']).optional().describe('Only administrators.'),
 };
 
 /** @throws OAuthError not_found */
@@ -36,7 +36,10 @@ const listUsers = operation({
   tag,
   summary: 'Lists users, newest first or by name; those whose names have all of some words, or who are in a group',
   input: () =>
-    pageShape.extend({ ...userFilter, order: z.enum(['newest', 'name']).default('newest').describe('The order.') }),
+    pageShape.extend({
+      ...userFilter,
+      order: z.enum(['newest', 'name']).default('newest').describe('The newest first, or by name.'),
+    }),
   answer: 'UserPage',
   async handler({ store }, { input: { limit, cursor, order, q, group, status, admin } }) {
     const filter = { words: q, group, status, admin: admin === 'true' };
