@@ -60,7 +60,7 @@ const poolSize = 20;
 const warmUp = { seconds: 2, operations: 12_000, most: 30 };
 // A machine shared with others: a round during which they took more than this share of the processors is repeated, on all sides, twice at
 // most, and only while the repetitions add less than half of the planned time. The try with the least share counts.
-const mostStolen = 0.05;
+const maxStolen = 0.05;
 const comparing = values.profile === undefined && !values.statements;
 const people = Math.max(...connections, 32);
 // before this process is pinned to some of them
@@ -189,18 +189,18 @@ async function main({ service, settings, connection, databasePid, folder, stops 
   };
 
   const began = performance.now();
-  const disturbed = { share: mostStolen, repeated: 0, left: 0, of: all.length * connections.length * rounds };
+  const disturbed = { share: maxStolen, repeated: 0, left: 0, of: all.length * connections.length * rounds };
   for (const count of connections) {
     for (let round = 0; round < rounds; round++) {
       for (const one of all) {
         if (count > (one.operation.most ?? Infinity)) continue;
         let best = await measure(one, count, round);
-        for (let left = 2; left > 0 && best.stolen > mostStolen && disturbed.repeated < disturbed.of / 2; left--) {
+        for (let left = 2; left > 0 && best.stolen > maxStolen && disturbed.repeated < disturbed.of / 2; left--) {
           disturbed.repeated++;
           const again = await measure(one, count, round);
           if (again.stolen < best.stolen) best = again;
         }
-        if (best.stolen > mostStolen) disturbed.left++;
+        if (best.stolen > maxStolen) disturbed.left++;
         for (const [name, costs] of entries(best.costs)) ((one.rounds[name] ??= {})[count] ??= []).push(costs);
       }
       const time = ((performance.now() - began) / 1000).toFixed(0);

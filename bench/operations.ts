@@ -32,7 +32,7 @@ export type OperationKey =
   | 'settings-write';
 
 /** The highest number of connections that hash passwords: the hash dominates, and beyond this only the wait grows. */
-export const mostPasswords = 32;
+export const maxPasswords = 32;
 
 export const operations: Operation[] = [
   {
@@ -73,7 +73,7 @@ export const operations: Operation[] = [
     targetBare: 0.85,
     targetPeer: 2.2,
   },
-  { key: 'password', name: 'Sign-in with password', bare: 'the hash alone', targetBare: 0.9, most: mostPasswords },
+  { key: 'password', name: 'Sign-in with password', bare: 'the hash alone', targetBare: 0.9, most: maxPasswords },
   { key: 'discovery', name: 'Discovery', bare: 'the same bytes, constant', targetBare: 0.9, targetPeer: 2.5 },
   { key: 'jwks', name: 'JWKS', bare: 'the same bytes, constant', targetBare: 0.9, targetPeer: 2.5 },
   { key: 'settings-read', name: 'User settings, read', bare: '1 SELECT' },

@@ -25,7 +25,7 @@ const intruders = 16;
 const beyond = 500;
 /** The rate of registrations, per second. */
 const floodRate = 250;
-const mostChange = 1.2;
+const maxChange = 1.2;
 const phases = ['before', 'flood', 'waiting'] as const;
 
 // the flood comes from one network here: --limited keeps its limit in force; otherwise this measures the limit of pending registrations
@@ -82,7 +82,7 @@ async function compare({ service, settings }: Bed, client: pg.Client): Promise<v
     row([name, ...cells, (after! / before!).toFixed(2)]);
   }
   process.stdout.write(`\nfailures outside the flood: ${failures}\n`);
-  if (worst > mostChange || most > cap || !seen[values.limited ? '429' : '503'] || failures > 0) process.exitCode = 1;
+  if (worst > maxChange || most > cap || !seen[values.limited ? '429' : '503'] || failures > 0) process.exitCode = 1;
 }
 
 /** Sends as many as may be pending and some more, at their rate, whether the previous one is answered or not. */

@@ -47,7 +47,7 @@ export interface ServiceOptions {
   passwordWork?: PasswordWork | undefined;
   /** Pages of the same settings, which several instances of one process may share. */
   renderer?: PageRenderer | undefined;
-  /** Whence new signing keys come, if not made on the spot. */
+  /** Replaces the function that makes a key pair. */
   newKeyPair?: typeof makeKeyPair | undefined;
   /** The other processes behind the same port. */
   siblings?: Siblings | undefined;

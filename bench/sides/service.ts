@@ -18,7 +18,7 @@ import { newOpaqueToken } from '../../src/tokens/opaque-token.ts';
 import { pkce } from '../../test/helpers/user-agent.ts';
 import { WireBrowser } from '../wire-browser.ts';
 import { askOver, Wire } from '../wire.ts';
-import { mostPasswords } from '../operations.ts';
+import { maxPasswords } from '../operations.ts';
 import { forEach, post, scope, type Side } from './side.ts';
 
 /** @param cheap the same service with password hashes that cost nothing, on the same database */
@@ -39,7 +39,7 @@ export async function serviceSide(
 
   // browsers that need only a session got it without the cost of a hash: with hashes the preparation for 256 connections took minutes
   const persons = await makeUsers(cheap.base, basicOf(admin), people, 'user');
-  const hashed = await makeUsers(base, basicOf(admin), Math.min(people, mostPasswords), 'hashed');
+  const hashed = await makeUsers(base, basicOf(admin), Math.min(people, maxPasswords), 'hashed');
   const flow = codeFlowOf(web, scope);
   const lastingFlow = codeFlowOf(lasting, scope);
   const prepared = await forEach(people, async (index) => {

@@ -16,11 +16,11 @@ export interface ReviewLookup {
   hosts: Map<string, KnownHost>;
   lookAlikes: Map<string, LookAlike[]>;
   heldResources: Map<string, HeldResource[]>;
-  origins: Awaited<ReturnType<Store['clientJudgement']['origins']>>;
+  origins: Awaited<ReturnType<Store['clientReview']['origins']>>;
 }
 
 export async function lookUpReviews(
-  { clientJudgement }: Pick<Store, 'clientJudgement'>,
+  { clientReview }: Pick<Store, 'clientReview'>,
   clients: readonly Client[],
 ): Promise<ReviewLookup> {
   const asked = clients.map(({ pendingMetadata, metadata, clientId }) => ({
@@ -30,10 +30,10 @@ export async function lookUpReviews(
   }));
   const claims = clients.flatMap((client) => claimsOf(client).map((uri) => ({ clientId: client.clientId, uri })));
   const [hosts, lookAlikes, origins, heldResources] = await Promise.all([
-    clientJudgement.hosts(hostsOf(asked.flatMap(({ all }) => all))),
-    clientJudgement.lookAlikes(asked.map(({ clientId, metadata }) => ({ clientId, name: metadata.client_name }))),
-    clientJudgement.origins(asked.map(({ clientId }) => clientId)),
-    clientJudgement.heldResources(claims),
+    clientReview.hosts(hostsOf(asked.flatMap(({ all }) => all))),
+    clientReview.lookAlikes(asked.map(({ clientId, metadata }) => ({ clientId, name: metadata.client_name }))),
+    clientReview.origins(asked.map(({ clientId }) => clientId)),
+    clientReview.heldResources(claims),
   ]);
   return { hosts: new Map(hosts.map((host) => [host.host, host])), lookAlikes, origins, heldResources };
 }

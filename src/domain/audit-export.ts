@@ -11,8 +11,8 @@ const piece = 1000; // events read at a time
 const columns = ['id', 'at', 'type', 'outcome', 'actor', 'client_id', 'sub', 'address', 'detail'] as const;
 
 /**
- * All events that a search finds, newest first; that they were exported is in the trail before the first of them is read.
- * @param asked the filter as whoever exports named it, for the trail
+ * All events that a search finds, newest first; the audit trail records the export before the first event is read.
+ * @param asked the filter with the names of the caller's parameters, for the audit trail
  */
 export async function exportEvents(
   store: Pick<Store, 'auditSearch' | 'auditEvents'>,

@@ -59,17 +59,17 @@ export async function* importFile(
     batch = [];
     const keys = read.length > 0 ? await keysOf(parts.store, read) : [];
     const rows: typeof batch = [];
-    for (const [place, row] of read.entries()) {
-      if (names.has(keys[place]!)) yield refuse(row.line, { column: 'username', reason: 'twice' });
+    for (const [index, row] of read.entries()) {
+      if (names.has(keys[index]!)) yield refuse(row.line, { column: 'username', reason: 'twice' });
       else rows.push(row);
-      names.add(keys[place]!);
+      names.add(keys[index]!);
     }
     if (rows.length > 0) {
       const users = rows.map((row) => row.user);
       const outcomes = await parts.administration.importUsers(by, users, options);
       const results = claimed ? await claimed(users, outcomes) : outcomes;
-      for (const [place, outcome] of results.entries()) {
-        if (outcome.outcome === 'refused') yield refuse(rows[place]!.line, outcome);
+      for (const [index, outcome] of results.entries()) {
+        if (outcome.outcome === 'refused') yield refuse(rows[index]!.line, outcome);
         else counts[outcome.outcome]++;
       }
     }
@@ -103,10 +103,10 @@ function claims(store: Store) {
   const taken = new Set<string>();
   return async (users: readonly ImportedUser[], outcomes: readonly ImportOutcome[]): Promise<ImportOutcome[]> => {
     const emails = await withNewDeadline(() => store.userBatches.keys(users.map((user) => user.email ?? '')));
-    return outcomes.map((outcome, place): ImportOutcome => {
+    return outcomes.map((outcome, index): ImportOutcome => {
       if (outcome.outcome !== 'created' && outcome.outcome !== 'updated') return outcome;
-      const { sub } = users[place]!;
-      const email = emails[place]!;
+      const { sub } = users[index]!;
+      const email = emails[index]!;
       const wanted = [...(email === '' ? [] : [`email ${email}`]), ...(sub === undefined ? [] : [`sub ${sub}`])];
       if (wanted.some((key) => taken.has(key)))
         return {

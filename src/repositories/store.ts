@@ -6,7 +6,7 @@ import { auditSearchRepository } from './audit/audit-search.ts';
 import { auditViewRepository } from './audit/audit-view.ts';
 import { authorizationCodesRepository } from './tokens/authorization-codes.ts';
 import { authorizationRequestsRepository } from './authorization-requests/authorization-requests.ts';
-import { clientJudgementRepository } from './clients/client-review.ts';
+import { clientReviewRepository } from './clients/client-review.ts';
 import { clientSessionsRepository } from './sessions/client-sessions.ts';
 import { clientsRepository } from './clients/clients.ts';
 import { clientSessionHandlesRepository } from './sessions/client-session-handles.ts';
@@ -44,7 +44,7 @@ import { userImportsRepository } from './users/user-imports.ts';
 import { userSearchRepository } from './users/user-search.ts';
 import { userSettingsRepository } from './users/user-settings.ts';
 import { usersRepository } from './users/users.ts';
-import { vitalSignsRepository } from './database-status/database-status.ts';
+import { databaseStatusRepository } from './database-status/database-status.ts';
 
 function repositories(sql: Sql, onEvent: EventListener) {
   return {
@@ -55,7 +55,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     authorizationCodes: authorizationCodesRepository(sql),
     authorizationRequests: authorizationRequestsRepository(sql),
     clientSessionHandles: clientSessionHandlesRepository(sql),
-    clientJudgement: clientJudgementRepository(sql),
+    clientReview: clientReviewRepository(sql),
     clientSessions: clientSessionsRepository(sql),
     clients: clientsRepository(sql),
     deferredRegistrations: deferredRegistrationsRepository(sql),
@@ -92,7 +92,7 @@ function repositories(sql: Sql, onEvent: EventListener) {
     userSearch: userSearchRepository(sql),
     userSettings: userSettingsRepository(sql),
     users: usersRepository(sql),
-    vitalSigns: vitalSignsRepository(sql),
+    databaseStatus: databaseStatusRepository(sql),
   };
 }
 

@@ -61,7 +61,7 @@ export const accountExamples: Examples<AccountPages> = {
     },
   ],
   'account-profile-edit': [
-    { ...noUser, fields: [], longest: 255, form: form('/account/profile/edit'), profileUri: '/account/profile' },
+    { ...noUser, fields: [], maxLength: 255, form: form('/account/profile/edit'), profileUri: '/account/profile' },
     {
       ...ada,
       fields: [
@@ -84,7 +84,7 @@ export const accountExamples: Examples<AccountPages> = {
         { field: 'locale', value: 'en-GB', seenBy: [], choices },
         { field: 'zoneinfo', value: 'Europe/London', seenBy: [] },
       ],
-      longest: 255,
+      maxLength: 255,
       form: form('/account/profile/edit'),
       profileUri: '/account/profile',
       problem: 'changed',

@@ -44,7 +44,7 @@ export const operationsExamples: Examples<OperationsPages> = {
       waitingUri: '/admin/clients?waiting=true',
       newest: [],
       figures: [],
-      lately: [],
+      recent: [],
       charts: [
         { period: 'day', bars: empty(24, hour), totals: none, most: 1 },
         { period: 'month', bars: empty(30, 24 * hour), totals: none, most: 1 },
@@ -73,7 +73,7 @@ export const operationsExamples: Examples<OperationsPages> = {
         { name: 'sessions', count: 4_211, exact: true, uri: '/admin/sessions' },
         { name: 'events', count: 10_000_000, exact: false, uri: '/admin/audit' },
       ],
-      lately: [
+      recent: [
         { name: 'signed-in', count: 1044, uri: filterUri },
         { name: 'failed', count: 193, uri: filterUri },
         { name: 'refused', count: 205, uri: filterUri },

@@ -51,12 +51,12 @@ export const mailPageExamples: Examples<MailPages> = {
     },
   ],
   'sign-up-complete': [
-    { address: '', form: form('/sign-up/complete'), longestName: 64, least: 12, most: 128, loginUri: '/login' },
+    { address: '', form: form('/sign-up/complete'), maxNameLength: 64, least: 12, most: 128, loginUri: '/login' },
     {
       address: 'ada@example.org',
       username: 'ada',
       form: form('/sign-up/complete'),
-      longestName: 64,
+      maxNameLength: 64,
       least: 12,
       most: 128,
       faults: { username: 'taken', password: 'common' },

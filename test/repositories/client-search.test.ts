@@ -104,7 +104,7 @@ describe('a search', () => {
 
 describe('look-alike names', () => {
   const lookAlikes = async (name: string) =>
-    ((await service.store.clientJudgement.lookAlikes([{ clientId: 'nobody', name }])).get('nobody') ?? []).map(
+    ((await service.store.clientReview.lookAlikes([{ clientId: 'nobody', name }])).get('nobody') ?? []).map(
       ({ name, same }) => [name, same],
     );
 
@@ -138,7 +138,7 @@ describe('look-alike names', () => {
 test('a redirect host is known since the first approved client that had it (issue 6)', async () => {
   const host = 'tide.example';
   const client = await service.createClient({ redirect_uris: [`https://${host}/cb`] }, { status: 'disabled' });
-  const known = async () => (await service.store.clientJudgement.hosts([host]))[0]!;
+  const known = async () => (await service.store.clientReview.hosts([host]))[0]!;
   expect(await known()).toEqual({ host, since: undefined, clients: 0 });
   await sql(
     `INSERT INTO clients (client_id, status, approved_by, metadata, shared_secret_encrypted)
@@ -155,7 +155,7 @@ test('a redirect host is known since the first approved client that had it (issu
     application_type: 'native',
   });
   expect(await known()).toEqual({ host, since, clients: 2 });
-  expect((await service.store.clientJudgement.hosts(['com.example.tide:']))[0]).toMatchObject({ clients: 1 });
+  expect((await service.store.clientReview.hosts(['com.example.tide:']))[0]).toMatchObject({ clients: 1 });
 });
 
 test("an update's changes are listed member by member (security R45)", () => {
@@ -220,12 +220,12 @@ describe('no query of the console about clients reads a whole table (issue 6)', 
   });
 
   test('look-alikes, hosts, origins, figures and sessions', async () => {
-    const plans = await plansOf(async ({ clientJudgement, logoutDeliveries }) => {
-      await clientJudgement.lookAlikes([{ clientId: 'nobody', name: 'Made 12345' }]);
-      await clientJudgement.hosts(['h1400.made.example', 'other.example']);
-      await clientJudgement.origins(['made-1', 'made-2900']);
-      await clientJudgement.figures('made-1', 100);
-      await clientJudgement.sessions('made-1', 10);
+    const plans = await plansOf(async ({ clientReview, logoutDeliveries }) => {
+      await clientReview.lookAlikes([{ clientId: 'nobody', name: 'Made 12345' }]);
+      await clientReview.hosts(['h1400.made.example', 'other.example']);
+      await clientReview.origins(['made-1', 'made-2900']);
+      await clientReview.figures('made-1', 100);
+      await clientReview.sessions('made-1', 10);
       await logoutDeliveries.list({ clientId: 'made-1', status: undefined }, page(10));
     });
     expect(plans.length).toBe(6);

@@ -102,7 +102,7 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
     const data: Omit<Pages['account-profile-edit'], 'account' | 'accountUri'> = {
       form,
       profileUri: path,
-      longest: maxFieldLength,
+      maxLength: maxFieldLength,
       fields: fields.map((field) => {
         const value = trouble ? (trouble.typed[field] ?? '') : fieldValue(user.claims, field);
         const fault = trouble?.faults?.[field];

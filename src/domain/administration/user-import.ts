@@ -82,20 +82,20 @@ async function importAll(
   const outcomes: ImportOutcome[] = [];
   const events: AuditEvent[] = [];
   const fresh = new Map<string, number>();
-  for (const [place, user] of users.entries()) {
-    const key = keys[place]!;
+  for (const [index, user] of users.entries()) {
+    const key = keys[index]!;
     const there = present.get(key);
-    if (there === undefined) fresh.set(key, place);
-    else if (!update) outcomes[place] = { outcome: 'unchanged' };
-    else outcomes[place] = await change(repositories, by, there, user, admins, events);
+    if (there === undefined) fresh.set(key, index);
+    else if (!update) outcomes[index] = { outcome: 'unchanged' };
+    else outcomes[index] = await change(repositories, by, there, user, admins, events);
   }
-  const made = await repositories.userBatches.insert([...fresh.values()].map((place) => users[place]!));
+  const made = await repositories.userBatches.insert([...fresh.values()].map((index) => users[index]!));
   for (const [key, user] of made) {
     outcomes[fresh.get(key)!] = { outcome: 'created' };
     const detail = { username: user.username, admin: user.admin, imported: true };
     events.push({ ...by, type: 'user.created', outcome: 'success', sub: user.sub, detail });
   }
-  const left = [...fresh.values()].filter((place) => outcomes[place] === undefined);
+  const left = [...fresh.values()].filter((index) => outcomes[index] === undefined);
   if (left.length > 0) await explain(repositories, users, keys, left, outcomes);
   await repositories.auditEvents.insertMany(events);
   return outcomes;
@@ -109,11 +109,11 @@ async function explain(
   left: readonly number[],
   outcomes: ImportOutcome[],
 ): Promise<void> {
-  const present = await userBatches.lock(left.map((place) => users[place]!.username));
-  for (const place of left)
-    outcomes[place] = present.has(keys[place]!)
+  const present = await userBatches.lock(left.map((index) => users[index]!.username));
+  for (const index of left)
+    outcomes[index] = present.has(keys[index]!)
       ? { outcome: 'unchanged' }
-      : refused(users[place]!.sub === undefined ? 'email' : 'email, sub', 'taken');
+      : refused(users[index]!.sub === undefined ? 'email' : 'email, sub', 'taken');
 }
 
 /** Changes an existing user. The password stays: it may be newer than the imported one. */

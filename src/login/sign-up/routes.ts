@@ -165,7 +165,7 @@ export async function signUpEndpoint(app: FastifyInstance, options: SignUpDepend
 
   const view = (link: OpenLink) => ({
     address: link.email ?? '',
-    longestName: maxOwnNameLength,
+    maxNameLength: maxOwnNameLength,
     least: config.passwordMinLength,
     most: maxPasswordLength,
     loginUri: '/login',

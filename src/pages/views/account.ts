@@ -73,7 +73,7 @@ export interface AccountPages {
       fault?: ProfileFault;
     }[];
     /** In characters. */
-    longest: number;
+    maxLength: number;
     form: FormView;
     profileUri: string;
     /** Another actor changed the profile meanwhile. */

@@ -123,7 +123,7 @@ export interface ConsoleClientPages {
       enabled: boolean;
       refusalReason?: string;
       facts: Pick<ReviewFacts, 'hosts' | 'lookAlikes' | 'heldResources'>;
-      judgement?: ReviewFacts;
+      review?: ReviewFacts;
       /** Approves or refuses the pending registration or change, or enables a disabled client. */
       decision?: FormView;
       approvedBy?: 'administrator' | 'initial_access_token' | 'automatic';
@@ -182,7 +182,7 @@ export interface ConsoleClientPages {
   /** Says what disabling or deleting a client ends, and asks for its name. */
   'console-client-end': ConsoleFrame &
     Named & {
-      act: 'disable' | 'delete';
+      operation: 'disable' | 'delete';
       form: FormView;
       figures: { name: 'sessions' | 'accessTokens' | 'refreshTokens' | 'grants' | 'settings'; count: number }[];
       most: number;

@@ -67,7 +67,7 @@ export interface OperationsPages {
     newest: { name: string; host: string; at: Date; uri: string }[];
     figures: ({ name: 'users' | 'clients' | 'sessions' | 'events'; uri: string } & AmountView)[];
     /** Counts of the last day, each with a link to the list of the counted events, if there is one. */
-    lately: { name: 'signed-in' | 'failed' | 'refused' | 'granted'; count: number; uri?: string }[];
+    recent: { name: 'signed-in' | 'failed' | 'refused' | 'granted'; count: number; uri?: string }[];
     charts: ChartView[];
     /** Set while past events are still being counted: the time up to which they are. */
     countedUntil?: Date;

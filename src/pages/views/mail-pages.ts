@@ -84,7 +84,7 @@ export interface MailPages {
     username?: string;
     form?: FormView;
     /** The maximum length of the user name, in characters. */
-    longestName: number;
+    maxNameLength: number;
     least: number;
     most: number;
     faults?: { username?: 'missing' | 'invalid' | 'taken'; password?: 'missing' | 'length' | 'common' };

@@ -337,13 +337,13 @@ function hasCredentialsOf(current: Client, known: Client): boolean {
 
 /** Whether an update of an enabled client adds a resource that another client holds. */
 async function claimsHeld(
-  { clientJudgement }: Repositories,
+  { clientReview }: Repositories,
   { clientId, status, metadata }: Client,
   next: ClientMetadata,
 ): Promise<boolean> {
   const added = next.resource_uris?.filter((uri) => !metadata.resource_uris?.includes(uri)) ?? [];
   if (status !== 'enabled' || added.length === 0) return false;
-  return (await clientJudgement.heldResources(added.map((uri) => ({ clientId, uri })))).size > 0;
+  return (await clientReview.heldResources(added.map((uri) => ({ clientId, uri })))).size > 0;
 }
 
 /** Checks the secret of an update, which may be absent. @throws OAuthError invalid_request if it is not the client's */

@@ -64,13 +64,13 @@ const maxHosts = 100;
 const maxLookAlikes = 5;
 
 const hosts = statement(
-  'client_judgement.hosts',
+  'client_review.hosts',
   `SELECT wanted.host, known.since, (SELECT count(*)::int FROM (
             SELECT FROM clients c WHERE c.status = 'enabled' AND redirect_hosts(c.metadata) @> ARRAY[wanted.host] LIMIT $2) AS capped) AS clients
      FROM unnest($1::text[]) AS wanted (host) LEFT JOIN known_redirect_hosts known ON known.host = wanted.host`,
 );
 const heldResources = statement(
-  'client_judgement.held_resources',
+  'client_review.held_resources',
   `SELECT wanted.client_id AS of, wanted.uri, c.client_id, c.metadata ->> 'client_name' AS name
      FROM unnest($1::text[], $2::text[]) AS wanted (client_id, uri)
      JOIN clients c ON c.metadata -> 'resource_uris' ? wanted.uri AND c.client_id <> wanted.client_id
@@ -79,7 +79,7 @@ const heldResources = statement(
 );
 // a longer name that begins with another's whole name is similar, too: "Harbour sign-in"
 const lookAlikes = statement(
-  'client_judgement.look_alikes',
+  'client_review.look_alikes',
   `WITH wanted AS MATERIALIZED (
      SELECT client_id, name, left(name_skeleton(name), 200) AS skeleton FROM unnest($1::text[], $2::text[]) AS w (client_id, name))
    SELECT wanted.client_id AS of, found.client_id, found.name, found.same
@@ -95,7 +95,7 @@ const lookAlikes = statement(
 );
 // the first event of a client; a minute of tolerance, since the clocks of instances may differ
 const origins = statement(
-  'client_judgement.origins',
+  'client_review.origins',
   `SELECT c.client_id, made.type, made.actor, made.address
      FROM unnest($1::text[]) AS wanted (client_id) JOIN clients c USING (client_id)
     CROSS JOIN LATERAL (
@@ -107,7 +107,7 @@ const origins = statement(
 const capped = (select: string) => `(SELECT count(*)::int FROM (${select} LIMIT $2) AS capped)`;
 // tokens belong to client sessions: only those of the first client sessions are counted, so that a client with millions costs no more
 const figures = statement(
-  'client_judgement.figures',
+  'client_review.figures',
   `WITH families AS MATERIALIZED (SELECT id FROM client_sessions WHERE client_id = $1 AND expires_at > now() LIMIT $2)
    SELECT ${capped(`SELECT FROM session_clients sc JOIN sessions s ON s.id = sc.session_id AND s.idle_expires_at > now() WHERE sc.client_id = $1`)} AS sessions,
           ${capped(`SELECT FROM (
@@ -120,13 +120,13 @@ const figures = statement(
 );
 // the newest of the first thousand: for more, administrators use the list of each user's sessions
 const sessions = statement(
-  'client_judgement.sessions',
+  'client_review.sessions',
   `SELECT f.sub, u.username, f.scope, f.offline, f.created_at, f.expires_at
      FROM (SELECT * FROM client_sessions WHERE client_id = $1 AND expires_at > now() LIMIT 1000) AS f JOIN users u ON u.sub = f.sub
     ORDER BY f.created_at DESC, f.id DESC LIMIT $2`,
 );
 
-export function clientJudgementRepository(sql: Sql) {
+export function clientReviewRepository(sql: Sql) {
   return {
     /** The facts about redirect hosts, in the given order. */
     async hosts(wanted: readonly string[]): Promise<KnownHost[]> {

@@ -21,14 +21,14 @@ export interface DatabaseState {
 const maxCounted = 5_000;
 
 const server = statement(
-  'vital_signs.server',
+  'database_status.server',
   `SELECT current_setting('server_version') AS version, pg_database_size(current_database())::float8 AS size, pg_postmaster_start_time() AS started_at`,
 );
-const ping = statement('vital_signs.ping', 'SELECT 1 AS one');
+const ping = statement('database_status.ping', 'SELECT 1 AS one');
 /** The planner's statistics, which PostgreSQL renews as a table changes: -1 before the first time. */
 const amount = (table: string, order: string, condition = 'true') =>
   statement(
-    `vital_signs.amount_of_${table}`,
+    `database_status.amount_of_${table}`,
     `SELECT (SELECT count(*)::int FROM (SELECT 1 FROM ${table} WHERE ${condition} ORDER BY ${order} LIMIT ${maxCounted + 1}) AS few) AS counted,
             greatest(reltuples, ${maxCounted})::float8 AS estimate FROM pg_class WHERE oid = '${table}'::regclass`,
   );
@@ -40,7 +40,7 @@ const amounts = {
   auditEvents: amount('audit_events', 'id'),
 };
 
-export function vitalSignsRepository(sql: Sql) {
+export function databaseStatusRepository(sql: Sql) {
   return {
     async database(): Promise<DatabaseState> {
       const [row] = await sql.query<{ version: string; size: number; started_at: Date }>(server);

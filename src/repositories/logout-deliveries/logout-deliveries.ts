@@ -117,7 +117,7 @@ const list = statement('logout_deliveries.list', listing('$1::text IS NULL'));
 const listOfClient = statement('logout_deliveries.list_of_client', listing('d.client_id = $1'));
 
 const firstPause = 1; // seconds
-const longestPause = 60;
+const maxPause = 60;
 
 export function logoutDeliveriesRepository(sql: Sql) {
   return {
@@ -146,7 +146,7 @@ export function logoutDeliveriesRepository(sql: Sql) {
     },
     /** Records a failed attempt; returns the seconds until the next one, or undefined when the delivery is finished. */
     async fail(delivery: LogoutDelivery, reason: string): Promise<number | undefined> {
-      const values = [delivery.id, delivery.clientId, reason, firstPause, longestPause];
+      const values = [delivery.id, delivery.clientId, reason, firstPause, maxPause];
       const [row] = await sql.query<{ pause: number }>(fail, values);
       return row?.pause;
     },

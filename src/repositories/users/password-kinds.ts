@@ -9,16 +9,16 @@ export interface PasswordKind {
 }
 
 // a sample of this size suffices: the rows of an import of a million users are not read again and again
-const most = 20_000;
+const maxSample = 20_000;
 const other = `password_hash IS NOT NULL AND password_hash NOT LIKE '$argon2id$v=19$m=19456,t=2,p=1$%'`;
 
-// what a kind is, is also said in crypto/decoys.ts
+// crypto/dummy-hashes.ts knows the same kinds
 const list = statement(
   'users.password_kinds',
-  `WITH others AS MATERIALIZED (SELECT password_hash FROM users WHERE ${other} LIMIT ${most}),
+  `WITH others AS MATERIALIZED (SELECT password_hash FROM users WHERE ${other} LIMIT ${maxSample}),
         known AS (SELECT reltuples FROM pg_class WHERE oid = 'users'::regclass),
         counted AS (SELECT (SELECT count(*) FROM users WHERE ${other}) AS others,
-                           CASE WHEN (SELECT reltuples FROM known) < ${most} THEN (SELECT count(*) FROM users WHERE password_hash IS NOT NULL)
+                           CASE WHEN (SELECT reltuples FROM known) < ${maxSample} THEN (SELECT count(*) FROM users WHERE password_hash IS NOT NULL)
                                 ELSE (SELECT reltuples FROM known) END AS every)
    SELECT max(password_hash) AS sample,
           least(1, count(*)::float8 / (SELECT count(*) FROM others) * (SELECT others / greatest(every, others) FROM counted))::float8 AS share

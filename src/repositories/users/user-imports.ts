@@ -40,13 +40,13 @@ const update = statement(
 );
 const find = statement(
   'user_imports.find',
-  `SELECT *, CASE WHEN state = 'running' AND seen_at < now() - make_interval(secs => ${silence}) THEN 'stopped' ELSE state END AS standing
+  `SELECT *, CASE WHEN state = 'running' AND seen_at < now() - make_interval(secs => ${silence}) THEN 'stopped' ELSE state END AS current_state
      FROM user_imports WHERE id = $1`,
 );
 
 interface Row extends ImportProgress {
   id: string;
-  standing: UserImport['state'];
+  current_state: UserImport['state'];
   lines: number;
   refusals: RefusedRow[];
   started_at: Date;
@@ -72,10 +72,10 @@ export function userImportsRepository(sql: Sql) {
     async find(id: string): Promise<UserImport | undefined> {
       const [row] = await sql.query<Row>(find, [id]);
       if (!row) return undefined;
-      const { standing, lines, line, created, updated, unchanged, refused, refusals } = row;
+      const { current_state, lines, line, created, updated, unchanged, refused, refusals } = row;
       return {
         id,
-        state: standing,
+        state: current_state,
         lines,
         line,
         created,

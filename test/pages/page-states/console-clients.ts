@@ -46,9 +46,9 @@ export const consoleClientStates: View[] = [
   { name: 'console-registrations', data: { ...registrations, report: undefined } },
   ...(['enabled', 'disabled', 'registration', 'refused', 'collection'] as const).map((state): View => ({
     name: 'console-client',
-    data: { ...client, state, judgement: undefined },
+    data: { ...client, state, review: undefined },
   })),
-  ...consoleReviews.slice(1).map((judgement): View => ({ name: 'console-client', data: { ...client, judgement } })),
+  ...consoleReviews.slice(1).map((review): View => ({ name: 'console-client', data: { ...client, review } })),
   ...(['initial_access_token', 'automatic'] as const).map((approvedBy): View => ({
     name: 'console-client',
     data: {
@@ -75,5 +75,5 @@ export const consoleClientStates: View[] = [
     name: 'console-client-secrets',
     data: { ...examples['console-client-secrets'][1], problem: undefined, made: false },
   },
-  { name: 'console-client-end', data: { ...end, act: 'disable', problem: undefined } },
+  { name: 'console-client-end', data: { ...end, operation: 'disable', problem: undefined } },
 ];

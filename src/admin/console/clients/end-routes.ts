@@ -28,7 +28,7 @@ const sent = z.object({
 
 export interface EndRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'clientJudgement'>;
+  store: Pick<Store, 'clientReview'>;
   console: Console;
   operationContext: OperationContext;
 }
@@ -66,25 +66,27 @@ export function endRoutes(
     );
   });
 
-  for (const act of ['disable', 'delete'] as const) {
-    app.get(`${listPath}/:id/${act}`, async (request, reply) => {
+  for (const operation of ['disable', 'delete'] as const) {
+    app.get(`${listPath}/:id/${operation}`, async (request, reply) => {
       const admin = await console.enter(request, reply);
       if (!admin) return reply;
-      return askForName(admin, act, await find(readParameters(byId, request.params).id));
+      return askForName(admin, operation, await find(readParameters(byId, request.params).id));
     });
 
-    app.post(`${listPath}/:id/${act}`, async (request, reply) => {
+    app.post(`${listPath}/:id/${operation}`, async (request, reply) => {
       const { id } = readParameters(byId, request.params);
       const { csrf, name = '' } = readParameters(sent, request.body);
-      const action = `${clientPath(id)}/${act}`;
+      const action = `${clientPath(id)}/${operation}`;
       const admin = await console.submitted(request, reply, { csrf, action, back: action, fresh: true });
       if (!admin) return reply;
       const client = await find(id);
-      if (!isName(client, name)) return askForName(admin, act, client, name);
+      if (!isName(client, name)) return askForName(admin, operation, client, name);
       const call = { params: { id }, input: {}, actor: admin.by };
-      if (act === 'disable') await disableClient.handler(operationContext, call);
+      if (operation === 'disable') await disableClient.handler(operationContext, call);
       else await deleteClient.handler(operationContext, call);
-      return act === 'disable' ? admin.done(clientPath(id), 'client-disabled') : admin.done(listPath, 'client-deleted');
+      return operation === 'disable'
+        ? admin.done(clientPath(id), 'client-disabled')
+        : admin.done(listPath, 'client-deleted');
     });
   }
 
@@ -106,17 +108,17 @@ export function endRoutes(
 
   async function askForName(
     admin: AdminSession,
-    act: 'disable' | 'delete',
+    operation: 'disable' | 'delete',
     client: Client,
     typed?: string,
   ): Promise<FastifyReply> {
-    const figures = await store.clientJudgement.figures(client.clientId, maxCounted);
+    const figures = await store.clientReview.figures(client.clientId, maxCounted);
     return admin.send(
       'console-client-end',
       {
         ...named(client),
-        act,
-        form: admin.form(`${clientPath(client.clientId)}/${act}`),
+        operation,
+        form: admin.form(`${clientPath(client.clientId)}/${operation}`),
         figures: figuresOf(figures, ['sessions', 'accessTokens', 'refreshTokens', 'grants', 'settings']),
         most: maxCounted,
         typed: typed ?? '',

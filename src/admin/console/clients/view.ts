@@ -97,7 +97,7 @@ export function factsOf(client: Client, lookup: ReviewLookup) {
       lookAlikes: alike(client, lookup),
       heldResources: heldBy(client, lookup),
     },
-    ...(waits(client) && { judgement: reviewFactsOf(client, lookup) }),
+    ...(waits(client) && { review: reviewFactsOf(client, lookup) }),
     ...(approvedBy && { approvedBy }),
     ...(refusalReason !== undefined && { refusalReason }),
     ...(origin && { origin: defined(origin) }),
@@ -117,8 +117,8 @@ export async function historyOf(
   clientId: string,
 ): Promise<Pick<ClientPage, 'figures' | 'most' | 'sessions' | 'logouts' | 'events' | 'auditUri'>> {
   const [figures, sessions, logouts, events] = await Promise.all([
-    store.clientJudgement.figures(clientId, maxCounted),
-    store.clientJudgement.sessions(clientId, 10),
+    store.clientReview.figures(clientId, maxCounted),
+    store.clientReview.sessions(clientId, 10),
     store.logoutDeliveries.list({ clientId, status: undefined }, { limit: 5, after: undefined }),
     store.auditView.list({ clientId }, { limit: 10, before: undefined }),
   ]);

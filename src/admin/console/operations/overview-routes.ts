@@ -22,7 +22,7 @@ const mailLateAfter = 5 * 60_000;
 
 export interface OverviewRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'clients' | 'hourlyCounts' | 'mails' | 'vitalSigns'>;
+  store: Pick<Store, 'clients' | 'hourlyCounts' | 'mails' | 'databaseStatus'>;
   keyRing: KeyRing;
   database: Pick<Database, 'connections'>;
   hourlyGrants: HourlyGrants;
@@ -43,9 +43,9 @@ export function overviewRoutes(
       store.clients.countToDecide(maxCounted + 1),
       store.clients.list({ status: undefined, waiting: true }, { limit: maxShown, after: undefined }),
       store.hourlyCounts.list(beginningOf('month', now)),
-      store.vitalSigns.database(),
+      store.databaseStatus.database(),
       store.mails.waiting(),
-      ...(['users', 'clients', 'sessions', 'auditEvents'] as const).map((of) => store.vitalSigns.amount(of)),
+      ...(['users', 'clients', 'sessions', 'auditEvents'] as const).map((of) => store.databaseStatus.amount(of)),
     ]);
     if (hourlyGrants.uncounted > 0) {
       const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000);
@@ -73,7 +73,7 @@ export function overviewRoutes(
         { name: 'sessions', ...sessions!, uri: '/admin/sessions' },
         { name: 'events', ...events!, uri: '/admin/audit' },
       ],
-      lately: [
+      recent: [
         { name: 'signed-in', count: day.totals.signedIn, uri: `/admin/audit?type=user.signed_in&${since}` },
         { name: 'failed', count: day.totals.failed, uri: `/admin/audit?type=user.sign_in_failed&${since}` },
         {
