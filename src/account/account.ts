@@ -1,5 +1,6 @@
 // Registers the pages of the signed-in user's own account.
 import type { FastifyInstance } from 'fastify';
+import { servePages } from '../pages/page-response.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import { accountApplicationsEndpoint } from './applications/routes.ts';
 import { accountDataEndpoint } from './data/routes.ts';
@@ -29,5 +30,6 @@ export async function accountPages(
   app: FastifyInstance,
   dependencies: DependenciesOf<typeof endpoints>,
 ): Promise<void> {
+  await servePages(app, dependencies.pages);
   await registerAll(app, endpoints, dependencies);
 }

@@ -1,16 +1,28 @@
 // Registers the routes for administrators: the HTTP API, the metrics, the console, and the page that approves a registration by its code.
 import type { FastifyInstance } from 'fastify';
 import { createAdministration } from '../domain/administration/administration.ts';
+import { servePages } from '../pages/page-response.ts';
 import { type DependenciesOf, registerAll } from '../server/register-all.ts';
 import type { KeyRing } from '../tokens/key-ring.ts';
 import { adminEndpoint } from './api/routes.ts';
 import { type ConsoleDependencies, createConsole } from './console/admin-session.ts';
+import { clientEditRoutes } from './console/clients/edit-routes.ts';
+import { clientEndRoutes } from './console/clients/end-routes.ts';
 import { consoleClientsEndpoint } from './console/clients/routes.ts';
+import { groupPageRoutes } from './console/groups/page-routes.ts';
 import { consoleGroupsEndpoint } from './console/groups/routes.ts';
-import { consoleOperationsEndpoint } from './console/operations/routes.ts';
+import { auditRoutes } from './console/operations/audit-routes.ts';
+import { keyRoutes } from './console/operations/key-routes.ts';
+import { overviewRoutes } from './console/operations/overview-routes.ts';
+import { sessionRoutes } from './console/operations/session-routes.ts';
 import { consoleSearchEndpoint } from './console/search/routes.ts';
 import { consoleEndpoint } from './console/session/routes.ts';
 import { consoleTryItEndpoint } from './console/try-it/routes.ts';
+import { userEditRoutes } from './console/users/edit-routes.ts';
+import { userExportRoutes } from './console/users/export-routes.ts';
+import { userFactorRoutes } from './console/users/factor-routes.ts';
+import { userImportRoutes } from './console/users/import-routes.ts';
+import { userPasswordRoutes } from './console/users/password-routes.ts';
 import { consoleUsersEndpoint } from './console/users/routes.ts';
 import { metricsEndpoint } from './metrics/routes.ts';
 import type { OperationContext } from './operations/operation.ts';
@@ -19,11 +31,12 @@ import { registrationApprovalEndpoint } from './registration-approval/routes.ts'
 const apis = [adminEndpoint, metricsEndpoint];
 const pages = [
   consoleEndpoint,
-  consoleClientsEndpoint,
-  consoleUsersEndpoint,
-  consoleGroupsEndpoint,
+  overviewRoutes,
+  ...[consoleClientsEndpoint, clientEditRoutes, clientEndRoutes],
+  ...[consoleUsersEndpoint, userEditRoutes, userPasswordRoutes, userFactorRoutes, userExportRoutes, userImportRoutes],
+  ...[consoleGroupsEndpoint, groupPageRoutes],
+  ...[sessionRoutes, keyRoutes, auditRoutes],
   consoleSearchEndpoint,
-  consoleOperationsEndpoint,
   consoleTryItEndpoint,
   registrationApprovalEndpoint,
 ];
@@ -47,6 +60,7 @@ export async function adminPages(
   app: FastifyInstance,
   services: Services & ConsoleDependencies & Omit<DependenciesOf<typeof pages>, 'console' | 'operationContext'>,
 ): Promise<void> {
+  await servePages(app, services.pages);
   const console = createConsole(services);
   await registerAll(app, pages, { ...services, console, operationContext: contextOf(services) });
 }

@@ -1,11 +1,12 @@
 // Answers with pages: sets their headers, chooses their language, and writes errors as pages.
 import { Readable } from 'node:stream';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { displayName, redirectHost } from '../oauth/client-metadata.ts';
 import type { OAuthError } from '../oauth/errors.ts';
 import type { Client } from '../repositories/clients/clients.ts';
 import type { User } from '../repositories/users/users.ts';
 import { jsonErrors, logRefusal, noStore, toOAuthError } from '../server/errors.ts';
+import { onlyForms } from '../server/form-body.ts';
 import { linkTarget } from './markup.ts';
 import type { PageRenderer } from './renderer.ts';
 import type { AccountView, ClientView, PageName, Pages } from './views/index.ts';
@@ -120,6 +121,12 @@ export function createPageResponses(pages: PageRenderer, basePath: string) {
       return noStore(reply).redirect(`${basePath}/login?problem=${problem}`, 303);
     },
   };
+}
+
+/** Lets the pages of an area read forms only, and answer errors with a page. */
+export async function servePages(app: FastifyInstance, pages: Pick<PageResponses, 'errors'>): Promise<void> {
+  await onlyForms(app);
+  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 }
 
 /** The client as pages show it. @param redirectUri the redirect URI in use, else the first registered one */

@@ -2,7 +2,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { createAccountPageHelper, ownActor } from '../account-pages.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import { unlessGone } from '../../pages/refused-operations.ts';
@@ -35,8 +34,6 @@ export async function accountApplicationsEndpoint(
   const { store, pages } = options;
   const administration = createAdministration(store);
   const helper = createAccountPageHelper(options);
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     const session = await helper.enter(request, reply);

@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { createAccountPageHelper } from '../account-pages.ts';
 import { ownData as ownDataPage, ownDeletion } from '../../pages/return-to.ts';
 import { noStore } from '../../server/errors.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
@@ -31,8 +30,6 @@ interface AccountDataDependencies {
 export async function accountDataEndpoint(app: FastifyInstance, options: AccountDataDependencies): Promise<void> {
   const { config, store, pages, audit } = options;
   const helper = createAccountPageHelper(options);
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     const session = await helper.enter(request, reply);

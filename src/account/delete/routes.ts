@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPageHelper, ownActor } from '../account-pages.ts';
 import { ownDeletion } from '../../pages/return-to.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
 import { readParameters } from '../../server/parameters.ts';
@@ -35,8 +34,6 @@ export async function accountDeleteEndpoint(app: FastifyInstance, options: Accou
   const { config, store, sessions, pages } = options;
   const administration = createAdministration(store);
   const helper = createAccountPageHelper(options);
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     const session = await helper.enter(request, reply);

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { isUniqueViolation } from '../../database/database.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ownAddress } from '../../pages/return-to.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { countOrder, findLink, linkGone, type OpenLink } from '../../interaction/mailed-link.ts';
 import { languagesOf } from '../../server/accept-language.ts';
@@ -47,8 +46,6 @@ interface AccountEmailDependencies {
 
 export async function accountEmailEndpoint(app: FastifyInstance, options: AccountEmailDependencies): Promise<void> {
   const { store, sessions, pages, limits, audit } = options;
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     onlyNavigation(request);

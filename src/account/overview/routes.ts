@@ -2,7 +2,6 @@
 import type { FastifyInstance } from 'fastify';
 import { createAccountPageHelper } from '../account-pages.ts';
 import { browserAndSystem } from '../../domain/browser-name.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { signInMethods } from './methods.ts';
 import type { Store } from '../../repositories/store.ts';
 import type { BrowserSessions } from '../../browser/session.ts';
@@ -19,10 +18,8 @@ interface AccountDependencies {
 }
 
 export async function accountEndpoint(app: FastifyInstance, options: AccountDependencies): Promise<void> {
-  const { store, pages } = options;
+  const { store } = options;
   const helper = createAccountPageHelper(options);
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get('/account', async (request, reply) => {
     const session = await helper.enter(request, reply);

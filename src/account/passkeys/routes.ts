@@ -6,7 +6,6 @@ import { ownActor } from '../account-pages.ts';
 import { authenticatorName } from '../../authenticators/passkey/passkey-name.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ownPasskeys } from '../../pages/return-to.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
@@ -63,8 +62,6 @@ export async function accountPasskeysEndpoint(
 ): Promise<void> {
   const { config, store, passkeys, secondFactorEnrolment, sessions, signIn, pages } = options;
   const administration = createAdministration(store);
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     onlyNavigation(request);

@@ -5,7 +5,6 @@ import { PasswordQueueFull } from '../../domain/rate-limits/password-queue.ts';
 import { ownActor } from '../account-pages.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { ownPassword } from '../../pages/return-to.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { reauthenticationPath, lacksSecondFactor } from '../../browser/recent-sign-in.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { readParameters } from '../../server/parameters.ts';
@@ -55,9 +54,6 @@ export async function accountPasswordEndpoint(
   const { config, store, checkPassword, passwords, passwordPolicy, deviceCookies, sessions, pages, audit } = options;
   const administration = createAdministration(store);
   const shape = passwordShape(config.passwordMinLength);
-
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     onlyNavigation(request);

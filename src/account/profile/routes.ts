@@ -2,7 +2,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPageHelper, ownActor } from '../account-pages.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
 import type { Pages } from '../../pages/views/index.ts';
@@ -55,8 +54,6 @@ export async function accountProfileEndpoint(app: FastifyInstance, options: Acco
     version: text(30),
     ...Object.fromEntries(fields.map((field) => [field, text(4096).optional()])),
   });
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     const session = await helper.enter(request, reply);

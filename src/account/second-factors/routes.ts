@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { ownActor } from '../account-pages.ts';
 import { onlyNavigation } from '../../browser/session.ts';
 import { newAuthenticator, type ReturnTo, secondFactors as factorsPage } from '../../pages/return-to.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { reauthenticationPath, recentlyAuthenticated } from '../../browser/recent-sign-in.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { readParameters, singleValued, textFields } from '../../server/parameters.ts';
@@ -49,8 +48,6 @@ export async function accountSecondFactorsEndpoint(
   const enrolments = authenticators.flatMap(({ id: kind, enrolment }) => (enrolment ? [{ kind, ...enrolment }] : []));
   const totp = enrolments.filter(({ path }) => path === newAuthenticator.path);
   const newTotp = textFields({ csrf: 100, ...totpEnrolment.fields });
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(factorsPage.path, async (request, reply) => {
     onlyNavigation(request);

@@ -2,7 +2,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createAccountPageHelper, ownActor } from '../account-pages.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { logoutFrames } from '../../browser/front-channel-logout.ts';
 import { readParameters } from '../../server/parameters.ts';
 import { text } from '../../oauth/text.ts';
@@ -37,8 +36,6 @@ export async function accountSessionsEndpoint(
   const { config, store, sessions, pages } = options;
   const administration = createAdministration(store);
   const helper = createAccountPageHelper(options);
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     const session = await helper.enter(request, reply);

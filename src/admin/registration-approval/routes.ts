@@ -8,7 +8,6 @@ import { approveClient, refuseClient } from '../operations/client-decisions.ts';
 import type { OperationContext } from '../operations/operation.ts';
 import { perform } from '../perform.ts';
 import { registrationPage } from '../../pages/return-to.ts';
-import { onlyForms } from '../../server/form-body.ts';
 import { clientAddress, networkOf } from '../../server/network.ts';
 import { accountView } from '../../pages/page-response.ts';
 import { readParameters, singleValued } from '../../server/parameters.ts';
@@ -61,8 +60,6 @@ export async function registrationApprovalEndpoint(
   options: RegistrationApprovalDependencies,
 ): Promise<void> {
   const { config, store, sessions, pages, limits, secretBox, operationContext } = options;
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(action, async (request, reply) => {
     onlyNavigation(request);

@@ -9,9 +9,10 @@ import { text } from '../../../oauth/text.ts';
 import type { FieldFault } from '../../../pages/views/console-clients.ts';
 import { type ClientMetadata, parseClientMetadata } from '../../../oauth/client-metadata.ts';
 import { conflict, OAuthError } from '../../../oauth/errors.ts';
-import { makeClient, reviseClient } from '../../operations/clients.ts';
+import { findClient, makeClient, reviseClient } from '../../operations/clients.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import type { Client, ClientChange } from '../../../repositories/clients/clients.ts';
+import type { Store } from '../../../repositories/store.ts';
 import type { ShownCredentials } from '../../../tokens/client-credentials.ts';
 import { faultsOf, fieldFault, fieldOf } from './faults.ts';
 import { clientOfForm, fieldsOf, formOfClient, newClientForm, readForm } from './fields.ts';
@@ -53,17 +54,18 @@ export function shownSecrets(issuer: string, clientId: string, shown: Partial<Sh
   );
 }
 
-export interface EditRoutesDependencies {
+interface EditRoutesDependencies {
   config: Config;
+  store: Pick<Store, 'clients'>;
   console: Console;
   operationContext: OperationContext;
 }
 
-export function editRoutes(
+export async function clientEditRoutes(
   app: FastifyInstance,
-  { console, config, operationContext }: EditRoutesDependencies,
-  find: (clientId: string) => Promise<Client>,
-): void {
+  { console, store, config, operationContext }: EditRoutesDependencies,
+): Promise<void> {
+  const find = (clientId: string) => findClient(store, clientId);
   app.get(newPath, async (request, reply) => {
     const admin = await console.enter(request, reply);
     return admin ? show(admin, undefined, newClientForm, undefined, randomId()) : reply;

@@ -5,7 +5,7 @@ import type { AdminSession } from '../admin-session.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
-import { deleteClient, disableClient, renewSecrets } from '../../operations/clients.ts';
+import { deleteClient, disableClient, findClient, renewSecrets } from '../../operations/clients.ts';
 import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
@@ -26,18 +26,18 @@ const sent = z.object({
   name: text(255).optional(),
 });
 
-export interface EndRoutesDependencies {
+interface EndRoutesDependencies {
   config: Config;
-  store: Pick<Store, 'clientReview'>;
+  store: Pick<Store, 'clientReview' | 'clients'>;
   console: Console;
   operationContext: OperationContext;
 }
 
-export function endRoutes(
+export async function clientEndRoutes(
   app: FastifyInstance,
   { console, store, config, operationContext }: EndRoutesDependencies,
-  find: (clientId: string) => Promise<Client>,
-): void {
+): Promise<void> {
+  const find = (clientId: string) => findClient(store, clientId);
   const secretsPath = (clientId: string) => `${clientPath(clientId)}/secrets`;
 
   app.get(`${listPath}/:id/secrets`, async (request, reply) => {

@@ -2,7 +2,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { consoleClientId, type AdminSession } from '../admin-session.ts';
-import { onlyForms } from '../../../server/form-body.ts';
 import { cursorOf, readCursor } from '../../../domain/paging.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
@@ -10,9 +9,8 @@ import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
 import { displayName } from '../../../oauth/client-metadata.ts';
 import { decideClients } from '../../operations/client-decisions.ts';
 import { findClient } from '../../operations/clients.ts';
+import type { OperationContext } from '../../operations/operation.ts';
 import type { Client } from '../../../repositories/clients/clients.ts';
-import { editRoutes } from './edit-routes.ts';
-import { endRoutes } from './end-routes.ts';
 import {
   clientPath,
   decidePath,
@@ -29,8 +27,6 @@ import {
 import type { Store } from '../../../repositories/store.ts';
 import type { PageResponses } from '../../../pages/page-response.ts';
 import type { Console } from '../admin-session.ts';
-import type { EditRoutesDependencies } from './edit-routes.ts';
-import type { EndRoutesDependencies } from './end-routes.ts';
 
 const filter = z.object({
   q: text(200).optional(),
@@ -51,19 +47,17 @@ const waitingLength = 20;
 
 export const byId = z.object({ id: text(255) });
 
-type ConsoleClientsDependencies = EditRoutesDependencies &
-  EndRoutesDependencies & {
-    store: Store;
-    pages: PageResponses;
-    console: Console;
-  };
+interface ConsoleClientsDependencies {
+  store: Store;
+  pages: PageResponses;
+  console: Console;
+  operationContext: OperationContext;
+}
 
 export async function consoleClientsEndpoint(app: FastifyInstance, options: ConsoleClientsDependencies): Promise<void> {
   const { console, pages, store, operationContext } = options;
   // not from the cache: the administrator decides about the version that the page shows
   const find = (clientId: string) => findClient(store, clientId);
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(listPath, async (request, reply) => {
     const admin = await console.enter(request, reply);
@@ -156,9 +150,6 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
       { section: 'clients' },
     );
   });
-
-  editRoutes(app, options, find);
-  endRoutes(app, options, find);
 
   async function nameOf(clientId: string): Promise<string> {
     const client = await store.clients.find(clientId);

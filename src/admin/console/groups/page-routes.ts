@@ -20,17 +20,17 @@ const maxUnknown = 20;
 
 export const groupUri = (name: string) => `${path}/${encodeURIComponent(name)}`;
 
-export interface GroupPageRoutesDependencies {
+interface GroupPageRoutesDependencies {
   config: Config;
   store: Store;
   console: Console;
   operationContext: OperationContext;
 }
 
-export function groupPageRoutes(
+export async function groupPageRoutes(
   app: FastifyInstance,
   { store, console, config, operationContext }: GroupPageRoutesDependencies,
-): void {
+): Promise<void> {
   const nameOf = (request: FastifyRequest) => (request.params as { name: string }).name;
 
   const find = (name: string) => findGroup(store, name);

@@ -1,31 +1,27 @@
 // Serves the console's list of groups and the form that creates one, and registers the pages of one group.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { AdminSession } from '../admin-session.ts';
-import { onlyForms } from '../../../server/form-body.ts';
 import { readTextCursor, textCursorOf } from '../../../domain/paging.ts';
 import { singleValued } from '../../../server/parameters.ts';
 import type { ConsoleGroupsPages } from '../../../pages/views/console-groups.ts';
 import { createGroup } from '../../operations/groups.ts';
+import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
-import { groupPageRoutes, groupUri } from './page-routes.ts';
+import { groupUri } from './page-routes.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { PageResponses } from '../../../pages/page-response.ts';
 import type { Console } from '../admin-session.ts';
-import type { GroupPageRoutesDependencies } from './page-routes.ts';
 
 const pageSize = 50;
 const path = '/admin/groups';
 
-type ConsoleGroupsDependencies = GroupPageRoutesDependencies & {
+interface ConsoleGroupsDependencies {
   store: Store;
-  pages: PageResponses;
   console: Console;
-};
+  operationContext: OperationContext;
+}
 
 export async function consoleGroupsEndpoint(app: FastifyInstance, options: ConsoleGroupsDependencies): Promise<void> {
-  const { store, console, pages, operationContext } = options;
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-  await onlyForms(app);
+  const { store, console, operationContext } = options;
 
   async function show(
     admin: AdminSession,
@@ -72,6 +68,4 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
     if ('refused' in made) return show(admin, { typed, problem: made.refused });
     return admin.done(groupUri(made.done.name), 'group-made');
   });
-
-  groupPageRoutes(app, options);
 }

@@ -23,12 +23,12 @@ const section = 'audit';
 const limit = 50;
 const exportTimeout = 3_600_000; // milliseconds: ten million events take some minutes
 
-export interface AuditRoutesDependencies {
+interface AuditRoutesDependencies {
   store: Store;
   console: Console;
 }
 
-export function auditRoutes(app: FastifyInstance, { console, store }: AuditRoutesDependencies): void {
+export async function auditRoutes(app: FastifyInstance, { console, store }: AuditRoutesDependencies): Promise<void> {
   app.get(list, async (request, reply) => {
     const admin = await console.enter(request, reply);
     if (!admin) return reply;

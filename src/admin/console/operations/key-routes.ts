@@ -31,7 +31,7 @@ const rotationForm = z.object({
 });
 const withdrawalForm = z.object({ csrf: text(100), kid: text(64), typed: text(100).optional() });
 
-export interface KeyRoutesDependencies {
+interface KeyRoutesDependencies {
   config: Config;
   store: Pick<Store, 'instances' | 'sealedValues'>;
   keyRing: KeyRing;
@@ -39,10 +39,10 @@ export interface KeyRoutesDependencies {
   operationContext: OperationContext;
 }
 
-export function keyRoutes(
+export async function keyRoutes(
   app: FastifyInstance,
   { console, store, keyRing, config, operationContext }: KeyRoutesDependencies,
-): void {
+): Promise<void> {
   const { keyRotationInterval, keyPublicationLead: lead } = config.lifetimes;
 
   app.get(list, async (request, reply) => {

@@ -20,7 +20,7 @@ const behindAfter = 15 * 60_000;
 /** Milliseconds after which a due mail counts as late: the mail server has refused it several times. */
 const mailLateAfter = 5 * 60_000;
 
-export interface OverviewRoutesDependencies {
+interface OverviewRoutesDependencies {
   config: Config;
   store: Pick<Store, 'clients' | 'hourlyCounts' | 'mails' | 'databaseStatus'>;
   keyRing: KeyRing;
@@ -29,10 +29,10 @@ export interface OverviewRoutesDependencies {
   console: Console;
 }
 
-export function overviewRoutes(
+export async function overviewRoutes(
   app: FastifyInstance,
   { console, store, keyRing, config, database, hourlyGrants }: OverviewRoutesDependencies,
-): void {
+): Promise<void> {
   const started = new Date();
   app.get('/admin', async (request, reply) => {
     const admin = await console.enter(request, reply);

@@ -23,16 +23,16 @@ const maxCounted = 1000;
 const endOne = z.object({ csrf: text(100), end: text(255), user: text(320).optional(), address: text(64).optional() });
 const endAll = z.object({ csrf: text(100), sub: text(255) });
 
-export interface SessionRoutesDependencies {
+interface SessionRoutesDependencies {
   store: Store;
   console: Console;
   operationContext: OperationContext;
 }
 
-export function sessionRoutes(
+export async function sessionRoutes(
   app: FastifyInstance,
   { console, store, operationContext }: SessionRoutesDependencies,
-): void {
+): Promise<void> {
   const list = '/admin/sessions';
   const confirmation = '/admin/sessions/end';
   const section = 'sessions';

@@ -24,8 +24,6 @@ export async function consoleSearchEndpoint(
   app: FastifyInstance,
   { store, console, pages }: ConsoleSearchDependencies,
 ): Promise<void> {
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-
   app.get('/admin/search', async (request, reply) => {
     const admin = await console.enter(request, reply);
     if (!admin) return reply;

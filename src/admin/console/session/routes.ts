@@ -2,21 +2,14 @@
 import type { FastifyInstance } from 'fastify';
 import { consoleCallback } from '../admin-session.ts';
 import type { Config } from '../../../config.ts';
-import type { PageResponses } from '../../../pages/page-response.ts';
 import type { Console } from '../admin-session.ts';
 
 interface ConsoleDependencies {
   config: Config;
-  pages: PageResponses;
   console: Console;
 }
 
-export async function consoleEndpoint(
-  app: FastifyInstance,
-  { config, console, pages }: ConsoleDependencies,
-): Promise<void> {
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-
+export async function consoleEndpoint(app: FastifyInstance, { config, console }: ConsoleDependencies): Promise<void> {
   app.get(consoleCallback, (request, reply) =>
     console.completeSignIn(request, reply, async (form) => {
       const answer = await app.inject({

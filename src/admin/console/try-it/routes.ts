@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { equalSecrets, randomSecret } from '../../../crypto/secrets.ts';
 import { consoleClientId, type AdminSession } from '../admin-session.ts';
 import { single } from '../../../browser/cookies.ts';
-import { onlyForms } from '../../../server/form-body.ts';
 import { readParameters, singleValued } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import type { ConsoleFrame, Pages } from '../../../pages/views/index.ts';
@@ -82,8 +81,6 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
   const administration = createAdministration(store);
   const callbackUri = issuer + callbackPath;
   const cookie = { httpOnly: true, sameSite: 'lax', secure: config.secureCookies, path: basePath + path } as const;
-  await onlyForms(app);
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
 
   app.get(path, async (request, reply) => {
     const admin = await console.enter(request, reply);

@@ -35,7 +35,7 @@ interface Trouble {
   status: number;
 }
 
-export type EditRoutesDependencies = ShowLinkDependencies & {
+type EditRoutesDependencies = ShowLinkDependencies & {
   config: Config;
   store: Store;
   passwords: PasswordQueue;
@@ -43,7 +43,7 @@ export type EditRoutesDependencies = ShowLinkDependencies & {
   console: Console;
 };
 
-export function editRoutes(app: FastifyInstance, options: EditRoutesDependencies): void {
+export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDependencies): Promise<void> {
   const { store, console, config } = options;
   const { administration } = options.operationContext;
   const passwords = createPasswordChoice(options);

@@ -12,12 +12,15 @@ import type { Console } from '../admin-session.ts';
 const path = `${listPath}/export`;
 const exportTimeout = 30 * 60_000; // milliseconds: a million users take some minutes
 
-export interface ExportRoutesDependencies {
+interface ExportRoutesDependencies {
   store: Store;
   console: Console;
 }
 
-export function exportRoutes(app: FastifyInstance, { console, store }: ExportRoutesDependencies): void {
+export async function userExportRoutes(
+  app: FastifyInstance,
+  { console, store }: ExportRoutesDependencies,
+): Promise<void> {
   app.get(path, async (request, reply) => {
     const admin = await console.enter(request, reply);
     if (!admin) return reply;

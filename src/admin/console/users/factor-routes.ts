@@ -7,7 +7,7 @@ import { readParameters } from '../../../server/parameters.ts';
 import { text } from '../../../oauth/text.ts';
 import { unlessConflict } from '../../../pages/refused-operations.ts';
 import { notFound } from '../../../oauth/errors.ts';
-import type { Administration } from '../../../domain/administration/administration.ts';
+import type { OperationContext } from '../../operations/operation.ts';
 import { findUser } from '../../operations/users.ts';
 import { listPath, pathOf } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -17,17 +17,18 @@ const bySub = z.object({ sub: text(255) });
 const named = z.object({ id: text(100).optional() });
 const sent = named.extend({ csrf: text(100).optional() });
 
-export interface FactorRoutesDependencies {
+interface FactorRoutesDependencies {
   store: Store;
   authenticators: readonly Authenticator[];
   console: Console;
+  operationContext: OperationContext;
 }
 
-export function factorRoutes(
+export async function userFactorRoutes(
   app: FastifyInstance,
-  { store, authenticators, console }: FactorRoutesDependencies,
-  administration: Administration,
-): void {
+  { store, authenticators, console, operationContext }: FactorRoutesDependencies,
+): Promise<void> {
+  const { administration } = operationContext;
   const signsInAlone = authenticators.filter(({ factors }) => factors === 2).map(({ id }) => id);
   const path = `${listPath}/:sub/second-factors/remove`;
   const addressOf = (sub: string) => `${pathOf({ sub })}/second-factors/remove`;

@@ -10,7 +10,7 @@ import type { ConsoleFrame } from '../../../pages/views/console.ts';
 import type { ConsoleUsersPages } from '../../../pages/views/console-users.ts';
 import { notFound } from '../../../oauth/errors.ts';
 import { userColumns } from '../../../oauth/user-record.ts';
-import type { Administration } from '../../../domain/administration/administration.ts';
+import type { OperationContext } from '../../operations/operation.ts';
 import { createImports, type ImportOrder, linesOf } from './import-runner.ts';
 import { listPath } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
@@ -42,20 +42,17 @@ const byId = z.object({ id: z.string() });
 type Page = Omit<ConsoleUsersPages['console-users-import'], keyof ConsoleFrame>;
 type Shown = Pick<Page, 'result' | 'problem' | 'head'>;
 
-export interface ImportRoutesDependencies {
+interface ImportRoutesDependencies {
   store: Store;
   sessions: BrowserSessions;
   pages: PageResponses;
   console: Console;
+  operationContext: OperationContext;
 }
 
-export function importRoutes(
-  app: FastifyInstance,
-  options: ImportRoutesDependencies,
-  administration: Administration,
-): void {
+export async function userImportRoutes(app: FastifyInstance, options: ImportRoutesDependencies): Promise<void> {
   const { store, console, sessions } = options;
-  const imports = createImports({ store, administration }, app.log);
+  const imports = createImports(options.operationContext, app.log);
   app.addHook('onClose', () => imports.stop());
 
   app.get(path, async (request, reply) => {

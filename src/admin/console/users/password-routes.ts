@@ -57,7 +57,7 @@ export async function showLink(
   return true;
 }
 
-export type PasswordRoutesDependencies = ShowLinkDependencies & {
+type PasswordRoutesDependencies = ShowLinkDependencies & {
   config: Config;
   store: Store;
   passwords: PasswordQueue;
@@ -65,7 +65,7 @@ export type PasswordRoutesDependencies = ShowLinkDependencies & {
   console: Console;
 };
 
-export function passwordRoutes(app: FastifyInstance, options: PasswordRoutesDependencies): void {
+export async function userPasswordRoutes(app: FastifyInstance, options: PasswordRoutesDependencies): Promise<void> {
   const { store, console, config } = options;
   const passwords = createPasswordChoice(options);
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;

@@ -1,8 +1,7 @@
 // Serves the console's pages that search users, show one with its operations, and delete one.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { kindOf } from '../../../authenticators/authenticator.ts';
+import { type Authenticator, kindOf } from '../../../authenticators/authenticator.ts';
 import type { AdminSession } from '../admin-session.ts';
-import { onlyForms } from '../../../server/form-body.ts';
 import { readUserCursor, userCursorOf } from '../../../domain/paging.ts';
 import { legible } from '../../../pages/claim-text.ts';
 import { singleValued } from '../../../server/parameters.ts';
@@ -15,21 +14,11 @@ import { withdrawGrant } from '../../operations/grants.ts';
 import { changeMembers } from '../../operations/groups.ts';
 import { endSessions } from '../../operations/sessions.ts';
 import { changeUser, deleteUser, findUser } from '../../operations/users.ts';
+import type { OperationContext } from '../../operations/operation.ts';
 import { perform } from '../../perform.ts';
-import { editRoutes } from './edit-routes.ts';
-import { factorRoutes } from './factor-routes.ts';
-import { exportRoutes } from './export-routes.ts';
-import { importRoutes } from './import-routes.ts';
-import { passwordRoutes } from './password-routes.ts';
 import { lineOf, listPath, pathOf, queryOfFilter, readFilter, shownFilter } from './view.ts';
 import type { Store } from '../../../repositories/store.ts';
-import type { PageResponses } from '../../../pages/page-response.ts';
 import type { Console } from '../admin-session.ts';
-import type { EditRoutesDependencies } from './edit-routes.ts';
-import type { PasswordRoutesDependencies } from './password-routes.ts';
-import type { ExportRoutesDependencies } from './export-routes.ts';
-import type { ImportRoutesDependencies } from './import-routes.ts';
-import type { FactorRoutesDependencies } from './factor-routes.ts';
 
 const pageSize = 50;
 /** How many groups the field for a group offers. */
@@ -44,29 +33,18 @@ const changes: Record<string, { status?: 'enabled' | 'disabled'; admin?: boolean
   'no-admin': { admin: false },
 };
 
-type ConsoleUsersDependencies = EditRoutesDependencies &
-  PasswordRoutesDependencies &
-  ExportRoutesDependencies &
-  ImportRoutesDependencies &
-  FactorRoutesDependencies & {
-    store: Store;
-    pages: PageResponses;
-    console: Console;
-  };
+interface ConsoleUsersDependencies {
+  store: Store;
+  authenticators: readonly Authenticator[];
+  console: Console;
+  operationContext: OperationContext;
+}
 
 export async function consoleUsersEndpoint(app: FastifyInstance, options: ConsoleUsersDependencies): Promise<void> {
-  const { store, authenticators, console, pages, operationContext } = options;
-  const { administration } = operationContext;
-  app.setErrorHandler((error, request, reply) => pages.errors(error, request, reply));
-  await onlyForms(app);
+  const { store, authenticators, console, operationContext } = options;
 
   const subOf = (request: FastifyRequest) => (request.params as { sub: string }).sub;
   const find = (sub: string) => findUser(store, sub);
-  editRoutes(app, options);
-  passwordRoutes(app, options);
-  exportRoutes(app, options);
-  importRoutes(app, options, administration);
-  factorRoutes(app, options, administration);
 
   app.get('/admin/users', async (request, reply) => {
     const admin = await console.enter(request, reply);
