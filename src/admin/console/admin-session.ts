@@ -1,6 +1,6 @@
 // Admits administrators to the console, to which they sign in as to any application: code flow, PKCE, and a client of the console's own.
 import { isDeepStrictEqual } from 'node:util';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { equalSecrets, randomSecret } from '../../crypto/secrets.ts';
 import { multiFactor } from '../../oauth/acr.ts';
 import { parseClientMetadata } from '../../oauth/client-metadata.ts';
@@ -256,20 +256,24 @@ export function createConsole({ config, store, clients, sessions, secretBox, pag
 
   return {
     /**
-     * Returns the admin session of a page; undefined after a redirect to the sign-in, or after an error page for other users.
+     * Serves a page: `show` runs only for an administrator who is signed in. A browser without one is redirected to the sign-in, and another
+     * user gets an error page.
      * @param demands.fresh whether the page needs a recent sign-in, so that an unattended browser does not show it
-     * @throws OAuthError if the request is no navigation
      */
-    enter(
-      request: FastifyRequest,
-      reply: FastifyReply,
+    page(
+      app: FastifyInstance,
+      path: string,
+      show: (admin: AdminSession, request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>,
       demands: { fresh?: boolean } = {},
-    ): Promise<AdminSession | undefined> {
-      onlyNavigation(request);
-      return admit(request, reply, request.url.slice(basePath.length), demands.fresh ?? false);
+    ): void {
+      app.get(path, async (request, reply) => {
+        onlyNavigation(request);
+        const admin = await admit(request, reply, request.url.slice(basePath.length), demands.fresh ?? false);
+        return admin ? show(admin, request, reply) : reply;
+      });
     },
     /**
-     * Returns the admin session of a form; undefined after an answer was sent, as with enter().
+     * Returns the admin session of a form; undefined after an answer was sent, as with page().
      * @param form.back the page to which the administrator returns after a sign-in: path and query
      * @param form.fresh whether the operation needs a recent sign-in, so that an unattended browser cannot perform it (security R91)
      * @throws OAuthError if the form is not one of the console's own

@@ -66,10 +66,7 @@ export async function clientEditRoutes(
   { console, store, config, operationContext }: EditRoutesDependencies,
 ): Promise<void> {
   const find = (clientId: string) => findClient(store, clientId);
-  app.get(newPath, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    return admin ? show(admin, undefined, newClientForm, undefined, randomId()) : reply;
-  });
+  console.page(app, newPath, (admin) => show(admin, undefined, newClientForm, undefined, randomId()));
 
   app.post(newPath, async (request, reply) => {
     // the id was made with the form: a form that is sent twice creates one client
@@ -102,9 +99,7 @@ export async function clientEditRoutes(
     );
   });
 
-  app.get(`${listPath}/:id/edit`, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, `${listPath}/:id/edit`, async (admin, request) => {
     const client = await changeable(readParameters(byId, request.params).id);
     return show(admin, client, formOfClient(client));
   });

@@ -40,9 +40,7 @@ export async function clientEndRoutes(
   const find = (clientId: string) => findClient(store, clientId);
   const secretsPath = (clientId: string) => `${clientPath(clientId)}/secrets`;
 
-  app.get(`${listPath}/:id/secrets`, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, `${listPath}/:id/secrets`, async (admin, request) => {
     return askForSecrets(admin, await find(readParameters(byId, request.params).id));
   });
 
@@ -67,9 +65,7 @@ export async function clientEndRoutes(
   });
 
   for (const operation of ['disable', 'delete'] as const) {
-    app.get(`${listPath}/:id/${operation}`, async (request, reply) => {
-      const admin = await console.enter(request, reply);
-      if (!admin) return reply;
+    console.page(app, `${listPath}/:id/${operation}`, async (admin, request) => {
       return askForName(admin, operation, await find(readParameters(byId, request.params).id));
     });
 

@@ -59,9 +59,7 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
   // not from the cache: the administrator decides about the version that the page shows
   const find = (clientId: string) => findClient(store, clientId);
 
-  app.get(listPath, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, listPath, async (admin, request, reply) => {
     const { q = '', status, registered, waiting, cursor } = readParameters(filter, request.query);
     if (waiting === 'true') return pages.redirect(reply, waitingPath);
     const selfRegistered = registered === undefined ? undefined : registered === 'true';
@@ -84,9 +82,7 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
     return admin.send('console-clients', data, { section: 'clients' });
   });
 
-  app.get(waitingPath, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, waitingPath, (admin, request) => {
     const { cursor } = readParameters(paged, request.query);
     return showWaiting(admin, { cursor, reason: '' });
   });
@@ -130,9 +126,7 @@ export async function consoleClientsEndpoint(app: FastifyInstance, options: Cons
     return showWaiting(admin, { reason, report, status: 409 });
   });
 
-  app.get(`${listPath}/:id`, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, `${listPath}/:id`, async (admin, request) => {
     const client = await find(readParameters(byId, request.params).id);
     const [lookup, history] = await Promise.all([lookUpReviews(store, [client]), historyOf(store, client.clientId)]);
     const own = client.clientId === consoleClientId;

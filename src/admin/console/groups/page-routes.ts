@@ -93,10 +93,7 @@ export async function groupPageRoutes(
     );
   }
 
-  app.get(`${path}/:name`, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    return admin ? show(admin) : reply;
-  });
+  console.page(app, `${path}/:name`, (admin) => show(admin));
 
   app.post(`${path}/:name/members`, async (request, reply) => {
     const sent = await submitted(request, reply, 'members');
@@ -143,9 +140,7 @@ export async function groupPageRoutes(
     );
   }
 
-  app.get(`${path}/:name/edit`, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, `${path}/:name/edit`, async (admin, request) => {
     const group = await find(nameOf(request));
     return showEdit(admin, group, group);
   });
@@ -184,10 +179,7 @@ export async function groupPageRoutes(
     );
   }
 
-  app.get(`${path}/:name/delete`, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    return admin ? showDeletion(admin, await find(nameOf(request))) : reply;
-  });
+  console.page(app, `${path}/:name/delete`, async (admin, request) => showDeletion(admin, await find(nameOf(request))));
 
   app.post(`${path}/:name/delete`, async (request, reply) => {
     const sent = await submitted(request, reply, 'delete');

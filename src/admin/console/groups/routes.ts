@@ -49,10 +49,7 @@ export async function consoleGroupsEndpoint(app: FastifyInstance, options: Conso
     );
   }
 
-  app.get(path, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    return admin ? show(admin) : reply;
-  });
+  console.page(app, path, (admin) => show(admin));
 
   app.post(path, async (request, reply) => {
     const body = singleValued(request.body);

@@ -29,9 +29,7 @@ interface AuditRoutesDependencies {
 }
 
 export async function auditRoutes(app: FastifyInstance, { console, store }: AuditRoutesDependencies): Promise<void> {
-  app.get(list, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, list, async (admin, request) => {
     const query = singleValued(request.query);
     const read = await readAuditFilter(query, store);
     const { shown, faults } = read;
@@ -72,9 +70,7 @@ export async function auditRoutes(app: FastifyInstance, { console, store }: Audi
       .send(Readable.from(text));
   });
 
-  app.get(`${list}/:id`, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, `${list}/:id`, async (admin, request) => {
     const { id = '' } = singleValued(request.params);
     const event = /^\d{1,18}$/.test(id) ? await store.auditSearch.find(id) : undefined;
     if (!event) throw notFound('there is no such event');

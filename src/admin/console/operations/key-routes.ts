@@ -45,9 +45,7 @@ export async function keyRoutes(
 ): Promise<void> {
   const { keyRotationInterval, keyPublicationLead: lead } = config.lifetimes;
 
-  app.get(list, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, list, async (admin) => {
     const [keyIds, instances] = await Promise.all([store.sealedValues.keyIds(), store.instances.running()]);
     const encrypting = instances.map(({ secretKeyId }) => secretKeyId);
     const made = keyAlgorithms.map((alg) =>
@@ -73,10 +71,7 @@ export async function keyRoutes(
     );
   });
 
-  app.get(rotation, async (request, reply) => {
-    const admin = await console.enter(request, reply, { fresh: true });
-    return admin ? askRotation(admin) : reply;
-  });
+  console.page(app, rotation, (admin) => askRotation(admin), { fresh: true });
 
   app.post(rotation, async (request, reply) => {
     const form = readParameters(rotationForm, request.body);
@@ -100,12 +95,15 @@ export async function keyRoutes(
     return admin.send('console-keys-rotate', data, { section, status: fault ? 400 : 200 });
   }
 
-  app.get(withdrawal, async (request, reply) => {
-    const admin = await console.enter(request, reply, { fresh: true });
-    if (!admin) return reply;
-    const { kid = '' } = singleValued(request.query);
-    return askWithdrawal(admin, kid);
-  });
+  console.page(
+    app,
+    withdrawal,
+    (admin, request) => {
+      const { kid = '' } = singleValued(request.query);
+      return askWithdrawal(admin, kid);
+    },
+    { fresh: true },
+  );
 
   app.post(withdrawal, async (request, reply) => {
     const { csrf, kid, typed = '' } = readParameters(withdrawalForm, request.body);

@@ -34,9 +34,7 @@ export async function overviewRoutes(
   { console, store, keyRing, config, database, hourlyGrants }: OverviewRoutesDependencies,
 ): Promise<void> {
   const started = new Date();
-  app.get('/admin', async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, '/admin', async (admin) => {
     const state = await store.hourlyCounts.state();
     const { now } = state;
     const [waiting, newest, counts, databaseState, mails, users, clients, sessions, events] = await Promise.all([

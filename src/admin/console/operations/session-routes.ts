@@ -37,9 +37,7 @@ export async function sessionRoutes(
   const confirmation = '/admin/sessions/end';
   const section = 'sessions';
 
-  app.get(list, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, list, async (admin, request) => {
     const { user: typedUser = '', address: typedAddress = '', cursor } = singleValued(request.query);
     const typed = { user: typedUser.trim().slice(0, 320), address: typedAddress.trim().slice(0, 64) };
     const filter = { user: typed.user || undefined, address: typed.address || undefined };
@@ -91,9 +89,7 @@ export async function sessionRoutes(
     return admin.done(list + queryOf({ user: user || undefined, address: address || undefined }), 'session-ended');
   });
 
-  app.get(confirmation, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, confirmation, async (admin, request) => {
     const { sub = '' } = singleValued(request.query);
     const person = await findUser(store, sub);
     const found = await store.sessions.list({ sub }, { limit: maxCounted + 1, after: undefined });

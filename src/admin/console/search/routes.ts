@@ -24,9 +24,7 @@ export async function consoleSearchEndpoint(
   app: FastifyInstance,
   { store, console, pages }: ConsoleSearchDependencies,
 ): Promise<void> {
-  app.get('/admin/search', async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, '/admin/search', async (admin, request, reply) => {
     const q = singleValued(request.query)['q']?.replaceAll('\0', '').trim().slice(0, maxQuery) ?? '';
     const limit = maxShown + 1;
     const [users, clients, groups] =

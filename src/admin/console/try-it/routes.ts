@@ -82,9 +82,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
   const callbackUri = issuer + callbackPath;
   const cookie = { httpOnly: true, sameSite: 'lax', secure: config.secureCookies, path: basePath + path } as const;
 
-  app.get(path, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, path, (admin, request) => {
     const { client_id: clientId = '' } = readParameters(z.object({ client_id: text(255).optional() }), request.query);
     return show(admin, clientId);
   });
@@ -138,9 +136,7 @@ export async function consoleTryItEndpoint(app: FastifyInstance, options: Consol
     return pages.redirect(reply, `/authorize?${new URLSearchParams(parameters).toString()}`);
   });
 
-  app.get(callbackPath, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, callbackPath, async (admin, request, reply) => {
     const answer = singleValued(request.query);
     const flow = await read(admin);
     if (!flow || flow.answer || !equalSecrets(flow.state, answer['state'] ?? ''))

@@ -49,10 +49,7 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
   const passwords = createPasswordChoice(options);
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
 
-  app.get(newPath, async (request, reply) => {
-    const admin = await console.enter(request, reply, { fresh: true });
-    return admin ? show(admin, undefined, randomUUID()) : reply;
-  });
+  console.page(app, newPath, (admin) => show(admin, undefined, randomUUID()), { fresh: true });
 
   app.post(newPath, async (request, reply) => {
     const { csrf, sub } = readParameters(ofNew, request.body);
@@ -95,12 +92,15 @@ export async function userEditRoutes(app: FastifyInstance, options: EditRoutesDe
     return admin.done(pathOf({ sub }), 'user-made');
   });
 
-  app.get(`${listPath}/:sub/edit`, async (request, reply) => {
-    const admin = await console.enter(request, reply, { fresh: true });
-    if (!admin) return reply;
-    const user = await findUser(store, subOf(request));
-    return show(admin, user, versionOf(user));
-  });
+  console.page(
+    app,
+    `${listPath}/:sub/edit`,
+    async (admin, request) => {
+      const user = await findUser(store, subOf(request));
+      return show(admin, user, versionOf(user));
+    },
+    { fresh: true },
+  );
 
   app.post(`${listPath}/:sub/edit`, async (request, reply) => {
     const { csrf, version } = readParameters(ofOld, request.body);

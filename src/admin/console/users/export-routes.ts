@@ -21,9 +21,7 @@ export async function userExportRoutes(
   app: FastifyInstance,
   { console, store }: ExportRoutesDependencies,
 ): Promise<void> {
-  app.get(path, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, path, (admin, request) => {
     return admin.send(
       'console-users-export',
       {

@@ -34,9 +34,8 @@ export async function userFactorRoutes(
   const addressOf = (sub: string) => `${pathOf({ sub })}/second-factors/remove`;
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
 
-  app.get(path, async (request, reply) => {
-    const admin = await console.enter(request, reply, { fresh: true });
-    return admin ? show(admin, subOf(request), readParameters(named, request.query).id) : reply;
+  console.page(app, path, (admin, request) => show(admin, subOf(request), readParameters(named, request.query).id), {
+    fresh: true,
   });
 
   app.post(path, async (request, reply) => {

@@ -55,12 +55,15 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
   const imports = createImports(options.operationContext, app.log);
   app.addHook('onClose', () => imports.stop());
 
-  app.get(path, async (request, reply) => {
-    const admin = await console.enter(request, reply, { fresh: true });
-    if (!admin) return reply;
-    const page = pageOf(admin, randomUUID());
-    return admin.send('console-users-import', page, { section });
-  });
+  console.page(
+    app,
+    path,
+    (admin) => {
+      const page = pageOf(admin, randomUUID());
+      return admin.send('console-users-import', page, { section });
+    },
+    { fresh: true },
+  );
 
   // the service reads such a long form from administrators only
   const onlyAdministrators = async (request: FastifyRequest, reply: FastifyReply) =>
@@ -109,9 +112,7 @@ export async function userImportRoutes(app: FastifyInstance, options: ImportRout
     }
   });
 
-  app.get(`${path}/:id`, async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, `${path}/:id`, async (admin, request, reply) => {
     const id = z.uuid().safeParse(readParameters(byId, request.params).id);
     const found = id.success ? await store.userImports.find(id.data) : undefined;
     if (!found) throw notFound('there is no such import: how one went is kept for a week');

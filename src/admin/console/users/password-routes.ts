@@ -71,10 +71,12 @@ export async function userPasswordRoutes(app: FastifyInstance, options: Password
   const subOf = (request: FastifyRequest) => readParameters(bySub, request.params).sub;
   const lifetimes = [...new Set([3600, 86_400, 7 * 86_400, config.lifetimes.recoveryLink])].sort((a, b) => a - b);
 
-  app.get(`${listPath}/:sub/password`, async (request, reply) => {
-    const admin = await console.enter(request, reply, { fresh: true });
-    return admin ? show(admin, await findUser(store, subOf(request))) : reply;
-  });
+  console.page(
+    app,
+    `${listPath}/:sub/password`,
+    async (admin, request) => show(admin, await findUser(store, subOf(request))),
+    { fresh: true },
+  );
 
   app.post(`${listPath}/:sub/password`, async (request, reply) => {
     const { csrf, act, lifetime, new_password: chosen } = readParameters(sent, request.body);

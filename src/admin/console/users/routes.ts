@@ -46,9 +46,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
   const subOf = (request: FastifyRequest) => (request.params as { sub: string }).sub;
   const find = (sub: string) => findUser(store, sub);
 
-  app.get('/admin/users', async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    if (!admin) return reply;
+  console.page(app, '/admin/users', async (admin, request) => {
     const given = singleValued(request.query);
     const order = given['order'] === 'name' ? 'name' : 'newest';
     const filter = readFilter(given);
@@ -117,10 +115,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     );
   }
 
-  app.get('/admin/users/:sub', async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    return admin ? show(admin) : reply;
-  });
+  console.page(app, '/admin/users/:sub', (admin) => show(admin));
 
   app.post('/admin/users/:sub', async (request, reply) => {
     const path = pathOf({ sub: subOf(request) });
@@ -200,10 +195,7 @@ export async function consoleUsersEndpoint(app: FastifyInstance, options: Consol
     );
   }
 
-  app.get('/admin/users/:sub/delete', async (request, reply) => {
-    const admin = await console.enter(request, reply);
-    return admin ? showDeletion(admin) : reply;
-  });
+  console.page(app, '/admin/users/:sub/delete', (admin) => showDeletion(admin));
 
   app.post('/admin/users/:sub/delete', async (request, reply) => {
     const path = `${pathOf({ sub: subOf(request) })}/delete`;
